@@ -1,0 +1,51 @@
+# `make demo` and `make test` set everything up by themselves; nothing is installed twice.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types layers pytest format bench clean
+
+help:
+	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
+	@echo "make test   every check: format, lint, types, layers, tests"
+	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
+	@echo "make clean  remove the environment and caches (runs/ is left alone)"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("umix needs Python 3.11 or newer, got %d.%d; try make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing umix and the tested set of its dependencies into $(VENV) (once, a minute or two) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(READY)
+
+demo: $(READY)
+	$(BIN)/umix demo
+
+test: lint types layers pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+pytest: $(READY)
+	$(BIN)/pytest
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/python benchmarks/loop.py
+	$(BIN)/python benchmarks/quality.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

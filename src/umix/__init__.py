@@ -1,0 +1,57 @@
+"""umix: classifiers that hold up on every subpopulation, trained without group labels.
+
+The public names are loaded when they are first used, so that what needs no torch does not import it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from umix.version import __version__
+
+if TYPE_CHECKING:
+    from umix.bench.record import RunRecord, load_run
+    from umix.bench.run import execute, load_net
+    from umix.bench.spec import RunSpec
+    from umix.data.registry import TASKS, load_task
+    from umix.errors import UserError
+    from umix.methods.registry import METHODS, method
+    from umix.train.trajectory import Trajectory
+
+_HOME = {
+    "METHODS": "umix.methods.registry",
+    "RunRecord": "umix.bench.record",
+    "RunSpec": "umix.bench.spec",
+    "TASKS": "umix.data.registry",
+    "Trajectory": "umix.train.trajectory",
+    "UserError": "umix.errors",
+    "execute": "umix.bench.run",
+    "load_net": "umix.bench.run",
+    "load_run": "umix.bench.record",
+    "load_task": "umix.data.registry",
+    "method": "umix.methods.registry",
+}
+
+__all__ = [
+    "METHODS",
+    "TASKS",
+    "RunRecord",
+    "RunSpec",
+    "Trajectory",
+    "UserError",
+    "__version__",
+    "execute",
+    "load_net",
+    "load_run",
+    "load_task",
+    "method",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'umix' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

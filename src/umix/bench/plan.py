@@ -1,0 +1,104 @@
+"""From what a user says (names and ``key=value``) to the parts of a run, every one validated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from umix.bench.presets import Tables, preset
+from umix.data.registry import TASKS, task_source
+from umix.data.task import TaskSource
+from umix.errors import UserError, unknown
+from umix.methods.method import Method
+from umix.methods.registry import METHODS, method
+from umix.nets.net import NetSettings
+from umix.nets.registry import NETS, net_settings
+from umix.train.fit_settings import FitSettings
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own."""
+
+    source: TaskSource
+    method: Method
+    net: NetSettings
+    fit: FitSettings
+    stages: Mapping[str, Mapping[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything in the plan, defaults spelled out."""
+        return {
+            "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
+            "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
+            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
+            "fit": self.fit.model_dump(mode="json"),
+            "stages": {stage: dict(values) for stage, values in self.stages.items()},
+        }
+
+
+def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
+    """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
+
+    A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
+    where only one part has it.
+    """
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    if method_name not in METHODS:
+        raise unknown("method", method_name, METHODS)
+    tables: Tables = {part: dict(table) for part, table in preset(task, preset_name).items()}
+    settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
+    net_name = settings.get("net.name", tables.get("net", {}).get("name", "mlp"))
+    if net_name not in NETS:
+        raise unknown("net", net_name, NETS)
+    if net_name != tables.get("net", {}).get("name"):
+        tables["net"] = {}  # the preset's options are those of another net
+    parts = _fields(task, method_name, net_name)
+    for key, value in settings.items():
+        part, field = _locate(key, parts)
+        tables.setdefault(part, {})[field] = value
+    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
+    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
+    fit = FitSettings(**tables.get("fit", {}))
+    for override in stages.values():
+        FitSettings(**{**fit.model_dump(), **override})
+    return Plan(
+        source=task_source(task, **tables.get("task", {})),
+        method=method(method_name, **tables.get(method_name, {})),
+        net=net_settings(net_name, **net_options),
+        fit=fit,
+        stages=stages,
+    )
+
+
+def _fields(task: str, method_name: str, net_name: str) -> dict[str, list[str]]:
+    """Which settings each part of the run has."""
+    fit = list(FitSettings.model_fields)
+    return {
+        method_name: list(METHODS[method_name].model_fields),
+        "fit": fit,
+        "net": ["name", *NETS[net_name].model_fields],
+        "task": list(TASKS[task].model_fields),
+        **dict.fromkeys(METHODS[method_name].stages, fit),
+    }
+
+
+def _locate(key: str, parts: Mapping[str, list[str]]) -> tuple[str, str]:
+    """The part and field that ``key`` means."""
+    part, dot, field = key.rpartition(".")
+    dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
+    if dot:
+        if key not in dotted:
+            raise unknown("setting", key, dotted)
+        return part, field
+    method_name = next(iter(parts))
+    owners = [name for name in (method_name, "fit", "net", "task") if field in parts[name] and field != "name"]
+    if not owners:
+        bare = {known for name in (method_name, "fit", "net", "task") for known in parts[name]} - {"name"}
+        raise unknown("setting", key, bare | {"net"})
+    if len(owners) > 1:
+        raise UserError(
+            f"The setting {key!r} must say which part it means: {' or '.join(f'{name}.{key}' for name in owners)}."
+        )
+    return owners[0], field

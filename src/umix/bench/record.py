@@ -1,0 +1,157 @@
+"""What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from pydantic import Field, PrivateAttr
+
+from umix.core import rates
+from umix.core.selection import RULES, Counts, best_epoch
+from umix.errors import UserError, unknown
+from umix.files import write_whole
+from umix.settings import Settings
+
+
+@final
+class SplitCounts(Settings):
+    """Counts of one split as they lie in the file."""
+
+    hits: list[list[int]]  # [epochs][groups]
+    sizes: list[int]
+    class_hits: list[list[int]]  # [epochs][classes]
+    class_sizes: list[int]
+
+    @classmethod
+    def of(cls, counts: Counts) -> Self:
+        return cls(**{name: getattr(counts, name).tolist() for name in cls.model_fields})
+
+    def arrays(self) -> Counts:
+        return Counts(
+            hits=np.array(self.hits, dtype=np.int64).reshape(-1, len(self.sizes)),
+            sizes=np.array(self.sizes, dtype=np.int64),
+            class_hits=np.array(self.class_hits, dtype=np.int64).reshape(-1, len(self.class_sizes)),
+            class_sizes=np.array(self.class_sizes, dtype=np.int64),
+        )
+
+
+@final
+class StageRecord(Settings):
+    """One fit of the run."""
+
+    key: str
+    epochs: int
+    seconds: float
+    reused: bool
+
+
+@final
+class GroupRate(Settings):
+    """A group's test accuracy; ``rate`` is None where the group is empty."""
+
+    hits: int
+    size: int
+    rate: float | None
+
+
+@final
+class Summary(Settings):
+    """Test rates in [0, 1] at the epoch that a rule selected on validation; None where there is no such rate."""
+
+    select: str
+    epoch: int
+    average: float | None = Field(description="over all test examples")
+    adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
+    group_mean: float | None = Field(description="mean over groups")
+    worst: float | None = Field(description="lowest group rate")
+    groups: dict[str, GroupRate]
+
+
+@final
+class RunRecord(Settings):
+    """A finished run; ``directory`` is where it was loaded from."""
+
+    kind: Literal["umix run record"] = "umix run record"
+    task: str
+    method: str
+    seed: int
+    settings: dict[str, Any]  # as given
+    plan: dict[str, Any]  # as executed, defaults spelled out
+    key: str
+    fingerprint: str
+    groups: list[str]
+    classes: list[str]
+    input_shape: list[int]
+    train_sizes: list[int]
+    split_counts: dict[str, SplitCounts]
+    stages: dict[str, StageRecord]
+    warnings: list[str]
+    versions: dict[str, str]
+    _directory: Path | None = PrivateAttr(None)
+
+    @property
+    def directory(self) -> Path:
+        if self._directory is None:
+            raise ValueError("This record was not loaded from or saved to a folder.")
+        return self._directory
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
+        return {name: counts.arrays() for name, counts in self.split_counts.items()}
+
+    def summary(self, select: str = "worst") -> Summary:
+        """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
+        if select not in RULES:
+            raise unknown("selection rule", select, RULES)
+        epoch, test = best_epoch(self.counts["val"], select), self.counts["test"]
+        hits, by_group = test.hits[epoch], rates.per_group(test.hits[epoch], test.sizes)
+        return Summary(
+            select=select,
+            epoch=epoch,
+            average=_known(rates.average(test.class_hits[epoch], test.class_sizes)),
+            adjusted=_known(rates.adjusted(hits, test.sizes, self.train_sizes)),
+            group_mean=_known(rates.group_mean(hits, test.sizes)),
+            worst=_known(rates.worst(hits, test.sizes)),
+            groups={
+                name: GroupRate(hits=int(hits[g]), size=int(test.sizes[g]), rate=_known(float(by_group[g])))
+                for g, name in enumerate(self.groups)
+            },
+        )
+
+    def save(self, directory: Path) -> None:
+        """Write this record into ``directory``; the file's presence says that the run is finished."""
+        write_whole(directory / RECORD, (self.model_dump_json(indent=1) + "\n").encode())
+        self._directory = directory
+
+
+RECORD = "record.json"
+
+
+def _known(rate: float) -> float | None:
+    return None if np.isnan(rate) else rate
+
+
+def load_run(directory: str | Path) -> RunRecord:
+    """The record of the finished run in ``directory``."""
+    path = Path(directory) / RECORD
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} must be a whole run record, but it cannot be read ({error}); delete it and run again."
+        ) from None
+    if not isinstance(content, dict) or content.get("kind") != "umix run record":
+        raise UserError(f"{path} must be a run record written by umix; delete or move it.")
+    try:
+        record = RunRecord(**content)
+    except UserError as error:
+        raise UserError(
+            f"{path} must be a run record of this version of umix ({error}); delete it and run again."
+        ) from None
+    record._directory = path.parent
+    return record

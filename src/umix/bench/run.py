@@ -1,0 +1,107 @@
+"""Executing a spec."""
+
+import platform
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
+from umix.bench.spec import RunSpec
+from umix.core.selection import best_epoch
+from umix.core.streams import torch_stream
+from umix.errors import UserError
+from umix.files import read_tensors
+from umix.nets.net import Net
+from umix.nets.registry import net_settings
+from umix.train.engine import Engine
+from umix.train.history import WATCHED, weights_path
+from umix.train.progress import Progress, Silent
+from umix.train.trainer import Trainer
+from umix.version import __version__
+
+#: The folder beside the runs that holds stages which several runs share.
+STAGES = "stages"
+
+
+def execute(
+    spec: RunSpec,
+    *,
+    out: str | Path = "runs",
+    root: str | Path | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> RunRecord:
+    """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
+
+    A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
+    """
+    out, plan = Path(out), spec.plan
+    directory = out / spec.directory_name
+    task = plan.source.load(None if root is None else Path(root))
+    if (directory / RECORD).exists():
+        record = load_run(directory)
+        _check_same(record, spec, task.fingerprint)
+        return record
+    if plan.method.needs_groups:
+        task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
+    trainer = Trainer(
+        task,
+        plan.net,
+        plan.fit,
+        plan.stages,
+        seed=spec.seed,
+        groups=plan.method.needs_groups,
+        directory=directory,
+        cache=out / STAGES,
+        engine=engine or Engine(),
+        progress=progress or Silent(),
+    )
+    plan.method.train(trainer)
+    record = RunRecord(
+        task=spec.task,
+        method=spec.method,
+        seed=spec.seed,
+        settings=spec.settings,
+        plan=plan.as_json(),
+        key=spec.key,
+        fingerprint=task.fingerprint,
+        groups=list(task.groups),
+        classes=list(task.classes),
+        input_shape=list(task.splits["train"].x[0].shape),
+        train_sizes=task.splits["train"].groups.sizes.tolist(),
+        split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
+        stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
+        warnings=trainer.warnings,
+        versions={
+            "umix": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+    )
+    record.save(directory)
+    (directory / "checkpoint.safetensors").unlink(missing_ok=True)
+    return record
+
+
+def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
+    if record.key != spec.key:
+        raise UserError(
+            f"{record.directory} must hold the run {spec.key}, got the record of {record.key}; delete or move it."
+        )
+    if record.fingerprint != fingerprint:
+        raise UserError(
+            f"{record.directory} was run on other data than {spec.task} holds now; delete or move it to run again on these."
+        )
+
+
+def load_net(record: RunRecord, *, select: str = "worst") -> Net:
+    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
+    options = dict(record.plan["net"])
+    with torch_stream(record.seed, "load", "init"):
+        net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
+    tensors, _ = read_tensors(weights_path(record.directory, best_epoch(record.counts["val"], select)), kind="weights")
+    net.load_state_dict(tensors)
+    return net.eval()

@@ -1,0 +1,237 @@
+"""The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.table import Table
+from rich.text import Text
+
+from umix.errors import UserError
+from umix.settings import Settings, legal
+from umix.terminal import ERR, OUT, Bars
+from umix.version import __version__
+
+if TYPE_CHECKING:
+    from umix.bench.record import RunRecord
+
+app = App(
+    name="umix",
+    version=__version__,
+    help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
+)
+
+Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
+Select = Annotated[str, Parameter(help="Rule that picks the epoch on validation: worst, average, worst_class, last.")]
+
+
+@app.command
+def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and print the comparison."""
+    from umix.bench.spec import RunSpec
+    from umix.report.comparison import compare
+    from umix.report.tables import comparison_table
+
+    if seeds < 1:
+        raise UserError(f"--seeds must be at least 1, got {seeds}.")
+    methods: dict[str, tuple[str, dict[str, Any]]] = {
+        "ERM": ("erm", {}),
+        "UMIX, sigma=0": ("umix", {"sigma": 0.0}),
+        "UMIX": ("umix", {}),
+    }
+    specs = {
+        label: [RunSpec(task="colored_digits", method=name, settings=settings, seed=seed) for seed in range(seeds)]
+        for label, (name, settings) in methods.items()
+    }
+    runs = _execute_all(specs, out, quiet=quiet)
+    if as_json:
+        _print_json({label: [_run_json(record, "worst") for record in records] for label, records in runs.items()})
+        return
+    sizes = {name: group.size for name, group in runs["ERM"][0].summary("worst").groups.items()}
+    title = f"colored_digits: colour agrees with the label in 95 % of train and 50 % of test ({seeds} seeds)"
+    OUT.print(comparison_table(compare(runs), title=title, test_sizes=sizes))
+    OUT.print(
+        f"Records: {out}/ (one folder per run, with the counts of every epoch and the selected weights)",
+        highlight=False,
+    )
+    OUT.print(
+        "Next: umix run colored_digits umix --set eta=5 --set mixing=features; umix tasks; umix methods",
+        highlight=False,
+    )
+
+
+@app.command
+def run(
+    task: str,
+    method: str,
+    *,
+    seed: int = 0,
+    set_: Annotated[
+        tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")
+    ] = (),
+    preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
+    root: Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")] = None,
+    select: Select = "worst",
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Train TASK with METHOD and print the test rates. The same command again goes on where a killed run was."""
+    from umix.bench.spec import RunSpec
+    from umix.core.selection import RULES
+    from umix.errors import unknown
+    from umix.report.tables import run_table
+
+    if select not in RULES:
+        raise unknown("selection rule", select, RULES)
+    spec = RunSpec(task=task, method=method, settings=_settings(set_), seed=seed, preset=preset)
+    record = _execute_all({method: [spec]}, out, quiet=quiet, root=root)[method][0]
+    if as_json:
+        _print_json(_run_json(record, select))
+        return
+    OUT.print(run_table(record, record.summary(select)))
+    for name, stage in record.stages.items():
+        how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
+        OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)
+    OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True)
+
+
+@app.command
+def weights(
+    run: Annotated[Path, Parameter(help="Folder of a finished run.")],
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet or .csv file.")] = Path(
+        "weights.parquet"
+    ),
+) -> None:
+    """Write index, uncertainty, weight and label of every training example of RUN."""
+    from umix.bench.examples import write_examples
+
+    n = write_examples(run, output)
+    OUT.print(f"{n} training examples written to {output}", highlight=False, soft_wrap=True)
+
+
+@app.command
+def tasks(*, as_json: Json = False) -> None:
+    """List the tasks, each with its options."""
+    from umix.data.registry import TASKS
+
+    _print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in TASKS.items()}, as_json=as_json)
+
+
+@app.command
+def methods(*, as_json: Json = False) -> None:
+    """List the methods, each with its hyperparameters, their legal ranges and defaults, and its paper."""
+    from umix.methods.registry import METHODS
+
+    facts = {
+        name: (
+            kind,
+            kind.__doc__ or "",
+            {"paper": kind.paper, "needs_groups": kind.needs_groups, "stages": kind.stages},
+        )
+        for name, kind in METHODS.items()
+    }
+    _print_catalogue(facts, as_json=as_json)
+
+
+@app.command
+def doctor(*, as_json: Json = False) -> None:
+    """Show versions, devices and which optional libraries are installed."""
+    from umix.bench.doctor import facts
+
+    found = facts()
+    if as_json:
+        _print_json(found)
+        return
+    table = Table(title="umix doctor", title_justify="left", show_header=False)
+    for section, entries in found.items():
+        for name, value in entries.items():
+            table.add_row(section, name, str(value))
+        table.add_section()
+    OUT.print(table)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+    except (UserError, CycloptsError) as error:
+        ERR.print(Text.assemble(("umix: ", "bold red"), str(error).strip()), soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")
+        return 130
+    return 0
+
+
+def _execute_all(
+    specs: dict[str, list[Any]], out: Path, *, quiet: bool, root: Path | None = None
+) -> dict[str, list["RunRecord"]]:
+    """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
+    from umix.bench.run import execute
+
+    records: dict[str, list[RunRecord]] = {label: [] for label in specs}
+    with Bars(runs=sum(len(group) for group in specs.values()), quiet=quiet) as bars:
+        for label, group in specs.items():
+            for spec in group:
+                bars.label = f"{label}, seed {spec.seed}"
+                records[label].append(execute(spec, out=out, root=root, progress=bars))
+                bars.run_done()
+    return records
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """``key=value`` texts as settings; values are read as TOML where they are, else as text."""
+    settings = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
+        try:
+            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key.strip()] = text.strip()
+    return settings
+
+
+def _run_json(record: "RunRecord", select: str) -> dict[str, Any]:
+    return {
+        "directory": str(record.directory),
+        **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),
+        "summary": record.summary(select).model_dump(mode="json"),
+    }
+
+
+def _print_json(content: object) -> None:
+    sys.stdout.write(json.dumps(content, indent=2) + "\n")
+
+
+def _print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool) -> None:
+    """Named settings classes with their fields, ranges and defaults."""
+    if as_json:
+        _print_json(
+            {
+                name: {"summary": text, **facts, "settings": kind.model_json_schema()}
+                for name, (kind, text, facts) in entries.items()
+            }
+        )
+        return
+    for name, (kind, text, facts) in entries.items():
+        OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
+        for fact, value in facts.items():
+            OUT.print(
+                f"  {fact}: {', '.join(value) if isinstance(value, tuple) else value}", highlight=False, style="dim"
+            )
+        table = Table(
+            "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
+        )
+        for field_name, field in kind.model_fields.items():
+            table.add_row(field_name, legal(field), str(field.default), field.description or "")
+        OUT.print(table)

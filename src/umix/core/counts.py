@@ -1,0 +1,32 @@
+"""Counts, not accuracies: they add over batches, shards and ranks."""
+
+import torch
+from torch import Tensor
+
+_EXACT = 2**24  # float32 holds every whole number up to here
+
+
+def group_counts(correct: Tensor, member: Tensor) -> tuple[Tensor, Tensor]:
+    """Hits and sizes of every group, two int64 [groups]; ``member`` is [n, groups]: groups may overlap or be empty.
+
+    ``member`` may be given as float32 to spare the conversion when it is used again and again.
+
+    >>> group_counts(torch.tensor([True, False, True]), torch.tensor([[1, 0], [1, 1], [0, 1]]).bool())
+    (tensor([1, 1]), tensor([2, 2]))
+    """
+    if len(correct) != len(member):
+        raise ValueError(f"correct and member must be about the same examples, got {len(correct)} and {len(member)}.")
+    total = torch.zeros(2, member.shape[1], dtype=torch.int64, device=member.device)
+    for rows in range(0, len(correct), _EXACT):
+        hit = correct[rows : rows + _EXACT].float()
+        total += (torch.stack([hit, torch.ones_like(hit)]) @ member[rows : rows + _EXACT].float()).long()
+    return total[0], total[1]
+
+
+def class_counts(correct: Tensor, y: Tensor, *, n_classes: int) -> tuple[Tensor, Tensor]:
+    """Hits and sizes of every class, two int64 [classes]; classes are disjoint, so no matrix is needed.
+
+    >>> class_counts(torch.tensor([True, False, True]), torch.tensor([0, 0, 2]), n_classes=3)
+    (tensor([1, 0, 1]), tensor([2, 0, 1]))
+    """
+    return torch.bincount(y[correct.bool()], minlength=n_classes), torch.bincount(y, minlength=n_classes)

@@ -1,0 +1,68 @@
+"""Mixing pairs of examples, and what a mixed example costs."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def mix(x: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
+    """``lam * x + (1 - lam) * x[pair]`` (UMIX eq. 1); ``lam`` is one number or one per example, [batch].
+
+    >>> mix(torch.tensor([[0.0], [4.0]]), torch.tensor([1, 0]), 0.75)
+    tensor([[1.],
+            [3.]])
+    """
+    partner = x.index_select(0, pair)
+    if isinstance(lam, Tensor):
+        lam = lam.to(x).view(-1, *[1] * (x.dim() - 1))
+    # lerp is exact at lam = 0 and lam = 1; in place because the gathered partner is ours.
+    return torch.lerp(partner, x, lam) if x.requires_grad else partner.lerp_(x, lam)
+
+
+def cutmix(x: Tensor, pair: Tensor, lam: float | Tensor, *, rng: np.random.Generator) -> tuple[Tensor, float | Tensor]:
+    """Images [batch, …, H, W] with a box of ``x[pair]`` pasted in, and the share of the image that stayed.
+
+    The box has sides √(1−lam)·(H, W) and a uniform centre and is clipped at the border; the returned lam is
+    1 − box area / (H·W), the true share (Yun et al. 2019, eq. 2). With ``lam`` [batch], each example has its own box.
+    """
+    height, width = x.shape[-2:]
+    size = (len(x),) if isinstance(lam, Tensor) else ()
+    kept = np.asarray(lam.cpu() if isinstance(lam, Tensor) else lam, dtype=np.float64)
+    top, bottom = _span(height, kept, rng, size)
+    left, right = _span(width, kept, rng, size)
+    true_lam = 1 - (bottom - top) * (right - left) / (height * width)
+    if not size:
+        mixed = x.clone()
+        mixed[..., top:bottom, left:right] = x.index_select(0, pair)[..., top:bottom, left:right]
+        return mixed, float(true_lam)
+    inside = _between(top, bottom, height, x)[:, :, None] & _between(left, right, width, x)[:, None, :]
+    inside = inside.view(len(x), *[1] * (x.dim() - 3), height, width)
+    return torch.where(inside, x.index_select(0, pair), x), torch.as_tensor(true_lam).to(x)
+
+
+def _span(
+    side: int, kept: np.ndarray, rng: np.random.Generator, size: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    half = (side * np.sqrt(1 - kept)).astype(np.int64) // 2
+    centre = rng.integers(side, size=size)
+    return np.clip(centre - half, 0, side), np.clip(centre + half, 0, side)
+
+
+def _between(low: np.ndarray, high: np.ndarray, side: int, like: Tensor) -> Tensor:
+    at = torch.arange(side, device=like.device)
+    return (at >= torch.as_tensor(low, device=like.device)[:, None]) & (
+        at < torch.as_tensor(high, device=like.device)[:, None]
+    )
+
+
+def mixed_loss(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
+    """Weighted mixup loss of inputs ``lam * x + (1 - lam) * x[pair]``, [batch] (UMIX eq. 4).
+
+    >>> logits, y, w, pair = torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([1.0, 3.0]), torch.tensor([1, 0])
+    >>> mixed_loss(logits, y, w, pair, 0.5)  # (1 + 3) / 2 · log 2
+    tensor([1.3863, 1.3863])
+    """
+    log_p = torch.log_softmax(logits, dim=1)
+    first = log_p.gather(1, y[:, None]).squeeze(1)
+    second = log_p.gather(1, y[pair][:, None]).squeeze(1)
+    return -(lam * w * first + (1 - lam) * w[pair] * second)

@@ -1,0 +1,65 @@
+"""Rates from counts: NumPy in, float out. An empty group has no rate: it is left out, never counted as 0.
+
+Where no group has any example there is no rate at all and the answer is NaN.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def per_group(hits: ArrayLike, sizes: ArrayLike) -> NDArray[np.float64]:
+    """Accuracy of every group, [..., groups]; NaN for an empty one.
+
+    >>> per_group([1, 0], [2, 0])
+    array([0.5, nan])
+    """
+    hit, size = np.asarray(hits, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    rates: NDArray[np.float64] = np.full(np.broadcast(hit, size).shape, np.nan)
+    return np.divide(hit, size, out=rates, where=size > 0)
+
+
+def average(hits: ArrayLike, sizes: ArrayLike) -> float:
+    """Share of hits among all examples; groups must not overlap.
+
+    >>> average([9, 1], [10, 2])
+    0.8333333333333334
+    """
+    total = np.sum(sizes)
+    return float(np.sum(hits) / total) if total else float("nan")
+
+
+def worst(hits: ArrayLike, sizes: ArrayLike) -> float:
+    """Lowest accuracy among the groups that have examples.
+
+    >>> worst([9, 1, 0], [10, 2, 0])
+    0.5
+    """
+    rates = _known(hits, sizes)
+    return float(rates.min()) if len(rates) else float("nan")
+
+
+def group_mean(hits: ArrayLike, sizes: ArrayLike) -> float:
+    """Mean accuracy over the groups that have examples, each group counting once.
+
+    >>> group_mean([9, 1], [10, 2])
+    0.7
+    """
+    rates = _known(hits, sizes)
+    return float(rates.mean()) if len(rates) else float("nan")
+
+
+def adjusted(hits: ArrayLike, sizes: ArrayLike, train_sizes: ArrayLike) -> float:
+    """Accuracies weighted by the groups' shares of the training split, over the groups that have examples.
+
+    >>> adjusted([9, 1], [10, 2], [300, 100])
+    0.8
+    """
+    rates, share = per_group(hits, sizes), np.asarray(train_sizes, dtype=np.float64)
+    known = ~np.isnan(rates)
+    total = share[known].sum()
+    return float(rates[known] @ share[known] / total) if total > 0 else float("nan")
+
+
+def _known(hits: ArrayLike, sizes: ArrayLike) -> NDArray[np.float64]:
+    rates = per_group(hits, sizes)
+    return rates[~np.isnan(rates)]

@@ -1,0 +1,57 @@
+"""Uncertainty of training examples and the importance weights made of it."""
+
+from torch import Tensor
+
+
+def uncertainty(correct: Tensor, *, start: int, length: int) -> Tensor:
+    """Share of epochs ``start … start+length-1`` in which each example was misclassified, [n] (UMIX eq. 6).
+
+    ``correct`` is [n, epochs] in {0, 1}; NaN means "not recorded", which is an error and never a mistake of the model.
+    The paper's sum runs over length+1 terms and divides by length; here the window has exactly ``length`` epochs.
+
+    >>> uncertainty(torch.tensor([[1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]), start=0, length=4)
+    tensor([0.2500, 0.7500])
+    """
+    if start < 0 or length < 1:
+        raise ValueError(f"The window must have start >= 0 and length >= 1, got start={start} and length={length}.")
+    window = correct[:, start : start + length].float()
+    if window.shape[1] < length or window.isnan().any():
+        raise ValueError(
+            f"correct must hold every example for epochs {start}..{start + length - 1}, got {correct.shape[1]} epochs "
+            f"with {int(window.isnan().sum())} missing predictions in the window."
+        )
+    return 1 - window.mean(dim=1)
+
+
+def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
+    """``eta * u + c``, [n] (UMIX eq. 7).
+
+    >>> importance_weights(torch.tensor([0.0, 0.5]), eta=20.0)
+    tensor([ 1., 11.])
+    """
+    if u.isnan().any():
+        raise ValueError(f"u must hold no NaN, got {int(u.isnan().sum())} of {len(u)}.")
+    return eta * u + c
+
+
+def normalized(w: Tensor) -> Tensor:
+    """Weights ``w`` scaled to mean 1, so that their size does not act on the learning rate.
+
+    All-zero weights have no such scale and are an error; no weights stay none.
+
+    >>> normalized(torch.tensor([1.0, 3.0]))
+    tensor([0.5000, 1.5000])
+    """
+    if len(w) and not w.sum() > 0:
+        raise ValueError(f"Weights must have a positive sum to be normalised, got {float(w.sum())}.")
+    return w / w.mean() if len(w) else w
+
+
+def effective_sample_size(w: Tensor) -> float:
+    """How many equally weighted examples estimate as well as these: (Σw)² / Σw²; 0 for no weights.
+
+    >>> effective_sample_size(torch.tensor([2.0, 2.0, 2.0]))
+    3.0
+    """
+    w = w.double()
+    return float(w.sum() ** 2 / w.square().sum()) if len(w) else 0.0

@@ -1,0 +1,68 @@
+"""Who belongs to which group: a matrix, because groups may overlap and a split may miss some."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from umix.errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Membership ``member`` bool [n, groups] in named groups."""
+
+    member: Tensor
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.member.dim() != 2 or self.member.shape[1] != len(self.names) or self.member.dtype != torch.bool:
+            raise ValueError(
+                f"Groups.member must be bool [n, {len(self.names)}] for {len(self.names)} names, "
+                f"got {self.member.dtype} {list(self.member.shape)}."
+            )
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"Groups.names must differ, got {self.names}.")
+
+    @classmethod
+    def from_ids(cls, ids: Tensor, names: Sequence[str]) -> Self:
+        """Disjoint groups from one id per example.
+
+        >>> Groups.from_ids(torch.tensor([0, 2]), ["a", "b", "c"]).sizes.tolist()
+        [1, 0, 1]
+        """
+        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(names):
+            raise ValueError(f"Group ids must lie in 0..{len(names) - 1}, got {int(ids.min())}..{int(ids.max())}.")
+        return cls(torch.nn.functional.one_hot(ids.long(), len(names)).bool(), tuple(names))
+
+    @classmethod
+    def cells(cls, y: Tensor, attribute: Tensor, *, labels: Sequence[str], attributes: Sequence[str]) -> Self:
+        """Label×attribute cells in the order ``len(attributes) * y + attribute``.
+
+        >>> Groups.cells(torch.tensor([1]), torch.tensor([0]), labels=["no", "yes"], attributes=["a", "b"]).ids
+        tensor([2])
+        """
+        names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
+        return cls.from_ids(y.long() * len(attributes) + attribute.long(), names)
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        return self.member.sum(dim=0)
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """Whether every example is in exactly one group."""
+        return bool((self.member.sum(dim=1) == 1).all())
+
+    @cached_property
+    def ids(self) -> Tensor:
+        """The one group of every example, int64 [n]; overlapping or incomplete groups have no such id."""
+        if not self.disjoint:
+            raise UserError(
+                f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "
+                "some out; declare disjoint training groups for this task."
+            )
+        return self.member.int().argmax(dim=1)

@@ -1,0 +1,144 @@
+"""A task: the splits and what is known of them."""
+
+import abc
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from umix.data.groups import Groups
+from umix.settings import Settings
+
+
+class Lazy(Protocol):
+    """Inputs that are read when they are needed, one example at a time (images on disk, for instance)."""
+
+    fingerprint: str
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Examples ``x``, labels ``y`` [n] and groups of one split.
+
+    ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
+    group-aware methods train with.
+    """
+
+    x: Tensor | Lazy
+    y: Tensor
+    groups: Groups
+    training_groups: Groups | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
+        if self.training_groups is not None:
+            lengths["training_groups"] = len(self.training_groups.member)
+        if len(set(lengths.values())) != 1:
+            raise ValueError(f"Split fields must be about the same examples, got lengths {lengths}.")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def member(self) -> Tensor:
+        """Group membership, bool [n, groups]."""
+        return self.groups.member
+
+    @cached_property
+    def member_float(self) -> Tensor:
+        """Membership as the float32 matrix that counting multiplies with, converted once."""
+        return self.groups.member.float()
+
+    @property
+    def group(self) -> Tensor:
+        """The one group each example is trained in, int64 [n]; raises where groups overlap and none are declared for training."""
+        return (self.training_groups or self.groups).ids
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the inputs and labels, in order. Groups are not in it: what ignores groups may be shared across groupings."""
+        digest = hashlib.sha256()
+        if isinstance(self.x, Tensor):
+            digest.update(f"{self.x.dtype}{list(self.x.shape)}".encode())
+            for part in _rows(self.x):
+                digest.update(part.contiguous().cpu().view(torch.uint8).numpy().data)
+        else:
+            digest.update(self.x.fingerprint.encode())
+        digest.update(self.y.contiguous().cpu().numpy().data)
+        return digest.hexdigest()[:32]
+
+    def to(self, device: torch.device) -> "Split":
+        """This split on ``device``; lazy inputs move batch by batch."""
+        if self.y.device == device:
+            return self
+        x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
+        training = self.training_groups and Groups(self.training_groups.member.to(device), self.training_groups.names)
+        return Split(x, self.y.to(device), Groups(self.groups.member.to(device), self.groups.names), training)
+
+
+def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
+    step = max(1, n_bytes // max(1, x[0].numel() * x.element_size())) if len(x) else 1
+    return iter(x.split(step)) if len(x) else iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Splits ``train``, ``val`` and ``test`` with one set of classes and one set of groups, which belong to the task."""
+
+    name: str
+    splits: Mapping[str, Split]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        missing = {"train", "val", "test"} - set(self.splits)
+        if missing:
+            raise ValueError(f"Task.splits must hold train, val and test, but {', '.join(sorted(missing))} is missing.")
+        if len({split.groups.names for split in self.splits.values()}) != 1:
+            raise ValueError(
+                "Task.splits must share one set of group names: the groups belong to the task, not to a split."
+            )
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the evaluation groups."""
+        return self.splits["train"].groups.names
+
+    @property
+    def training_groups(self) -> tuple[str, ...]:
+        """Names of the disjoint groups that group-aware methods train with."""
+        train = self.splits["train"]
+        return (train.training_groups or train.groups).names
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything in the task."""
+        digest = hashlib.sha256(repr((self.classes, self.groups, self.training_groups)).encode())
+        for name in sorted(self.splits):
+            split = self.splits[name]
+            digest.update(f"{name}{split.fingerprint}".encode())
+            for groups in (split.groups, split.training_groups):
+                digest.update(groups.member.numpy().data if groups else b"none")
+        return digest.hexdigest()[:32]
+
+
+class TaskSource(Settings, abc.ABC):
+    """Frozen options and how to load the task they describe; a new data set is a subclass in its own file."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def load(self, root: Path | None) -> Task:
+        """The task, read from the local folder ``root`` where it has files; nothing is ever downloaded."""

@@ -1,0 +1,82 @@
+"""Files that appear whole or not at all."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from umix.errors import UserError
+
+_ASIDE = ".aside"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``: write aside, flush to disk, rename; readers see the old file or the new one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}")
+        try:
+            with open(aside, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
+    except OSError as error:
+        raise UserError(
+            f"Cannot write {path}: {error.strerror or error}; free some space or choose another folder with --out."
+        ) from error
+
+
+def sweep(directory: Path) -> None:
+    """Remove what a killed process of this machine had written aside in ``directory`` and never renamed."""
+    for aside in directory.glob(f".*.{socket.gethostname()}.*{_ASIDE}"):
+        pid = int(aside.name.removesuffix(_ASIDE).rpartition(".")[2])
+        if pid == os.getpid() or not _alive(pid):
+            aside.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Put torch ``tensors`` and text ``metadata`` at ``path`` as one safetensors file, whole."""
+    from safetensors.torch import save
+
+    write_whole(path, save(dict(tensors), metadata=dict(metadata)))
+
+
+def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors and metadata of a safetensors file of this ``kind``; never unpickles anything.
+
+    A truncated file, or one that umix did not write as this kind, is refused in words.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
+    except FileNotFoundError:
+        raise UserError(f"There is no {kind} at {path}.") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(
+            f"{path} must be a whole {kind} file, but it cannot be read ({error}); delete it and run again."
+        ) from None
+    if metadata.get("kind") != kind:
+        raise UserError(
+            f"{path} must be a {kind} written by umix, got kind {metadata.get('kind')!r}; delete or move it."
+        )
+    return tensors, metadata

@@ -1,0 +1,23 @@
+"""Empirical risk minimisation: the mean loss over the training examples (Vapnik 1992).
+
+Differs from the paper: nothing.
+Differs from the released code: nothing.
+"""
+
+from typing import ClassVar, final
+
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+
+@final
+class ERM(Method):
+    """Empirical risk minimisation: every example counts the same."""
+
+    name: ClassVar[str] = "erm"
+    paper: ClassVar[str] = "Vapnik, Principles of risk minimization for learning theory, NeurIPS 1992"
+
+    def train(self, trainer: Trainer) -> Net:
+        return trainer.fit(MeanRisk())

@@ -1,0 +1,21 @@
+"""What every method is."""
+
+import abc
+from typing import ClassVar
+
+from umix.nets.net import Net
+from umix.settings import Settings
+from umix.train.trainer import Trainer
+
+
+class Method(Settings, abc.ABC):
+    """Frozen, validated hyperparameters and a recipe of one or more fits."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    needs_groups: ClassVar[bool] = False  # of the training split; without it batches carry no group
+    stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
+
+    @abc.abstractmethod
+    def train(self, trainer: Trainer) -> Net:
+        """The trained net, by way of ``trainer.fit`` and ``trainer.trajectory``."""

@@ -1,0 +1,47 @@
+"""Where pairs are mixed: in the input, by pasting boxes, or in the features."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from torch import Tensor
+
+from umix.core.mixing import cutmix, mix
+from umix.errors import UserError
+from umix.nets.net import Net
+
+#: Where to mix; the names people set.
+Mixing = Literal["input", "cutmix", "features"]
+
+#: Logits of the mixed batch, and the lam that the loss must use: ``mixer(net, x, pair, lam, rng)``.
+Mixer = Callable[[Net, Tensor, Tensor, float | Tensor, np.random.Generator], tuple[Tensor, float | Tensor]]
+
+
+def mix_inputs(
+    net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
+) -> tuple[Tensor, float | Tensor]:
+    """Mixup of inputs (Zhang et al. 2018)."""
+    return net(mix(x, pair, lam)), lam
+
+
+def mix_boxes(
+    net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
+) -> tuple[Tensor, float | Tensor]:
+    """CutMix (Yun et al. 2019): lam becomes the true share of the image that stayed."""
+    if x.dim() < 3:
+        raise UserError(
+            f"mixing=cutmix must be given images [height, width], got examples of shape {list(x.shape[1:])}; try mixing=input."
+        )
+    mixed, true_lam = cutmix(x, pair, lam, rng=rng)
+    return net(mixed), true_lam
+
+
+def mix_features(
+    net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
+) -> tuple[Tensor, float | Tensor]:
+    """Manifold mixup at the last layer (Verma et al. 2019): pooled features are mixed before the head."""
+    return net.head(mix(net.features(x), pair, lam)), lam
+
+
+MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix": mix_boxes, "features": mix_features})

@@ -1,0 +1,21 @@
+"""The methods umix knows by name: one line each."""
+
+from typing import Any
+
+from umix.errors import unknown
+from umix.methods.erm import ERM
+from umix.methods.method import Method
+from umix.methods.umix import UMIX
+
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (ERM, UMIX)}
+
+
+def method(name: str, **settings: Any) -> Method:
+    """The method called ``name`` with these hyperparameters.
+
+    >>> method("umix", eta=20, sigma=0).eta
+    20.0
+    """
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name](**settings)

@@ -1,0 +1,48 @@
+"""The weighted mixup objective: what UMIX's second stage minimises, and every other mixup method with other weights or pairs."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.losses import cross_entropy
+from umix.core.mixing import mixed_loss
+from umix.data.batch import Batch
+from umix.methods.mixers import MIXERS, Mixing
+from umix.nets.net import Net
+from umix.train.objective import Objective, State
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedMixup(Objective):
+    """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
+
+    ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
+    example with ``per_example``.
+    """
+
+    weights: Tensor
+    sigma: float
+    alpha: float
+    mixing: Mixing = "input"
+    per_example: bool = False
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        w = self.weights.index_select(0, batch.index)
+        lam = self._draw(len(batch.y), rng, like=w)
+        if lam is None:
+            return (w * cross_entropy(net(batch.x), batch.y)).mean(), state
+        pair = torch.from_numpy(rng.permutation(len(batch.y))).to(batch.y.device)
+        logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
+        return mixed_loss(logits, batch.y, w, pair, lam).mean(), state
+
+    def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
+        """λ of the batch or of each example; None where nothing is mixed. An example that is not mixed has λ = 1."""
+        if not self.per_example:
+            return rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
+        mixes = rng.random(n) < self.sigma
+        lam = np.where(mixes, rng.beta(self.alpha, self.alpha, n), 1.0)
+        return torch.from_numpy(lam).to(like) if mixes.any() else None

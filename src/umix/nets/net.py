@@ -1,0 +1,41 @@
+"""What every net of umix offers: ``features(x)``, ``head(z)``, and their composition."""
+
+import abc
+from typing import ClassVar, final
+
+from torch import Tensor, nn
+
+from umix.settings import Settings
+
+
+@final
+class Net(nn.Module):
+    """Logits = head(features(x)); feature mixing, last-layer methods and feature penalties need the two apart."""
+
+    def __init__(self, body: nn.Module, head: nn.Module) -> None:
+        nn.Module.__init__(self)
+        self.body = body
+        self.head = head
+
+    def features(self, x: Tensor) -> Tensor:
+        """Pooled features, [batch, width]."""
+        z: Tensor = self.body(x)
+        return z
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits, [batch, classes]."""
+        logits: Tensor = self.head(self.body(x))
+        return logits
+
+
+class NetSettings(Settings, abc.ABC):
+    """Frozen options of an architecture and how to build it."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def build(self, example: Tensor, n_classes: int) -> Net:
+        """A freshly initialised net for inputs shaped like ``example`` (one example, no batch axis).
+
+        Random numbers come from torch's generator, which the trainer has seeded from a named stream.
+        """

@@ -1,0 +1,1 @@
+"""Reports: tables made from run records alone; torch is never imported here."""

@@ -1,0 +1,65 @@
+"""What people see while umix works: progress bars with the time left, on standard error."""
+
+from types import TracebackType
+from typing import Self, final
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+#: Results go to standard output, everything else to standard error.
+OUT = Console(soft_wrap=False)
+ERR = Console(stderr=True)
+
+
+@final
+class Bars:
+    """A bar for the stage under way and, where there are several runs, one for all of them."""
+
+    def __init__(self, *, runs: int = 1, quiet: bool = False) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+        )
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=ERR, transient=True, disable=quiet)
+        self._runs: TaskID | None = self._progress.add_task("all runs", total=runs) if runs > 1 else None
+        self._stage: TaskID | None = None
+        self.label = ""
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def start(self, stage: str, *, total: int, done: int) -> None:
+        self._stage = self._progress.add_task(f"{self.label} · {stage} steps", total=total, completed=done)
+
+    def advance(self, steps: int) -> None:
+        if self._stage is not None:
+            self._progress.advance(self._stage, steps)
+
+    def finish(self) -> None:
+        if self._stage is not None:
+            self._progress.remove_task(self._stage)
+            self._stage = None
+
+    def run_done(self) -> None:
+        if self._runs is not None:
+            self._progress.advance(self._runs)
+
+    def warn(self, message: str) -> None:
+        ERR.print(f"[yellow]warning:[/yellow] {message}", highlight=False)

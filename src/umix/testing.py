@@ -1,0 +1,211 @@
+"""Contract tests for methods: every method of umix passes them, and so must yours.
+
+    from umix.testing import check_method
+    check_method(MyMethod())
+
+Each check trains for a few epochs on a small four_moons; together they take a few seconds.
+"""
+
+import contextlib
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.selection import Counts
+from umix.data.four_moons import FourMoons
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.methods.method import Method
+from umix.nets.mlp import MLP
+from umix.nets.net import Net
+from umix.train.fit_settings import FitSettings
+from umix.train.progress import Progress, Silent
+from umix.train.trainer import Trainer
+
+_TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
+_FIT = FitSettings(epochs=4, lr=0.05, batch_size=32)
+_NET = MLP(hidden=(16,))
+
+
+class ContractError(AssertionError):
+    """A method does not keep the contract; the message says which part."""
+
+
+def check_method(method: Method) -> None:
+    """Raise ContractError unless ``method`` keeps the contract of every umix method."""
+    for check in CHECKS:
+        check(method)
+
+
+def check_same_seed_same_net(method: Method) -> None:
+    """Two runs with one seed give equal parameters, bit by bit; another seed gives others."""
+    first, second, other = (_train(method, _trainer(seed=seed)) for seed in (0, 0, 1))
+    _require(_equal(first, second), method, "must give the same net for the same seed")
+    _require(not _equal(first, other), method, "must give another net for another seed")
+
+
+def check_data_not_changed(method: Method) -> None:
+    """The task is the same after training as before."""
+    task = _task()
+    before = task.fingerprint
+    trainer = _trainer(task=task)
+    _train(method, trainer)
+    after = Task(task.name, {name: replace(split) for name, split in task.splits.items()}, task.classes).fingerprint
+    _require(before == after, method, "must not change the data it trains on")
+
+
+def check_global_random_state_untouched(method: Method) -> None:
+    """Neither torch's nor NumPy's global generator has moved after training."""
+    torch_before, numpy_before = torch.get_rng_state(), str(np.random.get_state())
+    _train(method, _trainer())
+    same = torch.equal(torch_before, torch.get_rng_state()) and numpy_before == str(np.random.get_state())
+    _require(same, method, "must draw from the stream it is given, never from the global generators")
+
+
+def check_groups_untouched_unless_declared(method: Method) -> None:
+    """A method that does not declare ``needs_groups`` gives the same net whatever the training groups are."""
+    if method.needs_groups:
+        return
+    task = _task()
+    train = task.splits["train"]
+    one_group = Groups.from_ids(torch.zeros(len(train), dtype=torch.int64), task.groups)
+    blind = Task(task.name, {**task.splits, "train": replace(train, groups=one_group)}, task.classes)
+    same = _equal(_train(method, _trainer(task=task)), _train(method, _trainer(task=blind)))
+    _require(same, method, "must not use training groups without declaring needs_groups")
+
+
+def check_resume(method: Method) -> None:
+    """Stopped after any epoch of any stage and started again, it ends with the same parameters and counts, bit by bit."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _trainer(directory=Path(folder) / "whole")
+        expected = _train(method, whole)
+        for stop in range(1, sum(report.epochs for report in whole.reports.values())):
+            directory = Path(folder) / f"stopped-{stop}"
+            with contextlib.suppress(_StoppedError):
+                _train(method, _trainer(directory=directory, progress=_Stopper(stop)))
+            resumed = _trainer(directory=directory)
+            net = _train(method, resumed)
+            _require(_equal(expected, net), method, f"must end with the same net when resumed after {stop} epochs")
+            same = all(_equal_counts(whole.history.counts(s), resumed.history.counts(s)) for s in ("val", "test"))
+            _require(same, method, f"must end with the same counts when resumed after {stop} epochs")
+
+
+def check_picklable(method: Method) -> None:
+    """It survives a round trip through pickle and through JSON unchanged."""
+    _require(pickle.loads(pickle.dumps(method)) == method, method, "must be equal after pickling")  # noqa: S301 — our own bytes
+    _require(
+        type(method)(**method.model_dump(mode="json")) == method, method, "must be equal after a trip through JSON"
+    )
+
+
+def check_finite_on_hostile_batches(method: Method) -> None:
+    """Parameters stay finite on batches of one example, on batches that miss groups, and on constant inputs."""
+    constant = _task(lambda split: replace(split, x=torch.ones_like(_tensor(split))))
+    cases = {
+        "batches of one example": _trainer(settings=FitSettings(epochs=2, lr=0.01, batch_size=1), task=_task(_few))
+    }
+    cases |= {"batches that miss groups": _trainer(settings=FitSettings(epochs=2, lr=0.01, batch_size=3))}
+    cases |= {"constant inputs": _trainer(task=constant)}
+    for name, trainer in cases.items():
+        net = _train(method, trainer)
+        finite = all(torch.isfinite(parameter).all() for parameter in net.parameters())
+        _require(finite, method, f"must keep the parameters finite on {name}")
+
+
+def check_beats_chance(method: Method) -> None:
+    """It learns four_moons better than by chance."""
+    trainer = _trainer(settings=FitSettings(epochs=15, lr=0.1, batch_size=32))
+    _train(method, trainer)
+    counts = trainer.history.counts("test")
+    best = float(counts.all_hits.max()) / counts.n
+    _require(best > 0.6, method, f"must beat chance on four_moons, got an accuracy of {best:.2f} of two classes")
+
+
+CHECKS: tuple[Callable[[Method], None], ...] = (
+    check_same_seed_same_net,
+    check_data_not_changed,
+    check_global_random_state_untouched,
+    check_groups_untouched_unless_declared,
+    check_resume,
+    check_picklable,
+    check_finite_on_hostile_batches,
+    check_beats_chance,
+)
+
+
+class _StoppedError(Exception):
+    """Stands for a killed process."""
+
+
+class _Stopper:
+    """A progress that dies in the middle of an epoch: the loop reports to it once per short epoch, before anything is saved."""
+
+    def __init__(self, epochs_left: int) -> None:
+        self._epochs_left = epochs_left
+
+    def start(self, stage: str, *, total: int, done: int) -> None: ...
+
+    def advance(self, steps: int) -> None:
+        if self._epochs_left == 0:
+            raise _StoppedError
+        self._epochs_left -= 1
+
+    def finish(self) -> None: ...
+
+    def warn(self, message: str) -> None: ...
+
+
+def _trainer(
+    *,
+    task: Task | None = None,
+    settings: FitSettings = _FIT,
+    seed: int = 0,
+    directory: Path | None = None,
+    progress: Progress | None = None,
+) -> Trainer:
+    cache = None if directory is None else directory / "stages"
+    return Trainer(
+        task or _task(), _NET, settings, seed=seed, directory=directory, cache=cache, progress=progress or Silent()
+    )
+
+
+def _train(method: Method, trainer: Trainer) -> Net:
+    trainer.groups = method.needs_groups
+    return method.train(trainer)
+
+
+def _task(change: Callable[[Split], Split] = lambda split: split) -> Task:
+    task = _TASK.load()
+    return Task(task.name, {**task.splits, "train": change(task.splits["train"])}, task.classes)
+
+
+def _few(split: Split) -> Split:
+    rows = torch.arange(0, len(split), 8)
+    return Split(_tensor(split)[rows], split.y[rows], Groups(split.member[rows], split.groups.names))
+
+
+def _tensor(split: Split) -> Tensor:
+    if not isinstance(split.x, Tensor):
+        raise TypeError("four_moons is held in memory")
+    return split.x
+
+
+def _equal(first: Net, second: Net) -> bool:
+    return all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
+
+
+def _equal_counts(first: Counts, second: Counts) -> bool:
+    return np.array_equal(first.hits, second.hits) and np.array_equal(first.class_hits, second.class_hits)
+
+
+def _require(holds: bool, method: Method, rule: str) -> None:
+    if not holds:
+        raise ContractError(f"{type(method).__name__} {rule}.")

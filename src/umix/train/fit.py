@@ -1,0 +1,99 @@
+"""One fit: epochs of the loop, seen by an observer, saved after every epoch and resumed after the last one saved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, final
+
+from torch import Tensor
+
+from umix.core.streams import stream, torch_stream
+from umix.data.loader import batches, n_batches
+from umix.data.samplers import Sampler
+from umix.data.task import Split
+from umix.files import sweep
+from umix.nets.net import Net
+from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from umix.train.engine import Engine
+from umix.train.fit_settings import FitSettings
+from umix.train.loop import run_epoch
+from umix.train.objective import Objective, State
+from umix.train.progress import Progress
+
+
+class Observer(Protocol):
+    """Looks at the net after every epoch. There are two: History and the trajectory's recorder."""
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        """Go back to where it was after ``epochs`` epochs; ``kept`` is what ``tensors`` gave then."""
+
+    def observe(self, net: Net, epoch: int) -> None:
+        """Look at ``net`` at the end of ``epoch``."""
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """What a checkpoint must keep of it."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Which fit this is: ``key`` is a hash of all that decides its numbers, ``directory`` is where it can be resumed."""
+
+    name: str
+    settings: FitSettings
+    seed: int
+    key: str
+    directory: Path | None
+
+
+def fit(
+    stage: Stage,
+    net: Net,
+    train: Split,
+    objective: Objective,
+    *,
+    n_groups: int,
+    sampler: Sampler,
+    observer: Observer,
+    engine: Engine,
+    progress: Progress,
+) -> int:
+    """Train ``net`` in place through all epochs of ``stage`` and return how many were already done."""
+    settings = stage.settings
+    optimizer = settings.make_optimizer(net)
+    state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
+    done = 0
+    if stage.directory is not None:
+        sweep(stage.directory)
+        found = load_checkpoint(_checkpoint(stage.directory), fit=stage.key, net=net, optimizer=optimizer)
+        if found is not None:
+            done, state = found.epochs, found.state
+            observer.restore(done, found.history)
+    prepared = engine.prepare(net, optimizer, precision=settings.precision)
+    steps = n_batches(len(train), settings.batch_size)
+    progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
+    for epoch in range(done, settings.epochs):
+        order = sampler(train, stream(stage.seed, stage.name, "order", epoch))
+        with torch_stream(stage.seed, stage.name, "noise", epoch):
+            state = run_epoch(
+                prepared,
+                batches(train, order, batch_size=settings.batch_size, groups=objective.needs_groups),
+                objective,
+                state,
+                stream(stage.seed, stage.name, "objective", epoch),
+                lr_of=settings.lr_course(epoch, steps),
+                clip_norm=settings.clip_norm,
+                tick=progress.advance,
+            )
+        observer.observe(prepared.net, epoch)
+        if stage.directory is not None:
+            checkpoint = Checkpoint(epoch + 1, state, dict(observer.tensors()))
+            save_checkpoint(
+                _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
+            )
+    progress.finish()
+    return done
+
+
+def _checkpoint(directory: Path) -> Path:
+    return directory / "checkpoint.safetensors"

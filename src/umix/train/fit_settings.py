@@ -1,0 +1,49 @@
+"""How a net is optimised: the settings of one fit, and the optimiser and learning rates they stand for."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, final
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from umix.settings import Settings
+
+
+@final
+class FitSettings(Settings):
+    """Optimiser, learning rate, batches and epochs of one fit."""
+
+    epochs: int = Field(20, ge=1, description="passes over the training split")
+    batch_size: int = Field(64, ge=1, description="examples per step; the last batch of an epoch may be smaller")
+    optimizer: Literal["sgd", "adam", "adamw"] = Field(
+        "sgd", description="sgd has momentum, adamw decoupled weight decay"
+    )
+    lr: float = Field(0.01, gt=0, description="learning rate, the highest one under a schedule")
+    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd")
+    weight_decay: float = Field(0.0, ge=0, description="weight decay")
+    schedule: Literal["constant", "cosine"] = Field("constant", description="course of the learning rate over the fit")
+    clip_norm: float | None = Field(None, gt=0, description="longest gradient allowed, or none")
+    precision: Literal["32-true", "bf16-mixed"] = Field("32-true", description="number format of the forward pass")
+
+    def make_optimizer(self, net: nn.Module) -> torch.optim.Optimizer:
+        """A fresh optimiser over the parameters of ``net`` that are trained."""
+        parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        if self.optimizer == "sgd":
+            return torch.optim.SGD(parameters, self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+        kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW
+        return kind(parameters, self.lr, weight_decay=self.weight_decay)
+
+    def lr_course(self, epoch: int, steps: int) -> Callable[[int], float] | None:
+        """The learning rate of each step of ``epoch``, which has ``steps``; None where it never changes.
+
+        A function of the step, so a resumed fit needs no scheduler state.
+
+        >>> course = FitSettings(lr=0.1, epochs=2, schedule="cosine").lr_course(1, steps=10)
+        >>> course(0)  # half of the way
+        0.05
+        """
+        if self.schedule == "constant":
+            return None
+        return lambda step: self.lr * 0.5 * (1 + math.cos(math.pi * (epoch * steps + step) / (self.epochs * steps)))

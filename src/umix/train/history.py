@@ -1,0 +1,103 @@
+"""Counts of every epoch, and the weights of the epochs that a selection rule may ask for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.counts import class_counts, group_counts
+from umix.core.selection import RULES, Counts, best_epoch
+from umix.data.task import Split
+from umix.files import write_tensors
+from umix.nets.net import Net
+from umix.train.evaluate import correctness
+from umix.train.fit_settings import FitSettings
+
+WATCHED = ("val", "test")
+
+
+@final
+class History:
+    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping."""
+
+    def __init__(
+        self, splits: Mapping[str, Split], n_classes: int, settings: FitSettings, directory: Path | None
+    ) -> None:
+        self._splits = {name: splits[name] for name in WATCHED}
+        self._n_classes = n_classes
+        self._settings = settings
+        self.best = BestWeights(directory)
+        self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+
+    def observe(self, net: Net, epoch: int) -> None:
+        for name, split in self._splits.items():
+            correct = correctness(net, split, batch_size=self._settings.batch_size)
+            self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
+            self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        self.best.offer(net, self.counts("val"), last=epoch + 1 == self._settings.epochs)
+
+    def counts(self, name: str) -> Counts:
+        """All epochs so far of the split ``name``."""
+        split = self._splits[name]
+        classes = torch.bincount(split.y, minlength=self._n_classes)
+        return Counts(
+            hits=_stack(self._hits[name], len(split.groups.names)),
+            sizes=split.groups.sizes.cpu().numpy(),
+            class_hits=_stack(self._class_hits[name], self._n_classes),
+            class_sizes=classes.cpu().numpy(),
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
+        return kept | {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        for name in WATCHED:
+            self._hits[name] = list(kept[f"{name}/hits"])
+            self._class_hits[name] = list(kept[f"{name}/class_hits"])
+
+
+def _stack(rows: list[Tensor], width: int) -> np.ndarray:
+    return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
+
+
+@final
+class BestWeights:
+    """Keeps the weights of the epochs that are best so far under some rule, as files or in memory."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._memory: dict[int, dict[str, Tensor]] = {}
+
+    def offer(self, net: Net, val: Counts, *, last: bool) -> None:
+        """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
+        newest = val.epochs - 1
+        wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
+        if newest in wanted:
+            if self._directory is None:
+                self._memory[newest] = {name: tensor.detach().clone() for name, tensor in net.state_dict().items()}
+            else:
+                tensors = {name: tensor.contiguous() for name, tensor in net.state_dict().items()}
+                write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
+        self._forget(wanted)
+
+    def _forget(self, wanted: set[int]) -> None:
+        self._memory = {epoch: weights for epoch, weights in self._memory.items() if epoch in wanted}
+        if self._directory is not None:
+            keep = {weights_path(self._directory, epoch) for epoch in wanted}
+            for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
+                if path not in keep:
+                    path.unlink(missing_ok=True)
+
+
+def scored_rules(val: Counts) -> list[str]:
+    """The rules that have a score on this split: without groups there is no worst group, without examples nothing."""
+    return [rule for rule, score in RULES.items() if val.epochs and not np.isnan(score(val, val.epochs - 1))]
+
+
+def weights_path(directory: Path, epoch: int) -> Path:
+    return directory / "weights" / f"epoch-{epoch:04d}.safetensors"

@@ -1,0 +1,47 @@
+"""What one batch costs."""
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from umix.data.batch import Batch
+from umix.nets.net import Net
+
+#: What an objective has learned so far: named tensors, saved with every checkpoint.
+State = dict[str, Tensor]
+
+#: Looks at the clean predictions of a batch: ``watch(index, logits, y)``.
+Watch = Callable[[Tensor, Tensor, Tensor], None]
+
+
+class Objective(abc.ABC):
+    """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
+
+    needs_groups: ClassVar[bool] = False
+
+    def init(self, n_groups: int) -> State:
+        """The state before the first batch."""
+        return {}
+
+    @abc.abstractmethod
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MeanRisk(Objective):
+    """Empirical risk: the mean loss. ``watch`` is shown the predictions of the training pass, which cost nothing extra."""
+
+    watch: Watch | None = None
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        logits = net(batch.x)
+        if self.watch is not None:
+            self.watch(batch.index, logits, batch.y)
+        return cross_entropy(logits, batch.y), state

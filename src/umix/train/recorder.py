@@ -1,0 +1,57 @@
+"""Records a trajectory during a fit and keeps its file in step with the fit's checkpoint."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self, final
+
+from torch import Tensor
+
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.nets.net import Net
+from umix.train.evaluate import correctness
+from umix.train.trajectory import Trajectory
+
+
+@final
+class Recorder:
+    """The observer that closes an epoch of ``trajectory``; written before the checkpoint, so it is never behind it."""
+
+    def __init__(
+        self, trajectory: Trajectory, train: Split, path: Path | None, *, clean_pass: bool, batch_size: int
+    ) -> None:
+        self.trajectory = trajectory
+        self._train = train
+        self._path = path
+        self._clean_pass = clean_pass
+        self._batch_size = batch_size
+
+    @classmethod
+    def open(
+        cls, train: Split, directory: Path | None, *, record: Literal["online", "epoch_end"], batch_size: int
+    ) -> Self:
+        """A recorder for the training split that goes on with what ``directory`` already holds of these data."""
+        path = None if directory is None else directory / "trajectory.safetensors"
+        trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
+        if path is not None and path.exists():
+            trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
+        return cls(trajectory, train, path, clean_pass=record == "epoch_end", batch_size=batch_size)
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        if self.trajectory.epochs < epochs:
+            raise UserError(
+                f"{self._path} must hold the {epochs} epochs of the checkpoint beside it, got {self.trajectory.epochs}; "
+                "delete this folder to record the trajectory again."
+            )
+        self.trajectory.truncate(epochs)
+
+    def observe(self, net: Net, epoch: int) -> None:
+        self.trajectory.truncate(epoch)
+        if self._clean_pass:
+            self.trajectory.see_all(correctness(net, self._train, batch_size=self._batch_size))
+        self.trajectory.end_epoch()
+        if self._path is not None:
+            self.trajectory.save(self._path)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}

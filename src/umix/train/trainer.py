@@ -1,0 +1,155 @@
+"""The trainer: knows the task, the net, the settings and the seed; methods ask it for fits and trajectories."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, final
+
+from torch import Tensor
+
+from umix.core.streams import torch_stream
+from umix.data.samplers import Sampler, shuffled
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.files import write_tensors
+from umix.nets.net import Net, NetSettings
+from umix.train.engine import Engine
+from umix.train.fit import Observer, Stage, fit
+from umix.train.fit_settings import FitSettings
+from umix.train.history import History
+from umix.train.objective import MeanRisk, Objective
+from umix.train.progress import Progress, Silent
+from umix.train.recorder import Recorder
+from umix.train.trajectory import Trajectory
+
+#: The stage whose net is the result; its name is the same for every method, so one seed means one initialisation and order.
+FINAL = "fit"
+
+
+@final
+@dataclass(frozen=True)
+class StageReport:
+    """What a stage was: for the run's record."""
+
+    key: str
+    epochs: int
+    seconds: float
+    reused: bool
+
+
+@final
+@dataclass(eq=False)
+class Trainer:
+    """Runs the fits of one run.
+
+    ``stages`` overrides the settings of named stages. With ``directory`` the run can be killed and goes on from its last finished
+    epoch; with ``cache`` trajectories are shared by all runs with the same data, net, settings and seed. ``groups`` says whether
+    the method may see training groups at all.
+    """
+
+    task: Task
+    net: NetSettings
+    settings: FitSettings = field(default_factory=FitSettings)
+    stages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seed: int = 0
+    groups: bool = False
+    directory: Path | None = None
+    cache: Path | None = None
+    engine: Engine = field(default_factory=Engine)
+    progress: Progress = field(default_factory=Silent)
+    reports: dict[str, StageReport] = field(default_factory=dict, init=False)
+    warnings: list[str] = field(default_factory=list, init=False)
+    kept: dict[str, Tensor] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.device = self.engine.device
+        self.splits = {name: split.to(self.device) for name, split in self.task.splits.items()}
+        self.history = History(self.splits, self.task.n_classes, self.settings, self.directory)
+
+    def fit(self, objective: Objective, *, sampler: Sampler = shuffled) -> Net:
+        """A freshly initialised net trained to minimise ``objective``, counted on val and test after every epoch."""
+        settings = self.settings_of(FINAL)
+        stage = Stage(FINAL, settings, self.seed, self._key(FINAL, settings), self.directory)
+        return self._run(stage, objective, sampler, self.history)
+
+    def trajectory(
+        self, *, epochs: int, record: Literal["online", "epoch_end"], stage: str = "trajectory"
+    ) -> Trajectory:
+        """Train by ERM and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
+
+        ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
+        how many the method needs; the stage's own setting may ask for more.
+        """
+        settings = self.settings_of(stage, default_epochs=epochs)
+        if settings.epochs < epochs:
+            raise UserError(
+                f"The window must end within the {settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
+                f"set {stage}.epochs={epochs} or choose an earlier or shorter window."
+            )
+        key = self._key(stage, settings, record=record)
+        directory = None if self.cache is None else self.cache / key
+        recorder = Recorder.open(self.splits["train"], directory, record=record, batch_size=settings.batch_size)
+        objective = MeanRisk(watch=recorder.trajectory.see if record == "online" else None)
+        self._run(Stage(stage, settings, self.seed, key, directory), objective, shuffled, recorder)
+        if self.directory is not None:
+            recorder.trajectory.save(self.directory / f"{stage}.safetensors")
+        return recorder.trajectory
+
+    def keep(self, **per_example: Tensor) -> None:
+        """Save what the method knows of each training example with the run, beside its label."""
+        self.kept |= {name: tensor.cpu() for name, tensor in per_example.items()}
+        if self.directory is not None:
+            tensors = {**self.kept, "label": self.task.splits["train"].y}
+            write_tensors(self.directory / "examples.safetensors", tensors, {"kind": "examples"})
+
+    def warn(self, message: str) -> None:
+        """Say on screen and in the record that something is not as it should be."""
+        self.warnings.append(message)
+        self.progress.warn(message)
+
+    def settings_of(self, stage: str, *, default_epochs: int | None = None) -> FitSettings:
+        """The run's fit settings with the overrides of ``stage``."""
+        override = dict(self.stages.get(stage, {}))
+        if default_epochs is not None:
+            override.setdefault("epochs", default_epochs)
+        return FitSettings(**{**self.settings.model_dump(), **override})
+
+    def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
+        """A hash of everything that decides the numbers of a stage, except for what the method puts into its objective."""
+        content = {
+            "train": self.splits["train"].fingerprint,
+            "classes": self.task.n_classes,
+            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
+            "settings": settings.model_dump(mode="json"),
+            "seed": self.seed,
+            **more,
+        }
+        return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
+
+    def _run(self, stage: Stage, objective: Objective, sampler: Sampler, observer: Observer) -> Net:
+        if objective.needs_groups and not self.groups:
+            raise UserError(
+                f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
+            )
+        if stage.name in self.reports:
+            raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
+        began = time.perf_counter()
+        with torch_stream(self.seed, stage.name, "init"):
+            net = self.net.build(self.task.splits["train"].x[0], self.task.n_classes).to(self.device)
+        done = fit(
+            stage,
+            net,
+            self.splits["train"],
+            objective,
+            n_groups=len(self.task.training_groups),
+            sampler=sampler,
+            observer=observer,
+            engine=self.engine,
+            progress=self.progress,
+        )
+        epochs, seconds = stage.settings.epochs, time.perf_counter() - began
+        self.reports[stage.name] = StageReport(stage.key, epochs, seconds, reused=done == epochs)
+        return net

@@ -1,0 +1,163 @@
+"""The training trajectory: was example i predicted correctly in epoch t?
+
+One bit per example and epoch, and one more that says whether the example was visited at all: a prediction that was never made is
+an error, not a mistake of the model. Works in any loop::
+
+    trajectory = Trajectory(len(y))
+    for epoch in range(epochs):
+        for index, x, y in loader:
+            logits = net(x)
+            trajectory.see(index, logits, y)
+            ...
+        trajectory.end_epoch()
+    u = trajectory.uncertainty(start=0, length=epochs)
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self, cast, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.weights import uncertainty
+from umix.errors import UserError
+from umix.files import read_tensors, write_tensors
+
+_PENDING = 2**15  # logits held back before they are turned into bits: bounded memory, few device syncs
+_BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
+
+
+@final
+class Trajectory:
+    """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` names the data they come from."""
+
+    def __init__(self, n: int, *, fingerprint: str = "") -> None:
+        self.n = n
+        self.fingerprint = fingerprint
+        self._correct: list[np.ndarray] = []  # one row of packed bits per finished epoch
+        self._visited: list[np.ndarray] = []
+        self._open: tuple[np.ndarray, np.ndarray] | None = None
+        self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._pending_size = 0
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs are recorded to their end."""
+        return len(self._correct)
+
+    def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
+        """Remember the predictions of a batch in the current epoch; of several for one example the last counts."""
+        self._pending.append((index, logits.detach(), y))
+        self._pending_size += logits.numel()
+        if self._pending_size >= _PENDING:
+            self._flush()
+
+    def see_all(self, correct: Tensor) -> None:
+        """Remember one clean pass over all examples, bool [n]."""
+        self._flush()
+        self._open = (np.packbits(correct.cpu().numpy()), np.packbits(np.ones(self.n, dtype=bool)))
+
+    def end_epoch(self) -> None:
+        """Close the current epoch; what was not seen in it stays unvisited."""
+        self._flush()
+        correct, visited = self._row()
+        self._correct.append(correct)
+        self._visited.append(visited)
+        self._open = None
+
+    def _row(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._open is None:
+            width = -(-self.n // 8)
+            self._open = (np.zeros(width, dtype=np.uint8), np.zeros(width, dtype=np.uint8))
+        return self._open
+
+    def _flush(self) -> None:
+        """Turn the pending logits into bits: one transfer from the device for many batches."""
+        if not self._pending:
+            return
+        index, logits, y = (torch.cat(part) for part in zip(*self._pending, strict=True))
+        self._pending, self._pending_size = [], 0
+        where, hit = index.cpu().numpy(), (logits.argmax(dim=1) == y).cpu().numpy()
+        # The last visit of an example is the first in reversed order.
+        where, last = np.unique(where[::-1], return_index=True)
+        if len(where) and not 0 <= where[0] <= where[-1] < self.n:
+            raise UserError(f"Trajectory.see must be given indices in 0..{self.n - 1}, got {where[0]}..{where[-1]}.")
+        hit, byte, bit = hit[::-1][last], where >> 3, (128 >> (where & 7)).astype(np.uint8)
+        correct, visited = self._row()
+        np.bitwise_or.at(visited, byte, bit)
+        np.bitwise_or.at(correct, byte, bit)
+        np.bitwise_xor.at(correct, byte[~hit], bit[~hit])
+
+    def window(self, *, start: int, length: int) -> Iterator[Tensor]:
+        """Blocks of examples [block, length] of the window, 1 correct, 0 wrong, NaN not visited."""
+        correct, visited = (
+            np.stack(self._correct[start : start + length]),
+            np.stack(self._visited[start : start + length]),
+        )
+        for first in range(0, self.n, _BLOCK):
+            columns, size = slice(first // 8, (first + _BLOCK) // 8), min(_BLOCK, self.n - first)
+            hit = np.unpackbits(correct[:, columns], axis=1, count=size)
+            seen = np.unpackbits(visited[:, columns], axis=1, count=size)
+            yield torch.from_numpy(np.where(seen, hit, np.float32("nan")).astype(np.float32).T)
+
+    def uncertainty(self, *, start: int, length: int) -> Tensor:
+        """Share of the epochs ``start … start+length-1`` in which each example was wrong, [n] (UMIX eq. 6).
+
+        The window must be recorded for every example; else the error names the epochs and how many examples they miss.
+        """
+        missing = {epoch: self._n_missing(epoch) for epoch in range(start, start + length)}
+        gaps = ", ".join(f"epoch {epoch}: {count} of {self.n}" for epoch, count in missing.items() if count)
+        if start < 0 or length < 1 or gaps:
+            raise UserError(
+                f"The window start={start}, length={length} must be recorded for every example, but {self.epochs} epochs are "
+                f"there and predictions are missing ({gaps or 'no epoch asked for'}); choose a window inside the recorded epochs."
+            )
+        parts = [uncertainty(block, start=0, length=length) for block in self.window(start=start, length=length)]
+        return torch.cat(parts) if parts else torch.zeros(0)
+
+    def _n_missing(self, epoch: int) -> int:
+        if not 0 <= epoch < self.epochs:
+            return self.n
+        return self.n - int(np.unpackbits(self._visited[epoch], count=self.n).sum())
+
+    def forgetting(self) -> Tensor:
+        """Forgetting events of every example: visits at which it was wrong after having been right, [n] (Toneva et al. 2019)."""
+        events = np.zeros(self.n, dtype=np.int64)
+        knew = np.zeros(self.n, dtype=bool)
+        for correct, visited in zip(self._correct, self._visited, strict=True):
+            hit = np.unpackbits(correct, count=self.n).astype(bool)
+            seen = np.unpackbits(visited, count=self.n).astype(bool)
+            events += seen & knew & ~hit
+            knew = np.where(seen, hit, knew)
+        return torch.from_numpy(events)
+
+    def truncate(self, epochs: int) -> None:
+        """Forget every epoch from ``epochs`` on: they were recorded after the checkpoint that training goes on from."""
+        del self._correct[epochs:], self._visited[epochs:]
+
+    def save(self, path: str | Path) -> None:
+        """Write the finished epochs to ``path``, whole or not at all."""
+        width = -(-self.n // 8)
+        bits = {
+            name: torch.from_numpy(np.stack(rows) if rows else np.zeros((0, width), dtype=np.uint8))
+            for name, rows in (("correct", self._correct), ("visited", self._visited))
+        }
+        write_tensors(Path(path), bits, {"kind": "trajectory", "n": str(self.n), "fingerprint": self.fingerprint})
+
+    @classmethod
+    def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
+        """The trajectory at ``path``; with ``fingerprint``, one that was recorded on other data is refused."""
+        tensors, metadata = read_tensors(Path(path), kind="trajectory")
+        if fingerprint is not None and metadata["fingerprint"] != fingerprint:
+            raise UserError(
+                f"{path} must be a trajectory of the data {fingerprint}, got one of {metadata['fingerprint'] or 'unnamed data'}; "
+                "its examples are others or in another order."
+            )
+        trajectory = cls(int(metadata["n"]), fingerprint=metadata["fingerprint"])
+        rows = {name: cast(Tensor, tensors[name]).numpy() for name in ("correct", "visited")}
+        if {part.shape[1] for part in rows.values()} != {-(-trajectory.n // 8)}:
+            raise UserError(f"{path} must hold {trajectory.n} bits per epoch; it is damaged: delete it and run again.")
+        trajectory._correct, trajectory._visited = list(rows["correct"]), list(rows["visited"])
+        return trajectory
