@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
-from rich.text import Text
 
 from umix.errors import UserError
 from umix.settings import Settings, legal
@@ -134,7 +133,11 @@ def methods(*, as_json: Json = False) -> None:
         name: (
             kind,
             kind.__doc__ or "",
-            {"paper": kind.paper, "needs_groups": kind.needs_groups, "stages": kind.stages},
+            {
+                "paper": kind.paper,
+                "needs_training_groups": kind.needs_groups,
+                "stages_before_the_fit": list(kind.stages),
+            },
         )
         for name, kind in METHODS.items()
     }
@@ -163,7 +166,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except (UserError, CycloptsError) as error:
-        ERR.print(Text.assemble(("umix: ", "bold red"), str(error).strip()), soft_wrap=True)
+        ERR.out(f"umix: {str(error).strip()}", highlight=False)
         return 2
     except KeyboardInterrupt:
         ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")
@@ -226,9 +229,7 @@ def _print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, 
     for name, (kind, text, facts) in entries.items():
         OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
         for fact, value in facts.items():
-            OUT.print(
-                f"  {fact}: {', '.join(value) if isinstance(value, tuple) else value}", highlight=False, style="dim"
-            )
+            OUT.print(f"  {fact.replace('_', ' ')}: {value}", highlight=False, style="dim")
         table = Table(
             "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
         )

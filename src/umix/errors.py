@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+_LISTED = 12  # beside a good guess, a longer list of names only hides it
+
 
 class UserError(ValueError):
     """The user's input is wrong; the message is one sentence that names the thing, the rule, the value and the fix."""
@@ -15,6 +17,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> UserError:
     "Unknown method 'umx'; did you mean 'umix'? Known: erm, umix."
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return UserError(f"Unknown {kind} {str(name)!r}{hint} Known: {', '.join(names)}.")
+    listed = "" if near and len(names) > _LISTED else f" Known: {', '.join(names)}."
+    return UserError(f"Unknown {kind} {str(name)!r}{hint}{listed}")

@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -33,11 +34,19 @@ def write_whole(path: Path, content: bytes) -> None:
         ) from error
 
 
+def ensure_writable(directory: Path) -> None:
+    """Raise now, not after the first epoch, if nothing can be written into ``directory``."""
+    probe = directory / ".probe"
+    write_whole(probe, b"umix")
+    probe.unlink(missing_ok=True)
+
+
 def sweep(directory: Path) -> None:
     """Remove what a killed process of this machine had written aside in ``directory`` and never renamed."""
-    for aside in directory.glob(f".*.{socket.gethostname()}.*{_ASIDE}"):
-        pid = int(aside.name.removesuffix(_ASIDE).rpartition(".")[2])
-        if pid == os.getpid() or not _alive(pid):
+    for aside in directory.glob(f".*{_ASIDE}"):
+        name, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
+        ours = name.endswith(f".{socket.gethostname()}") and pid.isdecimal()
+        if ours and (int(pid) == os.getpid() or not _alive(int(pid))):
             aside.unlink(missing_ok=True)
 
 
@@ -55,7 +64,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
     """Put torch ``tensors`` and text ``metadata`` at ``path`` as one safetensors file, whole."""
     from safetensors.torch import save
 
-    write_whole(path, save(dict(tensors), metadata=dict(metadata)))
+    # As one text: safetensors writes several in random order, and equal content must make equal files.
+    write_whole(path, save(dict(tensors), metadata={"umix": json.dumps(dict(metadata), sort_keys=True)}))
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -67,16 +77,16 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, st
 
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
+            metadata: dict[str, str] = json.loads((file.metadata() or {}).get("umix", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
     except FileNotFoundError:
         raise UserError(f"There is no {kind} at {path}.") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise UserError(
             f"{path} must be a whole {kind} file, but it cannot be read ({error}); delete it and run again."
         ) from None
     if metadata.get("kind") != kind:
         raise UserError(
-            f"{path} must be a {kind} written by umix, got kind {metadata.get('kind')!r}; delete or move it."
+            f"{path} must be a {kind} file written by umix, got kind {metadata.get('kind')!r}; delete or move it."
         )
     return tensors, metadata

@@ -1,7 +1,7 @@
 """Frozen, validated settings: the base of every method, net, task source and run spec."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -24,18 +24,23 @@ class Settings(BaseModel):
 def legal(field: FieldInfo) -> str:
     """The legal values of a field in words.
 
+    >>> from pydantic import Field
     >>> class Mixing(Settings):
     ...     sigma: float = Field(0.5, ge=0, le=1)
     >>> legal(Mixing.model_fields["sigma"])
     'a number in [0, 1]'
     """
-    bounds = {name: getattr(m, name) for m in field.metadata for name in ("ge", "gt", "le", "lt") if _has(m, name)}
-    kind = _kind(field.annotation)
+    least = "".join(f", at least {m.min_length} of them" for m in field.metadata if _has(m, "min_length"))
+    return _kind(field.annotation) + _bounds(field.metadata) + least
+
+
+def _bounds(metadata: Iterable[object]) -> str:
+    bounds = {name: getattr(m, name) for m in metadata for name in ("ge", "gt", "le", "lt") if _has(m, name)}
     if not bounds:
-        return kind
-    low = f"[{bounds['ge']:g}" if "ge" in bounds else f"({bounds['gt']:g}" if "gt" in bounds else "(-inf"
-    high = f"{bounds['le']:g}]" if "le" in bounds else f"{bounds['lt']:g})" if "lt" in bounds else "inf)"
-    return f"{kind} in {low}, {high}"
+        return ""
+    low = f"[{bounds['ge']}" if "ge" in bounds else f"({bounds['gt']}" if "gt" in bounds else "(-inf"
+    high = f"{bounds['le']}]" if "le" in bounds else f"{bounds['lt']})" if "lt" in bounds else "inf)"
+    return f" in {low}, {high}"
 
 
 def _has(metadata: object, name: str) -> bool:
@@ -52,7 +57,17 @@ def _kind(annotation: Any) -> str:
         return names[annotation]
     if arms and type(None) in annotation.__args__:
         return _kind(arms[0]) + " or none"
-    return "a list of whole numbers" if int in arms else str(annotation)
+    if get_origin(annotation) is tuple and arms:
+        return _several(arms)
+    return str(annotation)
+
+
+def _several(arms: list[Any]) -> str:
+    """A tuple in words: any number of its one kind of item, or exactly as many as it names."""
+    item, *rules = get_args(arms[0]) if get_origin(arms[0]) is Annotated else [arms[0]]
+    count = "" if arms[-1] is Ellipsis else f"{len(arms)} "
+    kind = {int: "whole numbers", float: "numbers", str: "texts"}.get(item, f"{item}")
+    return f"a list of {count}{kind}" + _bounds(m for rule in rules for m in getattr(rule, "metadata", [rule]))
 
 
 def _literals(annotation: Any) -> Iterator[object]:
@@ -66,7 +81,7 @@ def _sentence(owner: type[Settings], error: ValidationError) -> str:
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
         return str(unknown(f"setting of {owner.__name__}", name, owner.model_fields))
-    if first["type"] == "missing":
+    if first["type"] == "missing" and len(first["loc"]) == 1:
         return f"{owner.__name__}.{name} must be given."
     if first["type"] == "value_error":
         return f"{first['ctx']['error']}"

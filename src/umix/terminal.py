@@ -31,7 +31,9 @@ class Bars:
             TimeElapsedColumn(),
             TextColumn("left"),
         )
-        self._progress = Progress(*columns, TimeRemainingColumn(), console=ERR, transient=True, disable=quiet)
+        self._progress = Progress(
+            *columns, TimeRemainingColumn(), console=ERR, transient=True, disable=quiet or not ERR.is_terminal
+        )
         self._runs: TaskID | None = self._progress.add_task("all runs", total=runs) if runs > 1 else None
         self._stage: TaskID | None = None
         self.label = ""

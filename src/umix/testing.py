@@ -98,7 +98,13 @@ def check_resume(method: Method) -> None:
 
 def check_picklable(method: Method) -> None:
     """It survives a round trip through pickle and through JSON unchanged."""
-    _require(pickle.loads(pickle.dumps(method)) == method, method, "must be equal after pickling")  # noqa: S301 — our own bytes
+    try:
+        copy = pickle.loads(pickle.dumps(method))  # noqa: S301 — our own bytes
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ContractError(
+            f"{type(method).__name__} must be picklable, to run in another process ({error})."
+        ) from error
+    _require(copy == method, method, "must be equal after pickling")
     _require(
         type(method)(**method.model_dump(mode="json")) == method, method, "must be equal after a trip through JSON"
     )

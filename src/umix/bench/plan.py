@@ -90,13 +90,13 @@ def _locate(key: str, parts: Mapping[str, list[str]]) -> tuple[str, str]:
     dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
     if dot:
         if key not in dotted:
-            raise unknown("setting", key, dotted)
+            raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field
     method_name = next(iter(parts))
     owners = [name for name in (method_name, "fit", "net", "task") if field in parts[name] and field != "name"]
     if not owners:
         bare = {known for name in (method_name, "fit", "net", "task") for known in parts[name]} - {"name"}
-        raise unknown("setting", key, bare | {"net"})
+        raise unknown(f"setting of {method_name}", key, bare | {"net"})
     if len(owners) > 1:
         raise UserError(
             f"The setting {key!r} must say which part it means: {' or '.join(f'{name}.{key}' for name in owners)}."

@@ -69,7 +69,7 @@ def execute(
         fingerprint=task.fingerprint,
         groups=list(task.groups),
         classes=list(task.classes),
-        input_shape=list(task.splits["train"].x[0].shape),
+        input_shape=list(trainer.example.shape),
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},

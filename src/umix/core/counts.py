@@ -17,9 +17,10 @@ def group_counts(correct: Tensor, member: Tensor) -> tuple[Tensor, Tensor]:
     if len(correct) != len(member):
         raise ValueError(f"correct and member must be about the same examples, got {len(correct)} and {len(member)}.")
     total = torch.zeros(2, member.shape[1], dtype=torch.int64, device=member.device)
-    for rows in range(0, len(correct), _EXACT):
-        hit = correct[rows : rows + _EXACT].float()
-        total += (torch.stack([hit, torch.ones_like(hit)]) @ member[rows : rows + _EXACT].float()).long()
+    with torch.autocast(member.device.type, enabled=False):  # which would round the counts to 8 bits
+        for rows in range(0, len(correct), _EXACT):
+            hit = correct[rows : rows + _EXACT].float()
+            total += (torch.stack([hit, torch.ones_like(hit)]) @ member[rows : rows + _EXACT].float()).long()
     return total[0], total[1]
 
 

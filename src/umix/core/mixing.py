@@ -31,13 +31,14 @@ def cutmix(x: Tensor, pair: Tensor, lam: float | Tensor, *, rng: np.random.Gener
     top, bottom = _span(height, kept, rng, size)
     left, right = _span(width, kept, rng, size)
     true_lam = 1 - (bottom - top) * (right - left) / (height * width)
-    if not size:
+    if not isinstance(lam, Tensor):
         mixed = x.clone()
         mixed[..., top:bottom, left:right] = x.index_select(0, pair)[..., top:bottom, left:right]
         return mixed, float(true_lam)
     inside = _between(top, bottom, height, x)[:, :, None] & _between(left, right, width, x)[:, None, :]
     inside = inside.view(len(x), *[1] * (x.dim() - 3), height, width)
-    return torch.where(inside, x.index_select(0, pair), x), torch.as_tensor(true_lam).to(x)
+    dtype = x.dtype if x.is_floating_point() else lam.dtype  # whole-number images have lams too
+    return torch.where(inside, x.index_select(0, pair), x), torch.as_tensor(true_lam).to(x.device, dtype)
 
 
 def _span(

@@ -9,6 +9,7 @@ def uncertainty(correct: Tensor, *, start: int, length: int) -> Tensor:
     ``correct`` is [n, epochs] in {0, 1}; NaN means "not recorded", which is an error and never a mistake of the model.
     The paper's sum runs over length+1 terms and divides by length; here the window has exactly ``length`` epochs.
 
+    >>> import torch
     >>> uncertainty(torch.tensor([[1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]), start=0, length=4)
     tensor([0.2500, 0.7500])
     """
@@ -26,6 +27,7 @@ def uncertainty(correct: Tensor, *, start: int, length: int) -> Tensor:
 def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
     """``eta * u + c``, [n] (UMIX eq. 7).
 
+    >>> import torch
     >>> importance_weights(torch.tensor([0.0, 0.5]), eta=20.0)
     tensor([ 1., 11.])
     """
@@ -39,6 +41,7 @@ def normalized(w: Tensor) -> Tensor:
 
     All-zero weights have no such scale and are an error; no weights stay none.
 
+    >>> import torch
     >>> normalized(torch.tensor([1.0, 3.0]))
     tensor([0.5000, 1.5000])
     """
@@ -50,6 +53,7 @@ def normalized(w: Tensor) -> Tensor:
 def effective_sample_size(w: Tensor) -> float:
     """How many equally weighted examples estimate as well as these: (Σw)² / Σw²; 0 for no weights.
 
+    >>> import torch
     >>> effective_sample_size(torch.tensor([2.0, 2.0, 2.0]))
     3.0
     """

@@ -6,7 +6,7 @@ attribute, and a model that reads it fails on the two rare moons.
 """
 
 from pathlib import Path
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.task import Split, Task, TaskSource
 
+Size = Annotated[int, Field(ge=0)]
+
 
 @final
 class FourMoons(TaskSource):
@@ -23,7 +25,9 @@ class FourMoons(TaskSource):
 
     name: ClassVar[str] = "four_moons"
 
-    sizes: tuple[int, int, int, int] = Field((800, 40, 40, 800), description="training examples of groups 0, 1, 2, 3")
+    sizes: tuple[Size, Size, Size, Size] = Field(
+        (800, 40, 40, 800), description="training examples of groups 0, 1, 2, 3"
+    )
     eval_size: int = Field(200, ge=1, description="examples of each group in val and in test")
     noise: float = Field(0.15, ge=0, description="standard deviation of the points around their moon")
     data_seed: int = Field(0, ge=0, description="seed of the points, independent of the run's seed")

@@ -45,6 +45,10 @@ class Groups:
         >>> Groups.cells(torch.tensor([1]), torch.tensor([0]), labels=["no", "yes"], attributes=["a", "b"]).ids
         tensor([2])
         """
+        if len(attribute) and not 0 <= int(attribute.min()) <= int(attribute.max()) < len(attributes):
+            raise ValueError(
+                f"Attributes must lie in 0..{len(attributes) - 1}, got {int(attribute.min())}..{int(attribute.max())}."
+            )
         names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
         return cls.from_ids(y.long() * len(attributes) + attribute.long(), names)
 

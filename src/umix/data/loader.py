@@ -23,12 +23,12 @@ def n_batches(n: int, batch_size: int) -> int:
 
 
 def _inputs(split: Split, order: Tensor, batch_size: int, workers: int) -> Iterator[tuple[Tensor, Tensor]]:
+    parts = order.split(batch_size) if len(order) else ()  # torch splits nothing into one empty part
     if isinstance(split.x, Tensor):
-        for index in order.split(batch_size):
+        for index in parts:
             yield split.x.index_select(0, index), index
         return
     device = split.y.device
-    parts = order.split(batch_size)
     loader: DataLoader[Tensor] = DataLoader(
         split.x,  # type: ignore[arg-type]
         batch_sampler=[part.tolist() for part in parts],

@@ -130,7 +130,7 @@ class Task:
             split = self.splits[name]
             digest.update(f"{name}{split.fingerprint}".encode())
             for groups in (split.groups, split.training_groups):
-                digest.update(groups.member.numpy().data if groups else b"none")
+                digest.update(groups.member.contiguous().cpu().numpy().data if groups else b"none")
         return digest.hexdigest()[:32]
 
 

@@ -29,10 +29,6 @@ def mix_boxes(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
     """CutMix (Yun et al. 2019): lam becomes the true share of the image that stayed."""
-    if x.dim() < 3:
-        raise UserError(
-            f"mixing=cutmix must be given images [height, width], got examples of shape {list(x.shape[1:])}; try mixing=input."
-        )
     mixed, true_lam = cutmix(x, pair, lam, rng=rng)
     return net(mixed), true_lam
 
@@ -42,6 +38,17 @@ def mix_features(
 ) -> tuple[Tensor, float | Tensor]:
     """Manifold mixup at the last layer (Verma et al. 2019): pooled features are mixed before the head."""
     return net.head(mix(net.features(x), pair, lam)), lam
+
+
+def require_mixable(mixing: Mixing, example: Tensor) -> None:
+    """Raise unless examples like this one can be mixed in this way; called before anything is trained."""
+    if mixing == "cutmix" and example.dim() < 2:
+        raise UserError(
+            f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "
+            "try mixing=input or mixing=features."
+        )
+    if mixing != "features" and not example.is_floating_point():
+        raise UserError(f"mixing={mixing} must be given numbers to average, got {example.dtype}; try mixing=features.")
 
 
 MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix": mix_boxes, "features": mix_features})

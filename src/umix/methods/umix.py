@@ -24,7 +24,7 @@ from pydantic import Field
 
 from umix.core.weights import importance_weights, normalized
 from umix.methods.method import Method
-from umix.methods.mixers import Mixing
+from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.train.trainer import Trainer
@@ -54,6 +54,7 @@ class UMIX(Method):
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
     def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
         trajectory = trainer.trajectory(epochs=self.start + self.length, record=self.record)  # Algorithm 2
         u = trajectory.uncertainty(start=self.start, length=self.length)
         w = importance_weights(u, eta=self.eta, c=self.c)

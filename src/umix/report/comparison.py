@@ -24,8 +24,8 @@ class Spread:
     def of(cls, values: Sequence[float]) -> "Spread":
         """The spread of ``values``.
 
-        >>> Spread.of([0.5, 0.7])
-        Spread(mean=0.6, std=0.1414213562373095)
+        >>> Spread.of([0.25, 0.75, 0.5])
+        Spread(mean=0.5, std=0.25)
         """
         known = np.asarray(values, dtype=np.float64)
         return cls(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else float("nan"))

@@ -11,7 +11,7 @@ from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
-from umix.files import sweep
+from umix.files import ensure_writable, sweep
 from umix.nets.net import Net
 from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from umix.train.engine import Engine
@@ -64,6 +64,7 @@ def fit(
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
     done = 0
     if stage.directory is not None:
+        ensure_writable(stage.directory)
         sweep(stage.directory)
         found = load_checkpoint(_checkpoint(stage.directory), fit=stage.key, net=net, optimizer=optimizer)
         if found is not None:

@@ -69,6 +69,11 @@ class Trainer:
         self.splits = {name: split.to(self.device) for name, split in self.task.splits.items()}
         self.history = History(self.splits, self.task.n_classes, self.settings, self.directory)
 
+    @property
+    def example(self) -> Tensor:
+        """One training input, for its shape and type."""
+        return self.task.splits["train"].x[0]
+
     def fit(self, objective: Objective, *, sampler: Sampler = shuffled) -> Net:
         """A freshly initialised net trained to minimise ``objective``, counted on val and test after every epoch."""
         settings = self.settings_of(FINAL)
@@ -138,7 +143,7 @@ class Trainer:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         began = time.perf_counter()
         with torch_stream(self.seed, stage.name, "init"):
-            net = self.net.build(self.task.splits["train"].x[0], self.task.n_classes).to(self.device)
+            net = self.net.build(self.example, self.task.n_classes).to(self.device)
         done = fit(
             stage,
             net,

@@ -25,7 +25,7 @@ from umix.core.weights import uncertainty
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
 
-_PENDING = 2**15  # logits held back before they are turned into bits: bounded memory, few device syncs
+_PENDING = 2**14  # logits held back before they are turned into bits: bounded memory, few device syncs
 _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 
 

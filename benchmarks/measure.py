@@ -1,0 +1,40 @@
+"""Shared by the benchmarks: interleaved timing and committed results."""
+
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def interleaved(variants: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
+    """Seconds of every variant, run in turn ``repeats`` times after one warm-up, so that all share the machine's moods."""
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    for repeat in range(repeats + 1):
+        for name, run in variants.items():
+            began = time.perf_counter()
+            run()
+            if repeat:
+                seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
+    """Median over repeats of the ratio of two variants measured one after the other."""
+    return round(statistics.median(a / b for a, b in zip(seconds[of], seconds[to], strict=True)), 3)
+
+
+def write(name: str, content: dict[str, object]) -> None:
+    """Put a result into benchmarks/results with the command and the versions that made it."""
+    command = f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip()
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    RESULTS.mkdir(exist_ok=True)
+    whole = {"command": command, "versions": versions, **content}
+    (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(whole, indent=1))

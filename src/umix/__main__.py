@@ -1,0 +1,7 @@
+"""``python -m umix`` is the command line."""
+
+import sys
+
+from umix.cli import main
+
+sys.exit(main())

@@ -1,0 +1,185 @@
+"""Risks: what a batch costs as a whole, given the loss of each of its examples.
+
+A robust risk is the largest weighted mean of the losses over a set of weights. Each is computed as its best weights,
+which sum to 1 and carry no gradient, times the losses: by Danskin's theorem this has the right gradient, and one that is
+finite wherever the losses are. Second derivatives take the weights as constants. No value is read back from the device.
+"""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+def cvar(losses: Tensor, *, alpha: float) -> Tensor:
+    """Mean of the worst ``alpha`` share of ``losses`` [batch], a scalar (Rockafellar and Uryasev 2000).
+
+    max_q Σ q_i ℓ_i over weights 0 ≤ q_i ≤ 1/(alpha·batch): exact also where alpha·batch is not whole; ``alpha=1`` is the
+    mean, alpha·batch ≤ 1 the maximum. Among equal losses at the border the choice is arbitrary.
+
+    >>> cvar(torch.tensor([1.0, 4.0, 2.0, 3.0]), alpha=0.375)  # (4 + 3/2) / 1.5
+    tensor(3.6667)
+    """
+    return cvar_doro(losses, alpha=alpha, epsilon=0.0)
+
+
+def cvar_weights(losses: Tensor, *, alpha: float) -> Tensor:
+    """Weights [batch] with which the losses sum to ``cvar``; they sum to 1 and carry no gradient.
+
+    >>> cvar_weights(torch.tensor([1.0, 4.0, 2.0, 3.0]), alpha=0.375)
+    tensor([0.0000, 0.6667, 0.0000, 0.3333])
+    """
+    return cvar_doro_weights(losses, alpha=alpha, epsilon=0.0)
+
+
+def cvar_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
+    """``cvar`` of the losses that are left without the ``epsilon`` share of largest ones (Zhai et al. 2021).
+
+    Where epsilon·batch is not whole, the example at the border stays with the remaining fraction of its mass; the smallest
+    loss always stays. ``alpha`` is a share of the mass that is left. ``epsilon=0`` is ``cvar``.
+
+    >>> cvar_doro(torch.tensor([9.0, 4.0, 2.0, 3.0]), alpha=0.5, epsilon=0.375)  # (4/2 + 3·3/4) / 1.25
+    tensor(3.4000)
+    """
+    return _wide(losses).dot(cvar_doro_weights(losses, alpha=alpha, epsilon=epsilon))
+
+
+def cvar_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
+    """Weights [batch] with which the losses sum to ``cvar_doro``; they sum to 1 and carry no gradient.
+
+    >>> cvar_doro_weights(torch.tensor([9.0, 4.0, 2.0, 3.0]), alpha=0.5, epsilon=0.375)
+    tensor([0.0000, 0.4000, 0.0000, 0.6000])
+    """
+    kept, order, first = _without_largest(losses, alpha, epsilon)
+    return _in_batch_order(_cvar_shares(len(kept), first, alpha, kept.dtype, kept.device), order, losses)
+
+
+def chi2(losses: Tensor, *, alpha: float) -> Tensor:
+    """Largest mean of ``losses`` [batch] over a χ²-ball of weights, a scalar (Duchi and Namkoong 2021).
+
+    min_η C·√(mean (ℓ−η)₊²) + η with C² = 1 + (1/alpha − 1)², which is max_q Σ q_i ℓ_i over weights with
+    ½·mean (batch·q − 1)² ≤ ½(1/alpha − 1)². Solved exactly, with one sort; ``alpha=1`` is the mean, batch ≤ C² the maximum.
+
+    >>> chi2(torch.tensor([0.0, 1.0, 2.0]), alpha=0.5)  # 3/2 + √(1/12)
+    tensor(1.7887)
+    """
+    return chi2_doro(losses, alpha=alpha, epsilon=0.0)
+
+
+def chi2_weights(losses: Tensor, *, alpha: float) -> Tensor:
+    """Weights [batch] ∝ (ℓ − η)₊ with which the losses sum to ``chi2``; they sum to 1 and carry no gradient.
+
+    Where the maximum is the answer, equal largest losses share the weight equally.
+
+    >>> chi2_weights(torch.tensor([1.0, 3.0, 3.0, 0.0]), alpha=0.25)
+    tensor([0.0000, 0.5000, 0.5000, 0.0000])
+    """
+    return chi2_doro_weights(losses, alpha=alpha, epsilon=0.0)
+
+
+def chi2_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
+    """``chi2`` of the losses that are left without the ``epsilon`` share of largest ones (Zhai et al. 2021).
+
+    Where epsilon·batch is not whole, the example at the border stays with the remaining fraction of its mass; the smallest
+    loss always stays. ``epsilon=0`` is ``chi2``.
+
+    >>> chi2_doro(torch.tensor([0.0, 1.0, 2.0, 9.0]), alpha=0.5, epsilon=0.25)
+    tensor(1.7887)
+    """
+    return _wide(losses).dot(chi2_doro_weights(losses, alpha=alpha, epsilon=epsilon))
+
+
+def chi2_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
+    """Weights [batch] with which the losses sum to ``chi2_doro``; they sum to 1 and carry no gradient.
+
+    >>> chi2_doro_weights(torch.tensor([0.0, 1.0, 1.0, 9.0]), alpha=0.25, epsilon=0.25)
+    tensor([0.0000, 0.5000, 0.5000, 0.0000])
+    """
+    kept, order, first = _without_largest(losses, alpha, epsilon)
+    below = kept - kept[0]
+    excess = (below - _chi2_threshold(below, first, alpha)).relu() if alpha < 1 else torch.ones_like(below)
+    if first < 1:
+        excess[0].mul_(first)
+    return _in_batch_order(excess / excess.sum(), order, losses)
+
+
+def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
+    """Mean loss of every group, [groups]; 0, with gradient 0, for a group without examples (see ``group_present``).
+
+    >>> group_risks(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([2, 0, 0]), n_groups=3)
+    tensor([3., 0., 1.])
+    """
+    losses = _wide(losses)
+    none = losses.new_zeros(n_groups)
+    return none.index_add(0, group, losses) / none.index_add(0, group, torch.ones_like(losses)).clamp_min(1)
+
+
+def group_present(group: Tensor, *, n_groups: int) -> Tensor:
+    """Whether each group has an example, bool [groups].
+
+    >>> group_present(torch.tensor([2, 0, 0]), n_groups=3)
+    tensor([ True, False,  True])
+    """
+    return torch.zeros(n_groups, dtype=torch.bool, device=group.device).index_fill(0, group, True)
+
+
+def _chi2_threshold(below: Tensor, first: float, alpha: float) -> Tensor:
+    """η of the dual, for losses sorted downwards with the largest shifted to 0; that one has mass ``first``, others 1.
+
+    If the k largest losses are those above η, with mass S, mean μ and variance V, the optimum has (C²S/total − 1)·(μ−η)²
+    = V. As k grows, the solution rises while the next loss lies above it and falls ever after: η is the largest.
+    """
+    per_mass, growth, reach, floor = _chi2_path(len(below), first, alpha, below.dtype, below.device)
+    mean = below.cumsum(0) * per_mass
+    gap = (below - mean) * growth
+    scatter = torch.addcmul(floor, gap, gap).cumsum(0)  # S·V by its increments: sums of squares would cancel
+    return torch.addcmul(mean, scatter.sqrt(), reach, value=-1).max()
+
+
+# What only depends on places in the sorted batch is kept from batch to batch: it would double the cost of a risk.
+@lru_cache(maxsize=8)
+def _cvar_shares(n: int, first: float, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Weights of sorted losses: how much of each one's stretch of mass lies in the first ``alpha`` share."""
+    total = n - 1 + first
+    worst = max(alpha * total, first)  # a smaller share is of the largest loss alone
+    mass = torch.linspace(first, total, n, dtype=dtype, device=device).clamp_max(worst)
+    return mass.diff(prepend=mass.new_zeros(1)) / worst
+
+
+@lru_cache(maxsize=8)
+def _chi2_path(n: int, first: float, alpha: float, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
+    """For the k largest losses, k = 1 … n: 1/S; √ of S/(S−1), by which S·V grows; (μ−η)/√(S·V); a floor for S·V."""
+    total = n - 1 + first
+    # In a wider ball the maximum stays the answer; the bound keeps numbers finite.
+    spread = min((1 / alpha - 1) * (1 / alpha - 1), 2 * total / first)
+    mass = torch.linspace(first, total, n, dtype=dtype, device=device)
+    # C²S/total − 1, written from its end, where it must not round to 0.
+    slack = torch.linspace(spread - (n - 1) * (1 + spread) / total, spread, n, dtype=dtype, device=device)
+    growth = (mass / (mass - 1).clamp_min(first)).sqrt()  # at k = 1 any number does: the first gap is 0
+    # Too few losses (slack ≤ 0) have no solution: their reach is inf. The floor keeps inf · 0 out where they are equal,
+    # and η just below equal largest losses that are the answer, so that they share the weight.
+    floor = torch.full((), torch.finfo(dtype).tiny / torch.finfo(dtype).eps, dtype=dtype, device=device)
+    return 1 / mass, growth, (mass * slack).clamp_min(0).rsqrt(), floor
+
+
+def _without_largest(losses: Tensor, alpha: float, epsilon: float) -> tuple[Tensor, Tensor, float]:
+    """The losses left, sorted downwards; their places in the batch; the mass of the first (the others have 1)."""
+    n = len(losses)
+    if not (0 < alpha <= 1 and 0 <= epsilon < 1 and n > 0):
+        raise ValueError(
+            f"alpha in (0, 1], epsilon in [0, 1) and losses are needed, got {alpha}, {epsilon}, {n} losses."
+        )
+    # 0.1 · 30 is not quite 3: rounding keeps an outlier from staying with mass 1e-16. The last one needs no exact mass.
+    dropped = min(round(epsilon * n, 10), n - 1)
+    whole = int(dropped)
+    values, order = _wide(losses.detach()).sort(descending=True)
+    return (values[whole:] if whole else values), (order[whole:] if whole else order), 1 - (dropped - whole)
+
+
+def _in_batch_order(weights: Tensor, order: Tensor, losses: Tensor) -> Tensor:
+    dropped = len(losses) - len(order)
+    return (weights.new_zeros(len(losses)) if dropped else weights).scatter(0, order, weights)
+
+
+def _wide(losses: Tensor) -> Tensor:
+    return losses if losses.dtype in (torch.float32, torch.float64) else losses.float()  # half cannot count a batch

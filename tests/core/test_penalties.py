@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from umix.core.losses import cross_entropy
+from umix.core.penalties import bottleneck, coral, irm, vrex
+
+_SIZES = [0, 1, 2, 3, 8]
+
+
+def _normal(*shape, seed=0, dtype=torch.float64):
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape), dtype=dtype).requires_grad_()
+
+
+def _labels(n, classes=3):
+    return torch.tensor(np.random.default_rng(1).integers(classes, size=n))
+
+
+def _scale_gradient(logits, y):
+    scale = torch.ones((), dtype=logits.dtype, requires_grad=True)
+    (gradient,) = torch.autograd.grad(cross_entropy(scale * logits, y).mean(), scale, create_graph=True)
+    return gradient
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 17])
+def test_irm_is_the_product_of_the_halves_scale_gradients(n):
+    logits, y = _normal(n, 3), _labels(n)
+    expected = _scale_gradient(logits[::2], y[::2]) * _scale_gradient(logits[1::2], y[1::2])
+    penalty = irm(logits, y)
+    torch.testing.assert_close(penalty, expected, rtol=1e-12, atol=1e-15)
+    ours, theirs = (torch.autograd.grad(value, logits)[0] for value in (penalty, expected))
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
+
+
+def test_irm_is_the_squared_gradient_on_average_over_which_half_an_example_is_in():
+    logits, y = _normal(2000, 2, seed=3), _labels(2000, 2)
+    rng = np.random.default_rng(0)
+    orders = [torch.tensor(rng.permutation(2000)) for _ in range(400)]
+    mean = torch.stack([irm(logits[order], y[order]) for order in orders]).mean()
+    torch.testing.assert_close(mean, _scale_gradient(logits, y).detach() ** 2, rtol=0.05, atol=1e-3)
+
+
+def test_irm_may_be_negative():
+    assert irm(torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 1])) < 0
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_irm_without_two_halves_is_zero(n):
+    logits = _normal(n, 3, dtype=torch.float32)
+    penalty = irm(logits, _labels(n))
+    penalty.backward()
+    assert penalty == 0
+    assert torch.equal(logits.grad, torch.zeros_like(logits))
+
+
+def test_irm_in_single_precision_does_not_depend_on_a_large_offset_of_the_logits():
+    logits, y = _normal(8, 3, dtype=torch.float32).detach().mul(8).round(), _labels(8)
+    torch.testing.assert_close(irm(logits + 2**20, y), irm(logits, y), rtol=1e-6, atol=0)
+
+
+def test_vrex_is_the_variance_over_environments():
+    risks = _normal(5)
+    np.testing.assert_allclose(vrex(risks).item(), np.var(risks.detach().numpy()), rtol=1e-13)
+
+
+def test_vrex_leaves_absent_environments_out_whatever_their_risk():
+    risks = torch.tensor([1.0, float("nan"), 4.0, 1e30], dtype=torch.float64, requires_grad=True)
+    penalty = vrex(risks, present=torch.tensor([True, False, True, False]))
+    penalty.backward()
+    assert penalty == 2.25
+    assert risks.grad.tolist() == [-1.5, 0, 1.5, 0]
+
+
+@pytest.mark.parametrize("present", [None, [True], [False]])
+def test_vrex_of_one_environment_or_none_is_zero(present):
+    risks = torch.tensor([3.0], requires_grad=True)
+    penalty = vrex(risks, present=None if present is None else torch.tensor(present))
+    penalty.backward()
+    assert penalty == 0
+    assert risks.grad == 0
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(2, 2), (5, 9), (30, 4)])
+def test_coral_is_the_distance_of_means_and_covariances(n_a, n_b):
+    a, b = _normal(n_a, 3), _normal(n_b, 3, seed=1)
+    x, z = a.detach().numpy(), b.detach().numpy()
+    expected = ((x.mean(0) - z.mean(0)) ** 2).mean() + ((np.cov(x.T) - np.cov(z.T)) ** 2).mean()
+    np.testing.assert_allclose(coral(a, b).item(), expected, rtol=1e-12)
+
+
+def test_coral_takes_the_covariance_of_one_example_as_zero():
+    a, b = _normal(5, 3), _normal(1, 3, seed=1)
+    x, z = a.detach().numpy(), b.detach().numpy()
+    expected = ((x.mean(0) - z[0]) ** 2).mean() + (np.cov(x.T) ** 2).mean()
+    np.testing.assert_allclose(coral(a, b).item(), expected, rtol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(_SIZES), st.sampled_from(_SIZES))
+@settings(max_examples=30)
+def test_coral_is_symmetric_and_never_negative(seed, n_a, n_b):
+    a, b = _normal(n_a, 2, seed=seed), _normal(n_b, 2, seed=seed + 1)
+    torch.testing.assert_close(coral(a, b), coral(b, a), rtol=1e-12, atol=0)
+    assert coral(a, b) >= 0
+    assert coral(a, a) == 0
+
+
+@pytest.mark.parametrize("n", [2, 3, 50])
+def test_bottleneck_is_the_mean_unbiased_variance(n):
+    features = _normal(n, 4)
+    np.testing.assert_allclose(bottleneck(features).item(), features.detach().numpy().var(0, ddof=1).mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_bottleneck_without_two_examples_is_zero(n):
+    features = _normal(n, 4)
+    bottleneck(features).backward()
+    assert bottleneck(features) == 0
+    assert torch.equal(features.grad, torch.zeros_like(features))
+
+
+@pytest.mark.parametrize("n_b", _SIZES)
+@pytest.mark.parametrize("n_a", _SIZES)
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+def test_coral_has_a_finite_gradient_in_single_precision_and_is_zero_without_a_side(n_a, n_b, scale):
+    a, b = _normal(n_a, 3, dtype=torch.float32), _normal(n_b, 3, seed=1, dtype=torch.float32)
+    distance = coral(scale * a, scale * b)
+    distance.backward()
+    assert distance.isfinite()
+    assert a.grad.isfinite().all()
+    assert b.grad.isfinite().all()
+    assert distance == 0 or (n_a and n_b)
+
+
+@pytest.mark.parametrize("n", _SIZES)
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+def test_irm_and_bottleneck_have_finite_gradients_in_single_precision(n, scale):
+    logits = _normal(n, 3, dtype=torch.float32)
+    (irm(scale * logits, _labels(n)) + bottleneck(scale * logits)).backward()
+    assert logits.grad.isfinite().all()
+
+
+def test_the_penalties_have_the_gradients_of_their_differences():
+    a, b, y = _normal(5, 3), _normal(4, 3, seed=1), _labels(5)
+    assert torch.autograd.gradcheck(lambda z: irm(z, y), a)
+    assert torch.autograd.gradcheck(coral, (a, b))
+    assert torch.autograd.gradcheck(bottleneck, a)
+    present = torch.tensor([True, False, True, True])
+    assert torch.autograd.gradcheck(lambda risks: vrex(risks, present=present), _normal(4))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_penalties_keep_dtype_and_device_and_read_nothing_back(dtype):
+    z, y = torch.empty(4, 3, device="meta", dtype=dtype), torch.empty(4, device="meta", dtype=torch.int64)
+    present = torch.empty(4, device="meta", dtype=torch.bool)
+    values = [irm(z, y), vrex(z[:, 0]), vrex(z[:, 0], present=present), coral(z, z), coral(z, z[:0]), bottleneck(z)]
+    assert {(value.shape, value.dtype, value.device.type) for value in values} == {((), dtype, "meta")}

@@ -1,0 +1,71 @@
+"""UMIX's recipe and its settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from umix.errors import UserError
+from umix.files import read_tensors
+from umix.methods.umix import UMIX
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+@pytest.mark.parametrize(
+    ("bad", "rule"),
+    [
+        ({"sigma": 50}, r"UMIX\.sigma must be a number in \[0, 1\], got 50"),
+        ({"eta": -1}, r"UMIX\.eta must be a number in \[0, inf\), got -1"),
+        ({"alpha": 0}, r"UMIX\.alpha must be a number in \(0, inf\), got 0"),
+        ({"length": 0}, r"UMIX\.length must be a whole number in \[1, inf\), got 0"),
+        ({"record": "later"}, r"UMIX\.record must be one of online, epoch_end, got 'later'"),
+        ({"etta": 1}, r"did you mean 'eta'"),
+        ({"eta": float("nan")}, r"UMIX\.eta must be"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_illegal_settings_are_refused_in_one_sentence(bad: dict[str, object], rule: str) -> None:
+    with pytest.raises(UserError, match=rule) as caught:
+        UMIX(**bad)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_are_eta_u_plus_c_as_in_the_paper(trainer: Make) -> None:
+    run = trainer()
+    UMIX(eta=7.0, c=0.5, length=3, normalize=False).train(run)
+    assert torch.equal(run.kept["weight"], 7.0 * run.kept["uncertainty"] + 0.5)
+
+
+def test_normalized_weights_have_mean_one_and_the_same_proportions(trainer: Make) -> None:
+    plain, scaled = trainer(), trainer()
+    UMIX(eta=7.0, length=3, normalize=False).train(plain)
+    UMIX(eta=7.0, length=3, normalize=True).train(scaled)
+    assert scaled.kept["weight"].mean().item() == pytest.approx(1, abs=1e-6)
+    ratio = scaled.kept["weight"] / plain.kept["weight"]
+    assert torch.allclose(ratio, ratio[:1].expand_as(ratio))
+
+
+def test_minority_examples_are_more_uncertain_on_four_moons(trainer: Make) -> None:
+    run = trainer(stages={"trajectory": {"lr": 0.1}})
+    UMIX(length=10).train(run)
+    u, group = run.kept["uncertainty"], run.task.splits["train"].group
+    assert u[group == 1].mean() > 2 * u[group == 0].mean()
+    assert u[group == 2].mean() > 2 * u[group == 3].mean()
+
+
+def test_what_it_knows_of_each_example_is_saved_with_the_run(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(directory=tmp_path)
+    UMIX(length=2).train(run)
+    saved, _ = read_tensors(tmp_path / "examples.safetensors", kind="examples")
+    assert set(saved) == {"uncertainty", "weight", "label"}
+    assert torch.equal(saved["label"], run.task.splits["train"].y)
+    assert (tmp_path / "trajectory.safetensors").exists()
+
+
+def test_cutmix_without_images_is_refused_before_training(trainer: Make, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"mixing=cutmix must be given images"):
+        UMIX(mixing="cutmix").train(trainer(directory=tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,120 @@
+"""The command line, called as people call it."""
+
+import json
+from pathlib import Path
+
+import polars
+import pytest
+
+from umix.cli import main
+from umix.data.registry import load_task
+
+FAST = [f"--set={setting}" for setting in ("epochs=2", "length=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
+RUN = ["run", "four_moons", "umix", *FAST]
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_run_prints_a_table_and_where_the_record_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for expected in ("worst group", "adjusted average", "moon 3", "Record:", "stage trajectory: 2 epochs"):
+        assert expected in out
+
+
+def test_run_as_json_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = run_json(capsys, *RUN, "--out", str(tmp_path), "--seed", "1")
+    assert record["seed"] == 1
+    assert record["summary"]["select"] == "worst"
+    assert set(record["summary"]["groups"]) == {"moon 0", "moon 1", "moon 2", "moon 3"}
+    assert Path(record["directory"], "record.json").exists()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_weights_are_written_for_every_training_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    directory = run_json(capsys, *RUN, "--out", str(tmp_path), "--set", "eta=6", "--set", "normalize=false")[
+        "directory"
+    ]
+    output = tmp_path / f"weights.{suffix}"
+    assert main(["weights", directory, "-o", str(output)]) == 0
+    table = polars.read_csv(output) if suffix == "csv" else polars.read_parquet(output)
+    assert table.columns == ["index", "uncertainty", "weight", "label"]
+    assert table["index"].to_list() == list(range(96))
+    assert table["label"].to_list() == load_task("four_moons", sizes=[40, 8, 8, 40]).splits["train"].y.tolist()
+    expected = (6 * table["uncertainty"] + 1).to_list()
+    assert table["weight"].to_list() == pytest.approx(expected)
+
+
+def test_demo_compares_three_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--seeds", "1", "--out", str(tmp_path), "--quiet"]) == 0
+    out = capsys.readouterr().out
+    for expected in ("ERM", "UMIX, sigma=0", "UMIX", "worst group vs ERM", "five or more, red", "Records:", "Next:"):
+        assert expected in out
+
+
+def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    out = capsys.readouterr().out
+    for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: False"):
+        assert expected in out
+    assert main(["tasks"]) == 0
+    assert "colored_digits" in capsys.readouterr().out
+    assert run_json(capsys, "methods")["umix"]["settings"]["properties"]["sigma"]["maximum"] == 1
+    assert run_json(capsys, "tasks")["four_moons"]["settings"]["properties"]["noise"]["default"] == 0.15
+
+
+def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = run_json(capsys, "doctor")
+    assert facts["versions"]["torch"]
+    assert "cpu" in facts["devices"]
+    assert main(["doctor"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "four_moon", "umix"], "did you mean 'four_moons'?"),
+        (["run", "four_moons", "umx"], "did you mean 'umix'?"),
+        (["run", "four_moons", "umix", "--set", "etta=3"], "did you mean 'eta'?"),
+        (["run", "four_moons", "umix", "--set", "sigma=50"], "UMIX.sigma must be a number in [0, 1], got 50."),
+        (["run", "four_moons", "umix", "--set", "eta=-1"], "UMIX.eta must be a number in [0, inf), got -1."),
+        (["run", "four_moons", "umix", "--set", "trajectory.epochs=5"], "within the 5 epochs of stage 'trajectory'"),
+        (["run", "four_moons", "umix", "--set", "eta"], "--set must be given key=value, got 'eta'"),
+        (["run", "four_moons", "umix", "--set", "mixing=cutmix"], "mixing=cutmix must be given images"),
+        (["run", "four_moons", "umix", "--set", "net=cnn"], "must be given images"),
+        (["run", "four_moons", "umix", "--select", "wurst"], "did you mean 'worst'?"),
+        (["run", "four_moons"], "requires an argument"),
+        (["run", "four_moons", "umix", "--sed", "1"], "--seed"),
+        (["weights", "nowhere"], "There is no finished run in nowhere"),
+        (["demo", "--seeds", "0"], "--seeds must be at least 1, got 0."),
+        (["frobnicate"], "frobnicate"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_sentence_and_exit_code_two(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    erm = [argument for argument in RUN if "length" not in argument]
+    erm[2] = "erm"
+    directory = run_json(capsys, *erm, "--out", str(tmp_path))["directory"]
+    assert main(["weights", directory]) == 2
+    assert "must weigh its training examples" in capsys.readouterr().err

@@ -1,0 +1,36 @@
+"""What umix says when a name does not exist."""
+
+import pytest
+
+from umix.errors import UserError, unknown
+
+
+def test_a_user_error_is_a_value_error():
+    with pytest.raises(ValueError, match="wrong"):
+        raise UserError("wrong")
+
+
+def test_a_near_name_is_proposed():
+    assert str(unknown("net", "cmn", ["mlp", "cnn"])) == "Unknown net 'cmn'; did you mean 'cnn'? Known: cnn, mlp."
+
+
+def test_a_far_name_gets_no_proposal():
+    assert str(unknown("net", "zzzzzz", ["mlp", "cnn"])) == "Unknown net 'zzzzzz'. Known: cnn, mlp."
+
+
+def test_only_the_nearest_of_several_near_names_is_proposed():
+    assert "did you mean 'group_dro'?" in str(unknown("method", "group_drq", ["group_dro", "group_erm"]))
+
+
+def test_known_names_may_come_from_any_iterable_and_are_sorted():
+    assert str(unknown("task", "q", (name for name in ("b", "c", "a")))).endswith("Known: a, b, c.")
+
+
+def test_the_name_may_be_something_else_than_a_text():
+    assert str(unknown("rule", 3, ["last"])) == "Unknown rule '3'. Known: last."
+
+
+def test_a_long_list_is_left_out_beside_a_good_guess_and_given_without_one():
+    names = [f"setting_{number:02}" for number in range(13)]
+    assert str(unknown("setting", "seting_09", names)) == "Unknown setting 'seting_09'; did you mean 'setting_09'?"
+    assert str(unknown("setting", "q", names)).endswith(f". Known: {', '.join(names)}.")

@@ -1,0 +1,296 @@
+"""Files appear whole or not at all, and what is not ours is refused in words."""
+
+import errno
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from umix.errors import UserError
+from umix.files import ensure_writable, read_tensors, sweep, write_tensors, write_whole
+
+
+def _no_space(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def _aside(directory, *, host=None, pid):
+    path = directory / f".state.{host or socket.gethostname()}.{pid}.aside"
+    path.write_bytes(b"half")
+    return path
+
+
+@pytest.fixture
+def living():
+    """The id of a process that lives as long as the test."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.communicate(b"\n")
+
+
+@pytest.fixture
+def dead():
+    """The id of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_write_whole_writes_exactly_the_content_and_nothing_beside_it(tmp_path):
+    write_whole(tmp_path / "new" / "folder" / "state", b"\x00\xffcontent")
+    assert (tmp_path / "new" / "folder" / "state").read_bytes() == b"\x00\xffcontent"
+    assert _names(tmp_path / "new" / "folder") == ["state"]
+
+
+def test_write_whole_replaces_a_longer_file(tmp_path):
+    (tmp_path / "state").write_bytes(b"old and longer")
+    write_whole(tmp_path / "state", b"new")
+    assert (tmp_path / "state").read_bytes() == b"new"
+
+
+def test_write_whole_may_write_nothing(tmp_path):
+    write_whole(tmp_path / "state", b"")
+    assert (tmp_path / "state").read_bytes() == b""
+
+
+def test_the_old_file_is_whole_until_the_new_one_is_on_disk(tmp_path, monkeypatch):
+    seen, synced = [], []
+    fsync, replace = os.fsync, os.replace
+
+    def watch_sync(descriptor):
+        fsync(descriptor)
+        synced.append(os.fstat(descriptor).st_size)
+
+    def watch_replace(source, target):
+        seen.append((synced.copy(), source.read_bytes(), target.read_bytes(), source.parent == target.parent))
+        replace(source, target)
+
+    (tmp_path / "state").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", watch_sync)
+    monkeypatch.setattr(os, "replace", watch_replace)
+    write_whole(tmp_path / "state", b"newer")
+    assert seen == [([5], b"newer", b"old", True)]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatch, call):
+    (tmp_path / "state").write_bytes(b"old")
+    monkeypatch.setattr(os, call, _no_space)
+    with pytest.raises(UserError, match=r"^Cannot write .*state: No space left on device; free some space .*--out\.$"):
+        write_whole(tmp_path / "state", b"new")
+    assert (tmp_path / "state").read_bytes() == b"old"
+    assert _names(tmp_path) == ["state"]
+
+
+def test_a_full_disk_leaves_no_new_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", _no_space)
+    with pytest.raises(UserError):
+        write_whole(tmp_path / "state", b"new")
+    assert _names(tmp_path) == []
+
+
+def test_an_interrupt_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "state").write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "state", b"new")
+    assert (tmp_path / "state").read_bytes() == b"old"
+    assert _names(tmp_path) == ["state"]
+
+
+def test_a_real_limit_on_file_size_leaves_the_old_file_and_nothing_aside(tmp_path):
+    (tmp_path / "state").write_bytes(b"old")
+    program = """
+        import pathlib, resource, sys
+        from umix.errors import UserError
+        from umix.files import write_whole
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        try:
+            write_whole(pathlib.Path(sys.argv[1]), b"x" * 100_000)
+        except UserError as error:
+            sys.exit(str(error))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "state")], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Cannot write {tmp_path / 'state'}: File too large;")
+    assert (tmp_path / "state").read_bytes() == b"old"
+    assert _names(tmp_path) == ["state"]
+
+
+def test_a_file_where_the_folder_should_be_is_the_users_to_solve(tmp_path):
+    (tmp_path / "runs").write_bytes(b"not a folder")
+    with pytest.raises(UserError, match=r"^Cannot write .*state: "):
+        write_whole(tmp_path / "runs" / "state", b"new")
+    assert (tmp_path / "runs").read_bytes() == b"not a folder"
+
+
+def test_a_folder_where_the_file_should_be_is_the_users_to_solve(tmp_path):
+    (tmp_path / "state").mkdir()
+    with pytest.raises(UserError, match=r"^Cannot write .*state: Is a directory"):
+        write_whole(tmp_path / "state", b"new")
+    assert _names(tmp_path) == ["state"]
+
+
+def test_a_writable_folder_is_made_and_left_empty(tmp_path):
+    ensure_writable(tmp_path / "runs")
+    assert _names(tmp_path / "runs") == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", _no_space)
+    with pytest.raises(UserError, match="No space left on device"):
+        ensure_writable(tmp_path)
+    assert _names(tmp_path) == []
+
+
+def test_what_a_killed_process_left_aside_is_swept(tmp_path):
+    program = """
+        import os, pathlib, sys
+        from umix.files import write_whole
+
+        os.replace = lambda *_: os._exit(9)  # killed between writing and renaming
+        write_whole(pathlib.Path(sys.argv[1]), b"half")
+    """
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "state")])
+    assert killed.returncode == 9
+    assert len(_names(tmp_path)) == 1
+    sweep(tmp_path)
+    assert _names(tmp_path) == []
+
+
+def test_sweep_keeps_what_a_living_process_writes(tmp_path, living, dead):
+    kept, swept = _aside(tmp_path, pid=living), _aside(tmp_path, pid=dead)
+    sweep(tmp_path)
+    assert kept.exists()
+    assert not swept.exists()
+
+
+def test_sweep_keeps_what_a_process_of_another_user_writes(tmp_path, monkeypatch, dead):
+    def not_permitted(*_):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    kept = _aside(tmp_path, pid=dead)
+    monkeypatch.setattr(os, "kill", not_permitted)
+    sweep(tmp_path)
+    assert kept.exists()
+
+
+def test_sweep_removes_what_bears_the_id_of_this_process(tmp_path):
+    stale = _aside(tmp_path, pid=os.getpid())  # of an earlier process with this id: nothing is being written now
+    sweep(tmp_path)
+    assert not stale.exists()
+
+
+@pytest.mark.parametrize("host", ["elsewhere", "{}.example.org", "not{}"], ids=["other", "longer", "ending alike"])
+def test_sweep_keeps_what_other_machines_write(tmp_path, dead, host):
+    kept = _aside(tmp_path, host=host.format(socket.gethostname()), pid=dead)
+    sweep(tmp_path)
+    assert kept.exists()
+
+
+def test_sweep_keeps_every_other_file(tmp_path, dead):
+    host = socket.gethostname()
+    names = ["state", ".hidden", ".x.aside", f".x.{host}.copy.aside", f"x.{host}.{dead}.aside", f".x.{host}.{dead}"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"mine")
+    sweep(tmp_path)
+    assert _names(tmp_path) == sorted(names)
+
+
+def test_sweeping_a_folder_that_is_not_there_does_nothing(tmp_path):
+    sweep(tmp_path / "nowhere")
+    assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.tensor([[1.5, float("nan")], [-0.0, float("inf")]]),
+        torch.tensor([True, False]),
+        torch.tensor([2**62, -1]),
+        torch.tensor(3, dtype=torch.uint8),
+        torch.ones(2, dtype=torch.bfloat16),
+        torch.empty(0, 3),
+    ],
+    ids=["float32", "bool", "int64", "scalar", "bfloat16", "empty"],
+)
+def test_tensors_come_back_bit_for_bit(tmp_path, tensor):
+    write_tensors(tmp_path / "t", {"a": tensor}, {"kind": "weights", "epoch": "3"})
+    tensors, metadata = read_tensors(tmp_path / "t", kind="weights")
+    assert metadata == {"kind": "weights", "epoch": "3"}
+    assert list(tensors) == ["a"]
+    assert tensors["a"].dtype == tensor.dtype
+    assert tensors["a"].shape == tensor.shape
+    assert tensors["a"].reshape(-1).view(torch.uint8).tolist() == tensor.reshape(-1).view(torch.uint8).tolist()
+
+
+def test_every_truncation_of_a_tensor_file_is_refused(tmp_path):
+    write_tensors(tmp_path / "whole", {"a": torch.arange(3.0)}, {"kind": "weights"})
+    content = (tmp_path / "whole").read_bytes()
+    for length in range(len(content)):
+        (tmp_path / "cut").write_bytes(content[:length])
+        with pytest.raises(UserError, match=r"cut must be a whole weights file, .*; delete it and run again\.$"):
+            read_tensors(tmp_path / "cut", kind="weights")
+
+
+class _Trap:
+    """A pickle that would make a folder when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"epoch,accuracy\n1,0.5\n" * 9, "must be a whole weights file"),
+        (save({"a": torch.ones(2)}), "must be a weights file written by umix, got kind None"),
+        (
+            save({"a": torch.ones(2)}, metadata={"format": "pt"}),
+            "must be a weights file written by umix, got kind None",
+        ),
+        (
+            save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "trajectory"}'}),
+            "must be a weights file written by umix, got kind 'traj",
+        ),
+    ],
+    ids=["text", "no metadata", "foreign metadata", "other kind"],
+)
+def test_a_foreign_file_is_refused_in_one_line(tmp_path, content, rule):
+    (tmp_path / "foreign").write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_tensors(tmp_path / "foreign", kind="weights")
+    assert str(caught.value).startswith(f"{tmp_path / 'foreign'} {rule}")
+    assert len(str(caught.value).splitlines()) == 1
+    assert (tmp_path / "foreign").read_bytes() == content
+
+
+def test_a_pickle_is_refused_and_never_run(tmp_path):
+    (tmp_path / "trap").write_bytes(pickle.dumps(_Trap(tmp_path / "sprung")))
+    with pytest.raises(UserError, match="must be a whole weights file"):
+        read_tensors(tmp_path / "trap", kind="weights")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_missing_tensor_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"^There is no checkpoint at .*absent\.$"):
+        read_tensors(tmp_path / "absent", kind="checkpoint")
