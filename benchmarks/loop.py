@@ -18,7 +18,7 @@ from umix.core.counts import group_counts
 from umix.core.streams import stream, torch_stream
 from umix.data.groups import Groups
 from umix.data.loader import batches
-from umix.data.samplers import shuffled
+from umix.data.samplers import Shuffled
 from umix.data.task import Split
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
@@ -75,7 +75,7 @@ def ours(
     prepared = Engine("cpu").prepare(net, optimizer, precision="32-true")
 
     def epoch() -> None:
-        order = shuffled(split, stream(0, "fit", "order"))
+        order = Shuffled().draw(split, stream(0, "fit", "order"))
         with torch_stream(0, "fit", "noise"):
             seen = batches(split, order, batch_size=batch_size)
             run_epoch(prepared, seen, objective, {}, stream(0, "fit", "objective"), tick=lambda steps: None)

@@ -13,7 +13,6 @@ from umix.nets.mlp import MLP
 from umix.train.fit_settings import FitSettings
 from umix.train.trainer import Trainer
 
-
 # The same examples in every run: a suite that fails now and then teaches people to ignore it.
 settings.register_profile("umix", derandomize=True, deadline=None)
 settings.load_profile("umix")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.losses import cross_entropy, focal
@@ -46,6 +46,7 @@ def test_a_certain_and_right_example_costs_nothing_and_has_gradient_zero(gamma, 
     z=st.lists(st.floats(-1e4, 1e4, width=32), min_size=2, max_size=5),
     gamma=st.floats(0, 8),
 )
+@settings(deadline=None)
 def test_focal_and_its_gradient_are_finite_in_single_precision(z, gamma):
     logits = torch.tensor([z], dtype=torch.float32, requires_grad=True)
     loss = focal(logits, torch.tensor([0]), gamma=gamma)

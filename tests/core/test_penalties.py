@@ -34,12 +34,10 @@ def test_irm_is_the_product_of_the_halves_scale_gradients(n):
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
-def test_irm_is_the_squared_gradient_on_average_over_which_half_an_example_is_in():
-    logits, y = _normal(2000, 2, seed=3), _labels(2000, 2)
-    rng = np.random.default_rng(0)
-    orders = [torch.tensor(rng.permutation(2000)) for _ in range(400)]
-    mean = torch.stack([irm(logits[order], y[order]) for order in orders]).mean()
-    torch.testing.assert_close(mean, _scale_gradient(logits, y).detach() ** 2, rtol=0.05, atol=1e-3)
+def test_irm_of_two_independent_examples_is_the_squared_gradient_on_average():
+    logits, y = _normal(12, 3, seed=3).detach(), _labels(12)
+    pairs = [irm(logits[[i, j]], y[[i, j]]) for i in range(12) for j in range(12)]
+    torch.testing.assert_close(torch.stack(pairs).mean(), _scale_gradient(logits, y).detach() ** 2, rtol=1e-12, atol=0)
 
 
 def test_irm_may_be_negative():
@@ -98,7 +96,7 @@ def test_coral_takes_the_covariance_of_one_example_as_zero():
 
 
 @given(st.integers(0, 10**6), st.sampled_from(_SIZES), st.sampled_from(_SIZES))
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_coral_is_symmetric_and_never_negative(seed, n_a, n_b):
     a, b = _normal(n_a, 2, seed=seed), _normal(n_b, 2, seed=seed + 1)
     torch.testing.assert_close(coral(a, b), coral(b, a), rtol=1e-12, atol=0)

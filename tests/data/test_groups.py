@@ -41,9 +41,9 @@ def test_the_name_of_a_cell_is_that_of_its_label_and_attribute(n_labels, n_attri
 
 @pytest.mark.parametrize("attributes", [[0, 2], [-1, 0]], ids=["above", "below"])
 def test_an_attribute_without_a_name_is_an_error_not_another_label(attributes):
-    y = torch.tensor([0, 1]) if attributes[1] == 0 else torch.tensor([1, 0])  # each would fall into some other cell
+    y = torch.tensor([1, 0])  # with which the wrong attribute would name an existing cell
     with pytest.raises(ValueError, match=rf"Attributes must lie in 0\.\.1, got {attributes[0]}\.\.{attributes[1]}\."):
-        Groups.cells(y.flip(0), torch.tensor(attributes), labels=["n", "y"], attributes=["a", "b"])
+        Groups.cells(y, torch.tensor(attributes), labels=["n", "y"], attributes=["a", "b"])
 
 
 @pytest.mark.parametrize("ids", [[0, 2], [-1, 0]], ids=["above", "below"])

@@ -6,6 +6,7 @@ finite wherever the losses are. Second derivatives take the weights as constants
 """
 
 from functools import lru_cache
+from math import isclose
 
 import torch
 from torch import Tensor
@@ -80,8 +81,7 @@ def chi2_weights(losses: Tensor, *, alpha: float) -> Tensor:
 def chi2_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     """``chi2`` of the losses that are left without the ``epsilon`` share of largest ones (Zhai et al. 2021).
 
-    Where epsilon·batch is not whole, the example at the border stays with the remaining fraction of its mass; the smallest
-    loss always stays. ``epsilon=0`` is ``chi2``.
+    A fractional epsilon·batch is treated as in ``cvar_doro``. ``epsilon=0`` is ``chi2``.
 
     >>> chi2_doro(torch.tensor([0.0, 1.0, 2.0, 9.0]), alpha=0.5, epsilon=0.25)
     tensor(1.7887)
@@ -166,11 +166,10 @@ def _without_largest(losses: Tensor, alpha: float, epsilon: float) -> tuple[Tens
     """The losses left, sorted downwards; their places in the batch; the mass of the first (the others have 1)."""
     n = len(losses)
     if not (0 < alpha <= 1 and 0 <= epsilon < 1 and n > 0):
-        raise ValueError(
-            f"alpha in (0, 1], epsilon in [0, 1) and losses are needed, got {alpha}, {epsilon}, {n} losses."
-        )
-    # 0.1 · 30 is not quite 3: rounding keeps an outlier from staying with mass 1e-16. The last one needs no exact mass.
-    dropped = min(round(epsilon * n, 10), n - 1)
+        raise ValueError(f"alpha must lie in (0, 1], epsilon in [0, 1), got {alpha}, {epsilon} for {n} losses.")
+    dropped = min(epsilon * n, n - 1)  # the last one needs no exact mass
+    if isclose(dropped, round(dropped), rel_tol=1e-12):  # 0.29 · 100 is not quite 29: no outlier stays with mass 1e-15
+        dropped = round(dropped)
     whole = int(dropped)
     values, order = _wide(losses.detach()).sort(descending=True)
     return (values[whole:] if whole else values), (order[whole:] if whole else order), 1 - (dropped - whole)

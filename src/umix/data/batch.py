@@ -9,9 +9,11 @@ from torch import Tensor
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some examples and their places in the split; ``group`` is None unless the objective declares that it needs it."""
+    """Some examples and their places in the split; groups are None unless the objective declares that it needs them."""
 
     x: Tensor
     y: Tensor  # [batch] int64
     index: Tensor  # [batch] int64, rows of the split
+    step: int = 0  # gradient steps taken before this batch, over the whole fit
     group: Tensor | None = None  # [batch] int64
+    attribute: Tensor | None = None  # [batch] int64, where the groups are label×attribute cells

@@ -49,5 +49,7 @@ class FourMoons(TaskSource):
         lower = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], axis=1)
         x = np.where((y == 0)[:, None], upper, lower) + np.stack([3.0 * side - 2.0, np.zeros(len(moon))], axis=1)
         points = torch.from_numpy(x + self.noise * rng.standard_normal(x.shape)).float()
-        groups = Groups.from_ids(torch.from_numpy(moon), [f"moon {g}" for g in range(4)])
+        groups = Groups.from_ids(
+            torch.from_numpy(moon), [f"moon {g}" for g in range(4)], attribute=torch.from_numpy(side)
+        )
         return Split(points, torch.from_numpy(y).long(), groups)

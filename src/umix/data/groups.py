@@ -13,10 +13,11 @@ from umix.errors import UserError
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Membership ``member`` bool [n, groups] in named groups."""
+    """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells."""
 
     member: Tensor
     names: tuple[str, ...]
+    attribute: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.member.dim() != 2 or self.member.shape[1] != len(self.names) or self.member.dtype != torch.bool:
@@ -28,7 +29,7 @@ class Groups:
             raise ValueError(f"Groups.names must differ, got {self.names}.")
 
     @classmethod
-    def from_ids(cls, ids: Tensor, names: Sequence[str]) -> Self:
+    def from_ids(cls, ids: Tensor, names: Sequence[str], *, attribute: Tensor | None = None) -> Self:
         """Disjoint groups from one id per example.
 
         >>> Groups.from_ids(torch.tensor([0, 2]), ["a", "b", "c"]).sizes.tolist()
@@ -36,7 +37,7 @@ class Groups:
         """
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(names):
             raise ValueError(f"Group ids must lie in 0..{len(names) - 1}, got {int(ids.min())}..{int(ids.max())}.")
-        return cls(torch.nn.functional.one_hot(ids.long(), len(names)).bool(), tuple(names))
+        return cls(torch.nn.functional.one_hot(ids.long(), len(names)).bool(), tuple(names), attribute)
 
     @classmethod
     def cells(cls, y: Tensor, attribute: Tensor, *, labels: Sequence[str], attributes: Sequence[str]) -> Self:
@@ -50,7 +51,16 @@ class Groups:
                 f"Attributes must lie in 0..{len(attributes) - 1}, got {int(attribute.min())}..{int(attribute.max())}."
             )
         names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
-        return cls.from_ids(y.long() * len(attributes) + attribute.long(), names)
+        return cls.from_ids(y.long() * len(attributes) + attribute.long(), names, attribute=attribute.long())
+
+    def rows(self, index: Tensor) -> Self:
+        """The groups of the examples ``index``."""
+        attribute = None if self.attribute is None else self.attribute[index]
+        return type(self)(self.member[index], self.names, attribute)
+
+    def to(self, device: torch.device) -> Self:
+        attribute = None if self.attribute is None else self.attribute.to(device)
+        return type(self)(self.member.to(device), self.names, attribute)
 
     @cached_property
     def sizes(self) -> Tensor:

@@ -10,11 +10,17 @@ from umix.data.batch import Batch
 from umix.data.task import Split
 
 
-def batches(split: Split, order: Tensor, *, batch_size: int, groups: bool = False, workers: int = 0) -> Iterator[Batch]:
-    """The examples ``order`` [m] of ``split`` in batches; ``group`` is filled only where ``groups`` is asked for."""
-    group = split.group if groups else None
-    for x, index in _inputs(split, order.to(split.y.device), batch_size, workers):
-        yield Batch(x, split.y.index_select(0, index), index, None if group is None else group.index_select(0, index))
+def batches(
+    split: Split, order: Tensor, *, batch_size: int, first_step: int = 0, groups: bool = False, workers: int = 0
+) -> Iterator[Batch]:
+    """The examples ``order`` [m] of ``split`` in batches; groups and attributes are there only where ``groups`` is asked for."""
+    group, attribute = (split.group, split.attribute) if groups else (None, None)
+    for step, (x, index) in enumerate(_inputs(split, order.to(split.y.device), batch_size, workers), start=first_step):
+        y = split.y.index_select(0, index)
+        if group is None:
+            yield Batch(x, y, index, step)
+        else:
+            yield Batch(x, y, index, step, group[index], None if attribute is None else attribute[index])
 
 
 def n_batches(n: int, batch_size: int) -> int:

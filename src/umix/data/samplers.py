@@ -1,6 +1,8 @@
-"""In which order an epoch visits the training examples."""
+"""Which training examples an epoch visits, and in which order."""
 
-from collections.abc import Callable
+import abc
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -8,10 +10,77 @@ from torch import Tensor
 
 from umix.data.task import Split
 
-#: A sampler gives the rows of the training split that one epoch visits, drawn from the epoch's own stream.
-Sampler = Callable[[Split, np.random.Generator], Tensor]
+
+class Sampler(abc.ABC):
+    """Gives the rows of the training split that one epoch visits, drawn from the epoch's own stream."""
+
+    @abc.abstractmethod
+    def size(self, split: Split) -> int:
+        """How many visits an epoch has."""
+
+    @abc.abstractmethod
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        """The rows of one epoch, int64 [size]."""
 
 
-def shuffled(split: Split, rng: np.random.Generator) -> Tensor:
-    """Every example once, in random order; depends on the number of examples and the stream only."""
-    return torch.from_numpy(rng.permutation(len(split)))
+@final
+@dataclass(frozen=True)
+class Shuffled(Sampler):
+    """Every example once, in random order: depends on the number of examples and the stream only."""
+
+    def size(self, split: Split) -> int:
+        return len(split)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        return torch.from_numpy(rng.permutation(len(split)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Repeated(Sampler):
+    """Example i ``copies[i]`` times, all shuffled; one copy of each is ``Shuffled``."""
+
+    copies: Tensor  # [n] int64
+
+    def size(self, split: Split) -> int:
+        return int(self.copies.sum())
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        rows = torch.repeat_interleave(torch.arange(len(split)), self.copies.cpu())
+        return rows[torch.from_numpy(rng.permutation(len(rows)))]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Weighted(Sampler):
+    """As many draws as there are examples, with replacement, example i with probability proportional to ``weights[i]``."""
+
+    weights: Tensor  # [n]
+
+    def size(self, split: Split) -> int:
+        return len(split)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        share = self.weights.double().cpu().numpy()
+        return torch.from_numpy(rng.choice(len(split), size=len(split), p=share / share.sum()))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Balanced(Sampler):
+    """As many visits as there are examples, the groups taking turns: every batch holds as many of each group, give or take one.
+
+    A group's examples are gone through in random order, again and again where the group is small. Empty groups have no turn.
+    """
+
+    group: Tensor  # [n] int64
+
+    def size(self, split: Split) -> int:
+        return len(split)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        group = self.group.cpu().numpy()
+        members = [np.flatnonzero(group == g) for g in np.unique(group)]
+        turns = -(-len(split) // len(members))
+        passes = [rng.permuted(np.tile(rows, (-(-turns // len(rows)), 1)), axis=1).ravel()[:turns] for rows in members]
+        return torch.from_numpy(np.stack(passes, axis=1).ravel()[: len(split)])

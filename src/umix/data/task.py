@@ -59,6 +59,11 @@ class Split:
         return self.groups.member.float()
 
     @property
+    def attribute(self) -> Tensor | None:
+        """The attribute of each example, int64 [n], where the groups it is trained in are label×attribute cells."""
+        return (self.training_groups or self.groups).attribute
+
+    @property
     def group(self) -> Tensor:
         """The one group each example is trained in, int64 [n]; raises where groups overlap and none are declared for training."""
         return (self.training_groups or self.groups).ids
@@ -81,8 +86,15 @@ class Split:
         if self.y.device == device:
             return self
         x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
-        training = self.training_groups and Groups(self.training_groups.member.to(device), self.training_groups.names)
-        return Split(x, self.y.to(device), Groups(self.groups.member.to(device), self.groups.names), training)
+        training = self.training_groups and self.training_groups.to(device)
+        return Split(x, self.y.to(device), self.groups.to(device), training)
+
+    def rows(self, index: Tensor) -> "Split":
+        """The examples ``index`` as a split of their own."""
+        if not isinstance(self.x, Tensor):
+            raise TypeError("Split.rows needs inputs in memory.")
+        training = self.training_groups and self.training_groups.rows(index)
+        return Split(self.x[index], self.y[index], self.groups.rows(index), training)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:

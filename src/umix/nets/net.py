@@ -10,12 +10,16 @@ from umix.settings import Settings
 
 @final
 class Net(nn.Module):
-    """Logits = head(features(x)); feature mixing, last-layer methods and feature penalties need the two apart."""
+    """Logits = head(features(x)); feature mixing, last-layer methods and feature penalties need the two apart.
 
-    def __init__(self, body: nn.Module, head: nn.Module) -> None:
+    ``companion`` is a second net that some methods train beside this one; it takes no part in prediction.
+    """
+
+    def __init__(self, body: nn.Module, head: nn.Module, companion: "Net | None" = None) -> None:
         nn.Module.__init__(self)
         self.body = body
         self.head = head
+        self.companion = companion
 
     def features(self, x: Tensor) -> Tensor:
         """Pooled features, [batch, width]."""

@@ -1,5 +1,7 @@
 """One clean pass over a split: who is predicted correctly."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -24,3 +26,11 @@ def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
     for batch in batches(split, torch.arange(len(split)), batch_size=batch_size):
         correct[batch.index] = net(batch.x).argmax(dim=1) == batch.y
     return correct
+
+
+@torch.no_grad()
+def outputs(of: Callable[[Tensor], Tensor], net: Net, split: Split, *, batch_size: int) -> Tensor:
+    """``of(x)`` for every example of ``split``, [n, width], the net in evaluation mode; ``of`` is the net or its features."""
+    net.eval()
+    parts = [of(batch.x) for batch in batches(split, torch.arange(len(split)), batch_size=max(batch_size, 512))]
+    return torch.cat(parts)

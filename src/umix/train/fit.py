@@ -16,7 +16,7 @@ from umix.nets.net import Net
 from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from umix.train.engine import Engine
 from umix.train.fit_settings import FitSettings
-from umix.train.loop import run_epoch
+from umix.train.loop import Step, run_epoch
 from umix.train.objective import Objective, State
 from umix.train.progress import Progress
 
@@ -32,6 +32,18 @@ class Observer(Protocol):
 
     def tensors(self) -> Mapping[str, Tensor]:
         """What a checkpoint must keep of it."""
+
+
+@final
+class Unobserved:
+    """Looks at nothing."""
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
+
+    def observe(self, net: Net, epoch: int) -> None: ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}
 
 
 @final
@@ -54,6 +66,7 @@ def fit(
     *,
     n_groups: int,
     sampler: Sampler,
+    step: Step,
     observer: Observer,
     engine: Engine,
     progress: Progress,
@@ -71,18 +84,23 @@ def fit(
             done, state = found.epochs, found.state
             observer.restore(done, found.history)
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
-    steps = n_batches(len(train), settings.batch_size)
+    steps = n_batches(sampler.size(train), settings.batch_size)
+    lr_at = settings.lr_course(steps * settings.epochs)
     progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
     for epoch in range(done, settings.epochs):
-        order = sampler(train, stream(stage.seed, stage.name, "order", epoch))
+        order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
+        visited = batches(
+            train, order, batch_size=settings.batch_size, first_step=epoch * steps, groups=objective.needs_groups
+        )
         with torch_stream(stage.seed, stage.name, "noise", epoch):
             state = run_epoch(
                 prepared,
-                batches(train, order, batch_size=settings.batch_size, groups=objective.needs_groups),
+                visited,
                 objective,
                 state,
                 stream(stage.seed, stage.name, "objective", epoch),
-                lr_of=settings.lr_course(epoch, steps),
+                step=step,
+                lr_at=lr_at,
                 clip_norm=settings.clip_norm,
                 tick=progress.advance,
             )

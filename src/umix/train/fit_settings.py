@@ -35,15 +35,14 @@ class FitSettings(Settings):
         kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW
         return kind(parameters, self.lr, weight_decay=self.weight_decay)
 
-    def lr_course(self, epoch: int, steps: int) -> Callable[[int], float] | None:
-        """The learning rate of each step of ``epoch``, which has ``steps``; None where it never changes.
+    def lr_course(self, steps: int) -> Callable[[int], float] | None:
+        """The learning rate of each of the fit's ``steps``; None where it never changes.
 
         A function of the step, so a resumed fit needs no scheduler state.
 
-        >>> course = FitSettings(lr=0.1, epochs=2, schedule="cosine").lr_course(1, steps=10)
-        >>> course(0)  # half of the way
+        >>> FitSettings(lr=0.1, schedule="cosine").lr_course(steps=20)(10)  # half of the way
         0.05
         """
         if self.schedule == "constant":
             return None
-        return lambda step: self.lr * 0.5 * (1 + math.cos(math.pi * (epoch * steps + step) / (self.epochs * steps)))
+        return lambda step: self.lr * 0.5 * (1 + math.cos(math.pi * step / steps))

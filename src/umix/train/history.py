@@ -14,7 +14,6 @@ from umix.data.task import Split
 from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.train.evaluate import correctness
-from umix.train.fit_settings import FitSettings
 
 WATCHED = ("val", "test")
 
@@ -24,21 +23,22 @@ class History:
     """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping."""
 
     def __init__(
-        self, splits: Mapping[str, Split], n_classes: int, settings: FitSettings, directory: Path | None
+        self, splits: Mapping[str, Split], n_classes: int, *, epochs: int, batch_size: int, directory: Path | None
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
-        self._settings = settings
+        self._epochs = epochs
+        self._batch_size = batch_size
         self.best = BestWeights(directory)
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
 
     def observe(self, net: Net, epoch: int) -> None:
         for name, split in self._splits.items():
-            correct = correctness(net, split, batch_size=self._settings.batch_size)
+            correct = correctness(net, split, batch_size=self._batch_size)
             self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
             self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
-        self.best.offer(net, self.counts("val"), last=epoch + 1 == self._settings.epochs)
+        self.best.offer(net, self.counts("val"), last=epoch + 1 == self._epochs)
 
     def counts(self, name: str) -> Counts:
         """All epochs so far of the split ``name``."""
@@ -79,9 +79,9 @@ class BestWeights:
         wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
         if newest in wanted:
             if self._directory is None:
-                self._memory[newest] = {name: tensor.detach().clone() for name, tensor in net.state_dict().items()}
+                self._memory[newest] = {name: tensor.clone() for name, tensor in _predicting(net).items()}
             else:
-                tensors = {name: tensor.contiguous() for name, tensor in net.state_dict().items()}
+                tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
                 write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
         self._forget(wanted)
 
@@ -92,6 +92,20 @@ class BestWeights:
             for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
                 if path not in keep:
                     path.unlink(missing_ok=True)
+
+
+def _predicting(net: Net) -> dict[str, Tensor]:
+    """The weights that predictions need: a companion's are left out."""
+    return {name: tensor.detach() for name, tensor in net.state_dict().items() if not name.startswith("companion.")}
+
+
+def collapsed_epochs(val: Counts) -> int:
+    """In how many epochs every hit was of one class, all of which was hit: the net answered that class whatever it saw."""
+    if (val.class_sizes > 0).sum() < 2:
+        return 0
+    hit = val.class_hits > 0
+    whole = ((val.class_hits == val.class_sizes) | ~hit).all(axis=1)
+    return int(((hit.sum(axis=1) == 1) & whole).sum())
 
 
 def scored_rules(val: Counts) -> list[str]:

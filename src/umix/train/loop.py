@@ -11,6 +11,27 @@ from umix.train.objective import Objective, State
 
 _TICK = 64  # steps between two looks at the progress bar
 
+#: Takes one step on a batch and returns the objective's state after it; ``descend`` is the usual one.
+Step = Callable[[Prepared, Objective, Batch, State, np.random.Generator, float | None], State]
+
+
+def descend(
+    prepared: Prepared,
+    objective: Objective,
+    batch: Batch,
+    state: State,
+    rng: np.random.Generator,
+    clip_norm: float | None = None,
+) -> State:
+    """One step of the optimiser down the gradient of the batch's risk."""
+    risk, state = objective.risk(prepared.net, batch, state, rng)
+    prepared.optimizer.zero_grad()
+    prepared.backward(risk)
+    if clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(prepared.net.parameters(), clip_norm)
+    prepared.optimizer.step()
+    return state
+
 
 def run_epoch(
     prepared: Prepared,
@@ -19,30 +40,31 @@ def run_epoch(
     state: State,
     rng: np.random.Generator,
     *,
-    lr_of: Callable[[int], float] | None = None,
+    step: Step = descend,
+    lr_at: Callable[[int], float] | None = None,
     clip_norm: float | None = None,
     tick: Callable[[int], None] | None = None,
 ) -> State:
     """Train the net in place on one pass of ``batches`` and return the objective's state after it.
 
-    ``lr_of(step)`` sets the learning rate of each step of this epoch where it is not constant. ``tick`` is told now and then how
-    many steps were taken. Nothing here waits for the device.
+    ``lr_at(step)`` sets the learning rate where it is not constant. ``tick`` is told now and then how many steps were taken.
+    Nothing here waits for the device.
     """
-    net, optimizer, backward = prepared.net, prepared.optimizer, prepared.backward
-    net.train()
-    step = 0
-    for step, batch in enumerate(batches, start=1):
-        if lr_of is not None:
+    optimizer, reset_at = prepared.optimizer, objective.reset_at
+    prepared.net.train()
+    taken = 0
+    for batch in batches:
+        if lr_at is not None:
             for group in optimizer.param_groups:
-                group["lr"] = lr_of(step - 1)
-        risk, state = objective.risk(net, batch, state, rng)
-        optimizer.zero_grad()
-        backward(risk)
-        if clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(net.parameters(), clip_norm)
-        optimizer.step()
-        if tick is not None and step % _TICK == 0:
-            tick(_TICK)
-    if tick is not None and step % _TICK:
-        tick(step % _TICK)
+                group["lr"] = lr_at(batch.step)
+        if batch.step == reset_at:
+            optimizer.state.clear()
+        state = step(prepared, objective, batch, state, rng, clip_norm)
+        taken += 1
+        if taken == _TICK:
+            taken = 0
+            if tick is not None:
+                tick(_TICK)
+    if taken and tick is not None:
+        tick(taken)
     return state

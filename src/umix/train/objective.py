@@ -23,6 +23,9 @@ class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
     needs_groups: ClassVar[bool] = False
+    reset_at: int | None = (
+        None  # the step before which the optimiser forgets its momentum, because the risk changes there
+    )
 
     def init(self, n_groups: int) -> State:
         """The state before the first batch."""

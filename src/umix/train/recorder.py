@@ -10,6 +10,7 @@ from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
 from umix.train.evaluate import correctness
+from umix.train.fit import Stage
 from umix.train.trajectory import Trajectory
 
 
@@ -27,15 +28,13 @@ class Recorder:
         self._batch_size = batch_size
 
     @classmethod
-    def open(
-        cls, train: Split, directory: Path | None, *, record: Literal["online", "epoch_end"], batch_size: int
-    ) -> Self:
-        """A recorder for the training split that goes on with what ``directory`` already holds of these data."""
-        path = None if directory is None else directory / "trajectory.safetensors"
+    def open(cls, stage: Stage, train: Split, *, record: Literal["online", "epoch_end"]) -> Self:
+        """A recorder for the training split that goes on with what the stage's directory already holds of these data."""
+        path = None if stage.directory is None else stage.directory / "trajectory.safetensors"
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None and path.exists():
             trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
-        return cls(trajectory, train, path, clean_pass=record == "epoch_end", batch_size=batch_size)
+        return cls(trajectory, train, path, clean_pass=record == "epoch_end", batch_size=stage.settings.batch_size)
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         if self.trajectory.epochs < epochs:

@@ -11,15 +11,17 @@ from typing import Any, Literal, final
 from torch import Tensor
 
 from umix.core.streams import torch_stream
-from umix.data.samplers import Sampler, shuffled
+from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
-from umix.train.fit import Observer, Stage, fit
+from umix.train.evaluate import outputs
+from umix.train.fit import Observer, Stage, Unobserved, fit
 from umix.train.fit_settings import FitSettings
-from umix.train.history import History
+from umix.train.history import History, collapsed_epochs
+from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
@@ -67,18 +69,38 @@ class Trainer:
     def __post_init__(self) -> None:
         self.device = self.engine.device
         self.splits = {name: split.to(self.device) for name, split in self.task.splits.items()}
-        self.history = History(self.splits, self.task.n_classes, self.settings, self.directory)
+        self.history = self._new_history(self.settings_of(FINAL).epochs)
 
     @property
     def example(self) -> Tensor:
         """One training input, for its shape and type."""
         return self.task.splits["train"].x[0]
 
-    def fit(self, objective: Objective, *, sampler: Sampler = shuffled) -> Net:
-        """A freshly initialised net trained to minimise ``objective``, counted on val and test after every epoch."""
+    def fit(
+        self, objective: Objective, *, sampler: Sampler | None = None, step: Step = descend, companion: bool = False
+    ) -> Net:
+        """A freshly initialised net trained to minimise ``objective``, counted on val and test after every epoch.
+
+        With ``companion`` the net has a second one of the same kind beside it, trained by the same optimiser.
+        """
         settings = self.settings_of(FINAL)
+        self.history = self._new_history(settings.epochs)
         stage = Stage(FINAL, settings, self.seed, self._key(FINAL, settings), self.directory)
-        return self._run(stage, objective, sampler, self.history)
+        net = self._run(stage, objective, sampler or Shuffled(), self.history, step=step, companion=companion)
+        collapsed = collapsed_epochs(self.history.counts("val"))
+        if collapsed:
+            self.warn(f"The net predicted a single class on validation in {collapsed} of {settings.epochs} epochs.")
+        return net
+
+    def adopt(self, net: Net) -> Net:
+        """Take ``net``, made by other means than a final fit, as the result: counted once on val and test."""
+        self.history = self._new_history(1)
+        self.history.observe(net, 0)
+        return net
+
+    def reference(self, *, epochs: int | None = None, stage: str = "reference") -> Net:
+        """The net of a plain ERM fit, shared by all runs with the same data, net, settings and seed."""
+        return self._run(self._shared(stage, epochs), MeanRisk(), Shuffled(), Unobserved())
 
     def trajectory(
         self, *, epochs: int, record: Literal["online", "epoch_end"], stage: str = "trajectory"
@@ -88,20 +110,26 @@ class Trainer:
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
         how many the method needs; the stage's own setting may ask for more.
         """
-        settings = self.settings_of(stage, default_epochs=epochs)
-        if settings.epochs < epochs:
+        shared = self._shared(stage, epochs, record=record)
+        if shared.settings.epochs < epochs:
             raise UserError(
-                f"The window must end within the {settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
+                f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
                 f"set {stage}.epochs={epochs} or choose an earlier or shorter window."
             )
-        key = self._key(stage, settings, record=record)
-        directory = None if self.cache is None else self.cache / key
-        recorder = Recorder.open(self.splits["train"], directory, record=record, batch_size=settings.batch_size)
+        recorder = Recorder.open(shared, self.splits["train"], record=record)
         objective = MeanRisk(watch=recorder.trajectory.see if record == "online" else None)
-        self._run(Stage(stage, settings, self.seed, key, directory), objective, shuffled, recorder)
+        self._run(shared, objective, Shuffled(), recorder)
         if self.directory is not None:
             recorder.trajectory.save(self.directory / f"{stage}.safetensors")
         return recorder.trajectory
+
+    def logits(self, net: Net, split: str) -> Tensor:
+        """Logits of ``net`` on every example of the split, [n, classes], on the device."""
+        return outputs(net, net, self.splits[split], batch_size=self.settings.batch_size)
+
+    def features(self, net: Net, split: str) -> Tensor:
+        """Features of ``net`` on every example of the split, [n, width], on the device."""
+        return outputs(net.features, net, self.splits[split], batch_size=self.settings.batch_size)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method knows of each training example with the run, beside its label."""
@@ -134,7 +162,30 @@ class Trainer:
         }
         return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
 
-    def _run(self, stage: Stage, objective: Objective, sampler: Sampler, observer: Observer) -> Net:
+    def _shared(self, name: str, epochs: int | None, **more: str) -> Stage:
+        """A stage that every run with the same content shares, in the cache."""
+        settings = self.settings_of(name, default_epochs=epochs)
+        key = self._key(name, settings, **more)
+        return Stage(name, settings, self.seed, key, None if self.cache is None else self.cache / key)
+
+    def _new_history(self, epochs: int) -> History:
+        size = self.settings.batch_size
+        return History(self.splits, self.task.n_classes, epochs=epochs, batch_size=size, directory=self.directory)
+
+    def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
+        with torch_stream(self.seed, stage, purpose):
+            return self.net.build(self.example, self.task.n_classes).to(self.device)
+
+    def _run(
+        self,
+        stage: Stage,
+        objective: Objective,
+        sampler: Sampler,
+        observer: Observer,
+        *,
+        step: Step = descend,
+        companion: bool = False,
+    ) -> Net:
         if objective.needs_groups and not self.groups:
             raise UserError(
                 f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
@@ -142,8 +193,9 @@ class Trainer:
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         began = time.perf_counter()
-        with torch_stream(self.seed, stage.name, "init"):
-            net = self.net.build(self.example, self.task.n_classes).to(self.device)
+        net = self._fresh_net(stage.name)
+        if companion:
+            net.companion = self._fresh_net(stage.name, "companion")
         done = fit(
             stage,
             net,
@@ -151,6 +203,7 @@ class Trainer:
             objective,
             n_groups=len(self.task.training_groups),
             sampler=sampler,
+            step=step,
             observer=observer,
             engine=self.engine,
             progress=self.progress,

@@ -1,0 +1,462 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize, minimize_scalar
+
+from umix.core import risks
+from umix.core.risks import (
+    chi2,
+    chi2_doro,
+    chi2_doro_weights,
+    chi2_weights,
+    cvar,
+    cvar_doro,
+    cvar_doro_weights,
+    cvar_weights,
+    group_present,
+    group_risks,
+)
+
+ALPHAS = [0.01, 0.1, 0.2, 0.37, 0.5, 0.8, 0.99, 1.0]
+ROBUST = pytest.mark.parametrize("risk", [cvar, chi2], ids=["cvar", "chi2"])
+ALL = {
+    "cvar": cvar,
+    "chi2": chi2,
+    "cvar_doro": lambda losses, *, alpha: cvar_doro(losses, alpha=alpha, epsilon=0.13),
+    "chi2_doro": lambda losses, *, alpha: chi2_doro(losses, alpha=alpha, epsilon=0.13),
+}
+EVERY = pytest.mark.parametrize("risk", ALL.values(), ids=ALL.keys())
+WEIGHTS = {
+    "cvar": (cvar, cvar_weights),
+    "chi2": (chi2, chi2_weights),
+    "cvar_doro": (
+        lambda losses, *, alpha: cvar_doro(losses, alpha=alpha, epsilon=0.3),
+        lambda losses, *, alpha: cvar_doro_weights(losses, alpha=alpha, epsilon=0.3),
+    ),
+    "chi2_doro": (
+        lambda losses, *, alpha: chi2_doro(losses, alpha=alpha, epsilon=0.3),
+        lambda losses, *, alpha: chi2_doro_weights(losses, alpha=alpha, epsilon=0.3),
+    ),
+}
+
+some_losses = st.lists(st.floats(0, 10), min_size=1, max_size=40).map(np.array)
+some_alpha = st.floats(0.01, 1)
+
+
+def _batches():
+    rng = np.random.default_rng(0)
+    yield "normal", rng.normal(size=7)
+    yield "exponential", rng.exponential(size=64)
+    yield "heavy", rng.pareto(1.5, size=128)
+    yield "one large", np.r_[np.full(31, 0.1), 50.0]
+    yield "ties", rng.integers(0, 3, size=40).astype(float)
+    yield "largest tied", np.r_[rng.uniform(size=20), 1.0, 1.0, 1.0]
+    yield "equal", np.full(9, 0.7)
+    yield "zeros", np.zeros(6)
+    yield "one", np.array([1.3])
+    yield "two", np.array([0.2, 0.9])
+    yield "nearly equal", 5 + 1e-9 * rng.normal(size=30)
+
+
+BATCHES = dict(_batches())
+EACH_BATCH = pytest.mark.parametrize("losses", BATCHES.values(), ids=BATCHES.keys())
+
+
+def _value(risk, losses, **settings):
+    return risk(torch.as_tensor(losses, dtype=torch.float64), **settings).item()
+
+
+def _on_unit_scale(oracle):
+    """The oracle with its losses moved to [−1, 0]: the optimisers of SciPy have absolute tolerances."""
+
+    def scaled(losses, alpha):
+        top, width = losses.max(), np.ptp(losses)
+        return top + width * oracle((losses - top) / width, alpha) if width > 0 else top
+
+    return scaled
+
+
+@_on_unit_scale
+def _cvar_by_linear_program(losses, alpha):
+    n = len(losses)
+    best = linprog(-losses, A_eq=np.ones((1, n)), b_eq=[1], bounds=(0, 1 / (alpha * n)), method="highs")
+    return -best.fun
+
+
+def _cvar_by_definition(losses, alpha):
+    n, mass, total = len(losses), 0.0, 0.0
+    for loss in sorted(losses, reverse=True):
+        taken = min(1 / n, alpha - mass)
+        if taken <= 0:
+            break
+        mass, total = mass + taken, total + taken * loss
+    return total / mass
+
+
+@_on_unit_scale
+def _chi2_by_dual(losses, alpha):
+    if alpha == 1:  # the infimum lies at −∞
+        return losses.mean()
+    c = np.sqrt(1 + (1 / alpha - 1) ** 2)
+
+    def dual(eta):
+        return c * np.sqrt(np.mean(np.maximum(losses - eta, 0) ** 2)) + eta
+
+    bounds = (losses.mean() - losses.std() / (1 / alpha - 1) - 1, 0.0)
+    best = minimize_scalar(dual, bounds=bounds, method="bounded", options={"xatol": 1e-15, "maxiter": 1000})
+    return min(best.fun, dual(0.0))
+
+
+def _chi2_by_bisection(losses, alpha):
+    """The primal: weights that satisfy the conditions of Karush, Kuhn and Tucker, η found by bisection."""
+    n, radius = len(losses), (1 / alpha - 1) ** 2
+    largest = (losses == losses.max()) / np.sum(losses == losses.max())
+    if np.mean((n * largest - 1) ** 2) <= radius or alpha == 1:
+        return largest if alpha < 1 else np.full(n, 1 / n)
+
+    def weights(eta):
+        excess = np.maximum(losses - eta, 0)
+        return excess / excess.sum()
+
+    low, high = losses.mean() - 2 * losses.std() / (1 / alpha - 1) - np.ptp(losses), losses.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        inside = np.mean((n * weights(middle) - 1) ** 2) <= radius
+        low, high = (middle, high) if inside else (low, middle)
+    return weights(low)
+
+
+def _copies_without_largest(losses, epsilon, copies):
+    """Every loss ``copies`` times, without the epsilon share of largest ones: whole copies for a fractional share."""
+    rows = np.sort(np.repeat(losses, copies))
+    dropped = epsilon * len(rows)
+    assert abs(dropped - round(dropped)) < 1e-9
+    return rows[: len(rows) - round(dropped)]
+
+
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_cvar_is_the_optimum_of_its_linear_program(losses, alpha):
+    np.testing.assert_allclose(_value(cvar, losses, alpha=alpha), _cvar_by_linear_program(losses, alpha), rtol=1e-10)
+
+
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_cvar_is_the_mean_of_the_worst_share_also_if_fractional(losses, alpha):
+    np.testing.assert_allclose(_value(cvar, losses, alpha=alpha), _cvar_by_definition(losses, alpha), rtol=1e-12)
+
+
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_chi2_is_the_minimum_of_its_dual(losses, alpha):
+    np.testing.assert_allclose(_value(chi2, losses, alpha=alpha), _chi2_by_dual(losses, alpha), rtol=1e-12, atol=1e-13)
+
+
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_chi2_weights_are_the_maximiser_of_the_primal(losses, alpha):
+    q = chi2_weights(torch.tensor(losses), alpha=alpha).numpy()
+    assert np.mean((len(q) * q - 1) ** 2) / 2 <= (1 / alpha - 1) ** 2 / 2 * (1 + 1e-9) + 1e-13
+    expected = _chi2_by_bisection(losses, alpha)
+    np.testing.assert_allclose(q @ losses, expected @ losses, rtol=1e-12)
+    np.testing.assert_allclose(q, expected, atol=1e-6 if np.ptp(losses) < 1e-6 else 1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7])
+def test_no_general_optimiser_finds_better_weights_than_chi2(alpha):
+    losses = BATCHES["normal"]
+    n = len(losses)
+    found = minimize(
+        lambda q: -q @ losses,
+        np.full(n, 1 / n),
+        jac=lambda q: -losses,
+        bounds=[(0, 1)] * n,
+        constraints=[
+            {"type": "eq", "fun": lambda q: q.sum() - 1},
+            {"type": "ineq", "fun": lambda q: (1 / alpha - 1) ** 2 - np.mean((n * q - 1) ** 2)},
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    np.testing.assert_allclose(_value(chi2, losses, alpha=alpha), -found.fun, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5])
+def test_chi2_is_the_maximum_up_to_its_threshold_and_less_beyond(n):
+    alpha = 1 / 3  # C² = 5
+    losses = np.arange(n, dtype=float)
+    assert _value(chi2, losses, alpha=alpha) == pytest.approx(n - 1, abs=1e-12)
+    more = np.arange(6, dtype=float)
+    assert _value(chi2, more, alpha=alpha) < 5 - 1e-3
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_cvar_of_less_than_one_example_is_the_maximum(n):
+    losses = np.random.default_rng(n).normal(size=n)
+    assert _value(cvar, losses, alpha=0.05) == losses.max()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.75, 1.0])
+@pytest.mark.parametrize(("epsilon", "copies"), [(0.0, 1), (0.1, 10), (0.25, 4), (0.3, 10), (0.5, 2), (0.95, 20)])
+@pytest.mark.parametrize("name", ["normal", "ties", "largest tied", "one", "two", "one large"])
+def test_doro_is_dro_of_the_copies_left_without_the_largest(name, epsilon, copies, alpha):
+    losses = BATCHES[name]
+    left = _copies_without_largest(losses, epsilon, copies)
+    ours = _value(cvar_doro, losses, alpha=alpha, epsilon=epsilon)
+    np.testing.assert_allclose(ours, _cvar_by_definition(left, alpha), rtol=1e-11)
+    ours = _value(chi2_doro, losses, alpha=alpha, epsilon=epsilon)
+    np.testing.assert_allclose(ours, _chi2_by_dual(left, alpha), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(("risk", "weights"), WEIGHTS.values(), ids=WEIGHTS.keys())
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@EACH_BATCH
+def test_weights_sum_to_one_are_not_negative_and_give_risk_and_gradient(losses, dtype, risk, weights):
+    for alpha in ALPHAS:
+        batch = torch.tensor(losses, dtype=dtype, requires_grad=True)
+        q = weights(batch, alpha=alpha)
+        value = risk(batch, alpha=alpha)
+        value.backward()
+        tolerance = 100 * torch.finfo(dtype).eps
+        assert not q.requires_grad
+        assert (q >= 0).all()
+        assert q.sum().item() == pytest.approx(1, abs=tolerance)
+        assert value.item() == pytest.approx((q * batch).sum().item(), rel=tolerance, abs=1e-30)
+        assert torch.equal(batch.grad, q)
+
+
+def test_doro_weights_drop_the_largest_and_keep_a_fraction_of_the_one_at_the_border():
+    losses = torch.tensor([5.0, 1.0, 4.0, 2.0, 3.0], dtype=torch.float64)
+    expected = torch.tensor([0.0, 2 / 7, 1 / 7, 2 / 7, 2 / 7], dtype=torch.float64)  # 0.3 · 5 = 1.5 dropped, 3.5 left
+    torch.testing.assert_close(cvar_doro_weights(losses, alpha=1.0, epsilon=0.3), expected)
+    torch.testing.assert_close(chi2_doro_weights(losses, alpha=1.0, epsilon=0.3), expected)
+
+
+@pytest.mark.parametrize("doro", [cvar_doro_weights, chi2_doro_weights])
+def test_a_whole_share_in_decimals_drops_whole_examples(doro):
+    losses = torch.tensor(np.r_[np.linspace(1e6, 2e6, 29), np.linspace(0, 1, 71)], dtype=torch.float32)
+    assert (doro(losses, alpha=0.5, epsilon=0.29)[:29] == 0).all()  # 0.29 · 100 = 28.999999999999996
+
+
+@pytest.mark.parametrize("doro", [cvar_doro, chi2_doro])
+def test_the_smallest_loss_always_stays(doro):
+    assert doro(torch.tensor([3.0, 1.0, 2.0]), alpha=0.5, epsilon=1 - 1e-12) == 1
+
+
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_doro_with_epsilon_zero_is_dro_to_the_bit(losses, alpha):
+    batch = torch.tensor(losses, dtype=torch.float32)
+    assert torch.equal(cvar_doro(batch, alpha=alpha, epsilon=0.0), cvar(batch, alpha=alpha))
+    assert torch.equal(chi2_doro(batch, alpha=alpha, epsilon=0.0), chi2(batch, alpha=alpha))
+
+
+@ROBUST
+@EACH_BATCH
+def test_alpha_one_is_the_mean(losses, risk):
+    np.testing.assert_allclose(_value(risk, losses, alpha=1.0), losses.mean(), rtol=1e-14)
+
+
+@ROBUST
+@EACH_BATCH
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_alpha_close_to_one_is_close_to_the_mean(losses, risk, dtype):
+    value = risk(torch.tensor(losses, dtype=dtype), alpha=1 - 1e-15).item()
+    np.testing.assert_allclose(value, losses.mean(), rtol=100 * torch.finfo(dtype).eps)
+
+
+@EVERY
+@pytest.mark.parametrize("n", [1, 2, 5, 128])
+@pytest.mark.parametrize("loss", [0.0, 0.7, 1e4])
+@pytest.mark.parametrize("alpha", [1e-30, *ALPHAS])
+def test_equal_losses_give_that_loss(risk, n, loss, alpha):
+    assert risk(torch.full((n,), loss), alpha=alpha).item() == pytest.approx(loss, rel=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5, 0.9])
+def test_examples_with_equal_losses_have_equal_chi2_weights(alpha):
+    losses = torch.tensor(BATCHES["ties"], dtype=torch.float32)
+    q = chi2_weights(losses, alpha=alpha)
+    assert all(len(q[losses == value].unique()) == 1 for value in losses.unique())
+
+
+@EVERY
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
+def test_the_gradient_is_that_of_differences_away_from_ties(risk, alpha):
+    losses = torch.tensor(np.random.default_rng(1).permutation(np.arange(11.0)) ** 1.3, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: risk(x, alpha=alpha), losses)
+
+
+@EVERY
+@pytest.mark.parametrize("alpha", [1e-30, 1e-3, 0.1, 0.5, 0.999999, 1 - 1e-15, 1.0])
+@pytest.mark.parametrize("name", [*BATCHES, "huge", "huge and small", "tiny"])
+def test_risk_and_gradient_are_finite_in_single_precision(name, alpha, risk):
+    hostile = {
+        "huge": 1e4 * np.random.default_rng(0).exponential(size=50),
+        "huge and small": np.r_[1e4, 1e4, np.random.default_rng(0).exponential(size=30)],
+        "tiny": 1e-20 * np.random.default_rng(0).exponential(size=30),
+    }
+    batch = torch.tensor((BATCHES | hostile)[name], dtype=torch.float32, requires_grad=True)
+    value = risk(batch, alpha=alpha)
+    value.backward()
+    assert value.isfinite()
+    assert batch.grad.isfinite().all()
+    assert batch.grad.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+@EVERY
+@EACH_BATCH
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
+def test_single_precision_agrees_with_double(losses, risk, alpha):
+    batch = torch.tensor(losses, dtype=torch.float32)
+    np.testing.assert_allclose(risk(batch, alpha=alpha), risk(batch.double(), alpha=alpha), rtol=3e-6)
+
+
+def test_chi2_keeps_its_precision_on_a_far_outlier_in_single_precision():
+    losses = torch.tensor([1e4, *np.linspace(0, 1e-2, 4095)], dtype=torch.float32)
+    for alpha in (0.02, 0.1, 0.5):
+        np.testing.assert_allclose(chi2(losses, alpha=alpha), chi2(losses.double(), alpha=alpha), rtol=1e-4)
+
+
+@ROBUST
+@given(losses=some_losses, alpha=some_alpha)
+@settings(max_examples=60, deadline=None)
+def test_a_risk_lies_between_mean_and_maximum(risk, losses, alpha):
+    value = _value(risk, losses, alpha=alpha)
+    assert losses.mean() - 1e-12 <= value <= losses.max() + 1e-12
+
+
+@ROBUST
+@given(losses=some_losses, alphas=st.tuples(some_alpha, some_alpha).map(sorted))
+@settings(max_examples=60, deadline=None)
+def test_a_risk_falls_as_alpha_grows(risk, losses, alphas):
+    assert _value(risk, losses, alpha=alphas[0]) >= _value(risk, losses, alpha=alphas[1]) - 1e-12
+
+
+@given(losses=some_losses, alpha=st.floats(0.01, 0.5))
+@settings(max_examples=60, deadline=None)
+def test_chi2_is_at_least_cvar_up_to_one_half(losses, alpha):
+    assert _value(chi2, losses, alpha=alpha) >= _value(cvar, losses, alpha=alpha) - 1e-12
+
+
+@EVERY
+@given(losses=some_losses, alpha=some_alpha, scale=st.floats(1e-3, 1e3), shift=st.floats(-10, 10))
+@settings(max_examples=60, deadline=None)
+def test_a_risk_scales_and_shifts_with_its_losses(risk, losses, alpha, scale, shift):
+    value = _value(risk, losses, alpha=alpha)
+    moved = _value(risk, scale * losses + shift, alpha=alpha)
+    assert moved == pytest.approx(scale * value + shift, rel=1e-9, abs=1e-9)
+
+
+@EVERY
+@given(losses=some_losses, alpha=some_alpha, seed=st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_a_risk_does_not_depend_on_the_order_of_examples(risk, losses, alpha, seed):
+    shuffled = np.random.default_rng(seed).permutation(losses)
+    assert _value(risk, shuffled, alpha=alpha) == pytest.approx(_value(risk, losses, alpha=alpha), rel=1e-13)
+
+
+@EVERY
+@given(losses=some_losses, alpha=some_alpha, copies=st.integers(2, 4))
+@settings(max_examples=60, deadline=None)
+def test_a_risk_does_not_depend_on_how_often_the_batch_is_repeated(risk, losses, alpha, copies):
+    repeated = _value(risk, np.tile(losses, copies), alpha=alpha)
+    assert repeated == pytest.approx(_value(risk, losses, alpha=alpha), rel=1e-9, abs=1e-12)
+
+
+@given(losses=some_losses, alpha=some_alpha)
+@settings(max_examples=150, deadline=None)
+def test_chi2_is_the_minimum_of_its_dual_for_any_losses(losses, alpha):
+    assert _value(chi2, losses, alpha=alpha) == pytest.approx(_chi2_by_dual(losses, alpha), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "epsilon", "n"), [(0.0, 0.0, 3), (20.0, 0.0, 3), (0.5, 1.0, 3), (0.5, -0.1, 3), (0.5, 0.0, 0)]
+)
+@pytest.mark.parametrize("doro", [cvar_doro, chi2_doro])
+def test_shares_out_of_range_and_empty_batches_are_refused(doro, alpha, epsilon, n):
+    with pytest.raises(ValueError, match=rf"got {alpha}, {epsilon} for {n} losses"):
+        doro(torch.ones(n), alpha=alpha, epsilon=epsilon)
+
+
+@EVERY
+def test_a_loss_that_is_not_a_number_is_never_hidden(risk):
+    assert risk(torch.tensor([0.1, float("nan"), 0.3, 0.2]), alpha=0.5).isnan()
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_risks_keep_dtype_and_device_and_read_nothing_back(risk, dtype):
+    value = risk(torch.empty(20, device="meta", dtype=dtype), alpha=0.2)
+    assert (value.shape, value.dtype, value.device.type) == ((), dtype, "meta")
+
+
+@EVERY
+def test_losses_in_half_precision_are_counted_in_single(risk):
+    losses = torch.rand(1000, generator=torch.Generator().manual_seed(0)).bfloat16()
+    assert torch.equal(risk(losses, alpha=0.2), risk(losses.float(), alpha=0.2))
+
+
+@EVERY
+def test_a_risk_first_used_in_inference_mode_can_be_trained_afterwards(risk):
+    risks._cvar_shares.cache_clear()
+    risks._chi2_path.cache_clear()
+    losses = torch.tensor([0.1, 0.5, 0.3, 0.2], requires_grad=True)
+    with torch.inference_mode():
+        expected = risk(losses, alpha=0.4).item()
+    value = risk(losses, alpha=0.4)
+    value.backward()
+    assert value.item() == expected
+    assert losses.grad.isfinite().all()
+
+
+@EVERY
+def test_weights_changed_in_place_do_not_change_later_ones(risk):
+    losses = torch.tensor([0.1, 0.5, 0.3, 0.2])
+    before = risk(losses, alpha=0.4)
+    for weights in (cvar_weights, chi2_weights):
+        weights(losses, alpha=0.4).zero_()
+    assert torch.equal(risk(losses, alpha=0.4), before)
+
+
+@given(
+    examples=st.lists(st.tuples(st.floats(-5, 5), st.integers(0, 4)), max_size=30),
+    n_groups=st.integers(5, 7),
+)
+@settings(max_examples=60, deadline=None)
+def test_group_risks_are_the_means_of_the_groups_and_zero_without_examples(examples, n_groups):
+    losses = torch.tensor([loss for loss, _ in examples], dtype=torch.float64)
+    group = torch.tensor([g for _, g in examples], dtype=torch.int64)
+    of_group = [[loss for loss, g in examples if g == index] for index in range(n_groups)]
+    expected = [np.mean(members) if members else 0.0 for members in of_group]
+    np.testing.assert_allclose(group_risks(losses, group, n_groups=n_groups), expected, rtol=1e-12, atol=1e-13)
+    assert group_present(group, n_groups=n_groups).tolist() == [bool(members) for members in of_group]
+
+
+def test_group_risks_have_the_gradient_of_differences_and_none_for_absent_groups():
+    group = torch.tensor([3, 0, 0, 3, 3])
+    losses = torch.rand(5, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: group_risks(x, group, n_groups=5), losses)
+    group_risks(losses, group, n_groups=5)[[1, 2, 4]].sum().backward()
+    assert losses.grad.tolist() == [0] * 5
+
+
+def test_group_risks_count_a_large_group_in_half_precision():
+    losses = torch.ones(1000, dtype=torch.bfloat16)
+    assert group_risks(losses, torch.zeros(1000, dtype=torch.int64), n_groups=2).tolist() == [1, 0]
+
+
+def test_group_risks_refuse_a_group_out_of_range():
+    with pytest.raises((IndexError, RuntimeError)):
+        group_risks(torch.ones(2), torch.tensor([0, 2]), n_groups=2)
+
+
+def test_group_risks_keep_dtype_and_device_and_read_nothing_back():
+    losses, group = torch.empty(6, device="meta", dtype=torch.float64), torch.empty(6, device="meta", dtype=torch.int64)
+    means, present = group_risks(losses, group, n_groups=3), group_present(group, n_groups=3)
+    assert (means.shape, means.dtype, means.device.type) == ((3,), torch.float64, "meta")
+    assert (present.shape, present.dtype, present.device.type) == ((3,), torch.bool, "meta")
