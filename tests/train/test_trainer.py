@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -164,7 +163,7 @@ def test_a_window_longer_than_the_stage_is_refused_before_training(trainer: Make
 
 @dataclass(frozen=True, eq=False)
 class NeedsGroups(Objective):
-    needs_groups: ClassVar[bool] = True
+    needs_groups = True
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         return net(batch.x).square().mean() + 0 * batch.group.sum(), state

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 from torch import Tensor
@@ -22,7 +22,7 @@ Watch = Callable[[Tensor, Tensor, Tensor], None]
 class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
-    needs_groups: ClassVar[bool] = False
+    needs_groups: bool = False  # without it batches carry no group
     reset_at: int | None = (
         None  # the step before which the optimiser forgets its momentum, because the risk changes there
     )

@@ -1,0 +1,82 @@
+"""GroupDRO: minimise the worst group's risk (Sagawa et al. 2020).
+
+Algorithm 1: keep weights q over groups; after every batch q_g ← q_g·exp(step_size·L_g) / Z for the groups in the batch, then
+descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g + C/√n_g stands for L_g, so that small groups, which generalise worse,
+weigh more.
+
+Differs from the paper:
+- batches hold all groups in equal parts instead of one group at a time, as in the released code;
+- a group that the batch misses keeps its q: it has no risk, which is not the same as a risk of 0.
+
+Differs from the released code:
+- the adjustment is part of the exponent and of nothing else: added to the descended risk it has no gradient.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.losses import cross_entropy
+from umix.core.risks import group_present, group_risks
+from umix.data.batch import Batch
+from umix.data.samplers import Balanced
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.objective import Objective, State
+from umix.train.trainer import Trainer
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WorstGroupRisk(Objective):
+    """Exponentiated-gradient ascent on group weights q, descent on Σ q_g·L_g.
+
+    ``group`` [n] gives groups of one's own to the examples of the training split; None takes the task's training groups.
+    """
+
+    step_size: float
+    margin: Tensor  # [groups], C/√n_g
+    group: Tensor | None = None
+
+    @property
+    def needs_groups(self) -> bool:  # type: ignore[override]
+        return self.group is None
+
+    def init(self, n_groups: int) -> State:
+        return {"q": torch.full((len(self.margin),), 1 / len(self.margin))}
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        group = batch.group if self.group is None else self.group.index_select(0, batch.index)
+        losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
+        risks = group_risks(losses, group, n_groups=len(q))
+        present = group_present(group, n_groups=len(q))
+        grown = torch.where(present, q * torch.exp(self.step_size * (risks.detach() + self.margin)), q)
+        q = grown / grown.sum()
+        return q @ risks, {"q": q}
+
+
+def margin_of(group: Tensor, n_groups: int, adjustment: float) -> Tensor:
+    """C/√n_g of every group, [groups]; 0 for a group that the training split does not have."""
+    sizes = torch.bincount(group, minlength=n_groups).float()
+    return torch.where(sizes > 0, adjustment / sizes.clamp_min(1).sqrt(), 0.0)
+
+
+@final
+class GroupDRO(Method):
+    """Group distributionally robust optimisation: the groups that do worst weigh most."""
+
+    name: ClassVar[str] = "group_dro"
+    paper: ClassVar[str] = "Sagawa et al., Distributionally robust neural networks for group shifts, ICLR 2020"
+    needs_groups: ClassVar[bool] = True
+
+    step_size: float = Field(0.01, ge=0, description="how fast the group weights follow the risks (the paper's eta_q)")
+    adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
+
+    def train(self, trainer: Trainer) -> Net:
+        group = trainer.splits["train"].group
+        margin = margin_of(group, len(trainer.task.training_groups), self.adjustment)
+        return trainer.fit(WorstGroupRisk(step_size=self.step_size, margin=margin), sampler=Balanced(group))
