@@ -17,3 +17,9 @@ class Batch:
     step: int = 0  # gradient steps taken before this batch, over the whole fit
     group: Tensor | None = None  # [batch] int64
     attribute: Tensor | None = None  # [batch] int64, where the groups are label×attribute cells
+
+    def known_group(self) -> Tensor:
+        """The groups, [batch]; the objective must have declared that it needs them."""
+        if self.group is None:
+            raise ValueError("This batch carries no groups: the objective must set needs_groups to see them.")
+        return self.group

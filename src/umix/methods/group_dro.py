@@ -50,7 +50,7 @@ class WorstGroupRisk(Objective):
         return {"q": torch.full((len(self.margin),), 1 / len(self.margin))}
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        group = batch.group if self.group is None else self.group.index_select(0, batch.index)
+        group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
         risks = group_risks(losses, group, n_groups=len(q))
         present = group_present(group, n_groups=len(q))

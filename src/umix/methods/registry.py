@@ -4,10 +4,17 @@ from typing import Any
 
 from umix.errors import unknown
 from umix.methods.erm import ERM
+from umix.methods.group_dro import GroupDRO
 from umix.methods.method import Method
 from umix.methods.umix import UMIX
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (ERM, UMIX)}
+_KINDS: tuple[type[Method], ...] = (
+    ERM,
+    UMIX,
+    GroupDRO,
+)
+
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}
 
 
 def method(name: str, **settings: Any) -> Method:
