@@ -192,8 +192,7 @@ def _task(change: Callable[[Split], Split] = lambda split: split) -> Task:
 
 
 def _few(split: Split) -> Split:
-    rows = torch.arange(0, len(split), 8)
-    return Split(_tensor(split)[rows], split.y[rows], Groups(split.member[rows], split.groups.names))
+    return split.rows(torch.arange(0, len(split), 8))
 
 
 def _tensor(split: Split) -> Tensor:

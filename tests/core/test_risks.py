@@ -248,11 +248,11 @@ def test_the_smallest_loss_always_stays(doro):
 
 
 @EACH_BATCH
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_doro_with_epsilon_zero_is_dro_to_the_bit(losses, alpha):
+def test_doro_with_epsilon_zero_is_dro_to_the_bit(losses):
     batch = torch.tensor(losses, dtype=torch.float32)
-    assert torch.equal(cvar_doro(batch, alpha=alpha, epsilon=0.0), cvar(batch, alpha=alpha))
-    assert torch.equal(chi2_doro(batch, alpha=alpha, epsilon=0.0), chi2(batch, alpha=alpha))
+    for alpha in ALPHAS:
+        assert torch.equal(cvar_doro(batch, alpha=alpha, epsilon=0.0), cvar(batch, alpha=alpha))
+        assert torch.equal(chi2_doro(batch, alpha=alpha, epsilon=0.0), chi2(batch, alpha=alpha))
 
 
 @ROBUST
@@ -272,9 +272,9 @@ def test_alpha_close_to_one_is_close_to_the_mean(losses, risk, dtype):
 @EVERY
 @pytest.mark.parametrize("n", [1, 2, 5, 128])
 @pytest.mark.parametrize("loss", [0.0, 0.7, 1e4])
-@pytest.mark.parametrize("alpha", [1e-30, *ALPHAS])
-def test_equal_losses_give_that_loss(risk, n, loss, alpha):
-    assert risk(torch.full((n,), loss), alpha=alpha).item() == pytest.approx(loss, rel=1e-5)
+def test_equal_losses_give_that_loss(risk, n, loss):
+    for alpha in [1e-300, *ALPHAS]:
+        assert risk(torch.full((n,), loss), alpha=alpha).item() == pytest.approx(loss, rel=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5, 0.9])
@@ -292,28 +292,28 @@ def test_the_gradient_is_that_of_differences_away_from_ties(risk, alpha):
 
 
 @EVERY
-@pytest.mark.parametrize("alpha", [1e-30, 1e-3, 0.1, 0.5, 0.999999, 1 - 1e-15, 1.0])
 @pytest.mark.parametrize("name", [*BATCHES, "huge", "huge and small", "tiny"])
-def test_risk_and_gradient_are_finite_in_single_precision(name, alpha, risk):
+def test_risk_and_gradient_are_finite_in_single_precision(name, risk):
     hostile = {
         "huge": 1e4 * np.random.default_rng(0).exponential(size=50),
         "huge and small": np.r_[1e4, 1e4, np.random.default_rng(0).exponential(size=30)],
         "tiny": 1e-20 * np.random.default_rng(0).exponential(size=30),
     }
-    batch = torch.tensor((BATCHES | hostile)[name], dtype=torch.float32, requires_grad=True)
-    value = risk(batch, alpha=alpha)
-    value.backward()
-    assert value.isfinite()
-    assert batch.grad.isfinite().all()
-    assert batch.grad.sum().item() == pytest.approx(1, abs=1e-5)
+    for alpha in [1e-300, 1e-3, 0.1, 0.5, 0.999999, 1 - 1e-15, 1.0]:
+        batch = torch.tensor((BATCHES | hostile)[name], dtype=torch.float32, requires_grad=True)
+        value = risk(batch, alpha=alpha)
+        value.backward()
+        assert value.isfinite()
+        assert batch.grad.isfinite().all()
+        assert batch.grad.sum().item() == pytest.approx(1, abs=1e-5)
 
 
 @EVERY
 @EACH_BATCH
-@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
-def test_single_precision_agrees_with_double(losses, risk, alpha):
+def test_single_precision_agrees_with_double(losses, risk):
     batch = torch.tensor(losses, dtype=torch.float32)
-    np.testing.assert_allclose(risk(batch, alpha=alpha), risk(batch.double(), alpha=alpha), rtol=3e-6)
+    for alpha in (0.05, 0.2, 0.5, 0.9):
+        np.testing.assert_allclose(risk(batch, alpha=alpha), risk(batch.double(), alpha=alpha), rtol=3e-6)
 
 
 def test_chi2_keeps_its_precision_on_a_far_outlier_in_single_precision():
@@ -368,7 +368,7 @@ def test_a_risk_does_not_depend_on_how_often_the_batch_is_repeated(risk, losses,
     assert repeated == pytest.approx(_value(risk, losses, alpha=alpha), rel=1e-9, abs=1e-12)
 
 
-@given(losses=some_losses, alpha=some_alpha)
+@given(losses=some_losses, alpha=st.floats(0.01, 0.99))
 @settings(max_examples=150, deadline=None)
 def test_chi2_is_the_minimum_of_its_dual_for_any_losses(losses, alpha):
     assert _value(chi2, losses, alpha=alpha) == pytest.approx(_chi2_by_dual(losses, alpha), rel=1e-10, abs=1e-12)

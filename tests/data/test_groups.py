@@ -70,10 +70,15 @@ def test_sizes_count_an_example_in_every_group_it_is_in():
 
 
 def test_groups_of_no_examples_are_disjoint_and_have_no_ids_to_give():
-    groups = Groups.from_ids(torch.zeros(0, dtype=torch.int64), ["a", "b"])
-    assert groups.disjoint
-    assert groups.ids.shape == (0,)
-    assert groups.sizes.tolist() == [0, 0]
+    nobody = torch.zeros(0, dtype=torch.int64)
+    for groups in (
+        Groups.from_ids(nobody, ["a, x", "b, x"]),
+        Groups.cells(nobody, nobody, labels=["a", "b"], attributes=["x"]),
+    ):
+        assert groups.disjoint
+        assert groups.ids.shape == (0,)
+        assert groups.sizes.tolist() == [0, 0]
+        assert groups.names == ("a, x", "b, x")
 
 
 @pytest.mark.parametrize(

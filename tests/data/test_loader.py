@@ -1,5 +1,6 @@
 """Batches cover the order, once and whole, from memory or from lazy inputs."""
 
+import os
 import random
 from dataclasses import replace
 
@@ -117,6 +118,24 @@ def test_a_lazy_dataset_gives_the_batches_of_the_in_memory_one(memory, workers):
     for first, second in zip(expected, got, strict=True):
         for field in ("x", "y", "index", "group"):
             assert torch.equal(getattr(first, field), getattr(second, field))
+
+
+class _Reader(_Lazy):
+    """Rows that say which process has read them."""
+
+    def __getitem__(self, index):
+        return torch.tensor(os.getpid())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_lazy_inputs_are_read_by_workers_only_if_there_are_any(memory, workers):
+    lazy = replace(memory, x=_Reader(memory.x))
+    readers = {
+        pid for batch in batches(lazy, torch.arange(N), batch_size=4, workers=workers) for pid in batch.x.tolist()
+    }
+    assert len(readers) == 1
+    assert (os.getpid() in readers) == (workers == 0)
 
 
 def test_batches_leave_the_global_generators_alone(split):

@@ -63,7 +63,6 @@ def mixed_loss(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | 
     >>> mixed_loss(logits, y, w, pair, 0.5)  # (1 + 3) / 2 · log 2
     tensor([1.3863, 1.3863])
     """
-    log_p = torch.log_softmax(logits, dim=1)
-    first = log_p.gather(1, y[:, None]).squeeze(1)
-    second = log_p.gather(1, y[pair][:, None]).squeeze(1)
-    return -(lam * w * first + (1 - lam) * w[pair] * second)
+    # λ·w_i·e(y_i) + (1−λ)·w_j·e(y_j): weighted labels mixed as the inputs were, and one log-softmax for both terms.
+    labels = torch.zeros_like(logits).scatter_(1, y[:, None], w[:, None].to(logits))
+    return torch.nn.functional.cross_entropy(logits, mix(labels, pair, lam), reduction="none")

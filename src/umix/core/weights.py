@@ -59,3 +59,14 @@ def effective_sample_size(w: Tensor) -> float:
     """
     w = w.double()
     return float(w.sum() ** 2 / w.square().sum()) if len(w) else 0.0
+
+
+def relative_difficulty(biased: Tensor, debiased: Tensor) -> Tensor:
+    """``biased / (biased + debiased)`` of two losses per example, in [0, 1] (Nam et al. 2020, eq. 3); 1/2 where both are 0.
+
+    >>> import torch
+    >>> relative_difficulty(torch.tensor([3.0, 0.0, 0.0]), torch.tensor([1.0, 1.0, 0.0]))
+    tensor([0.7500, 0.0000, 0.5000])
+    """
+    total = biased + debiased
+    return (biased / total).where(total > 0, 0.5)

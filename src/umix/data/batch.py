@@ -23,3 +23,9 @@ class Batch:
         if self.group is None:
             raise ValueError("This batch carries no groups: the objective must set needs_groups to see them.")
         return self.group
+
+    def known_attribute(self) -> Tensor:
+        """The attributes, [batch]; the objective must need groups and the task know attributes."""
+        if self.attribute is None:
+            raise ValueError("This batch carries no attributes: its groups are unknown or not label×attribute cells.")
+        return self.attribute

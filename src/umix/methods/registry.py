@@ -5,13 +5,18 @@ from typing import Any
 from umix.errors import unknown
 from umix.methods.erm import ERM
 from umix.methods.group_dro import GroupDRO
+from umix.methods.lisa import LISA
 from umix.methods.method import Method
+from umix.methods.mixup import InGroupMixup, Mixup
 from umix.methods.umix import UMIX
 
 _KINDS: tuple[type[Method], ...] = (
     ERM,
     UMIX,
     GroupDRO,
+    Mixup,
+    InGroupMixup,
+    LISA,
 )
 
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}

@@ -1,5 +1,6 @@
 """The weighted mixup objective: what UMIX's second stage minimises, and every other mixup method with other weights or pairs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -9,10 +10,19 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.core.mixing import mixed_loss
+from umix.core.pairing import partners
 from umix.data.batch import Batch
 from umix.methods.mixers import MIXERS, Mixing
 from umix.nets.net import Net
 from umix.train.objective import Objective, State
+
+#: Gives every example of the batch a partner, as positions [batch].
+Pairing = Callable[[Batch, np.random.Generator], Tensor]
+
+
+def any_pair(batch: Batch, rng: np.random.Generator) -> Tensor:
+    """A random permutation of the batch."""
+    return partners(len(batch.y), rng=rng, device=batch.y.device)
 
 
 @final
@@ -21,7 +31,7 @@ class WeightedMixup(Objective):
     """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
 
     ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
-    example with ``per_example``.
+    example with ``per_example``. ``pairing`` says who is mixed with whom; one that looks at groups must say ``needs_groups``.
     """
 
     weights: Tensor
@@ -29,13 +39,15 @@ class WeightedMixup(Objective):
     alpha: float
     mixing: Mixing = "input"
     per_example: bool = False
+    pairing: Pairing = any_pair
+    needs_groups: bool = False
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
         lam = self._draw(len(batch.y), rng, like=w)
         if lam is None:
             return (w * cross_entropy(net(batch.x), batch.y)).mean(), state
-        pair = torch.from_numpy(rng.permutation(len(batch.y))).to(batch.y.device)
+        pair = self.pairing(batch, rng)
         logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
         return mixed_loss(logits, batch.y, w, pair, lam).mean(), state
 

@@ -1,0 +1,87 @@
+"""LISA: selective mixup across attributes or across labels (Yao et al. 2022).
+
+With probability ``same_label`` (the paper's p_sel) intra-label: partners share the label and differ in the attribute, so the
+attribute is mixed away; else intra-domain: partners share the attribute and differ in the label, so that the attribute does not
+tell the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3, Algorithm 1).
+
+Differs from the paper:
+- one draw of the strategy and of λ per batch, as in the released code.
+
+Differs from the released code:
+- partners are drawn from the batch, uniformly among all that fit, and never the example itself where one fits; an example
+  that none fits passes through unmixed;
+- batches are balanced over groups by turns (``balance``) instead of by a weighted sampler.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.pairing import partners_across
+from umix.data.batch import Batch
+from umix.data.samplers import Balanced, Sampler, Shuffled
+from umix.errors import UserError
+from umix.methods.method import Method
+from umix.methods.mixers import Mixing, require_mixable
+from umix.methods.weighted_mixup import WeightedMixup
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+
+@final
+@dataclass(frozen=True)
+class SelectivePairing:
+    """Same label across attributes with probability ``same_label``, else same attribute across labels."""
+
+    same_label: float
+    n_classes: int
+    n_attributes: int
+
+    def __call__(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        y, a = batch.y, batch.known_attribute()
+        if rng.random() < self.same_label:
+            return partners_across(y, a, n_same=self.n_classes, n_other=self.n_attributes, rng=rng)
+        return partners_across(a, y, n_same=self.n_attributes, n_other=self.n_classes, rng=rng)
+
+    @classmethod
+    def for_task(cls, trainer: Trainer, same_label: float) -> "SelectivePairing":
+        """The pairing for the trainer's task, whose training groups must be label×attribute cells."""
+        attribute = trainer.splits["train"].attribute
+        if attribute is None:
+            raise UserError(
+                f"LISA must know each example's attribute, but the training groups of {trainer.task.name} are not "
+                "label×attribute cells; build them with Groups.cells."
+            )
+        return cls(same_label, trainer.task.n_classes, int(attribute.max()) + 1)
+
+
+@final
+class LISA(Method):
+    """Selective mixup: pairs that share the label but not the attribute, or the attribute but not the label."""
+
+    name: ClassVar[str] = "lisa"
+    paper: ClassVar[str] = "Yao et al., Improving out-of-distribution robustness via selective augmentation, ICML 2022"
+    needs_groups: ClassVar[bool] = True
+
+    same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (the paper's p_sel)")
+    alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    balance: bool = Field(True, description="batches hold all groups in equal parts")
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        train = trainer.splits["train"]
+        objective = WeightedMixup(
+            weights=torch.ones(len(train), device=trainer.device),
+            sigma=1.0,
+            alpha=self.alpha,
+            mixing=self.mixing,
+            pairing=SelectivePairing.for_task(trainer, self.same_label),
+            needs_groups=True,
+        )
+        sampler: Sampler = Balanced(train.group) if self.balance else Shuffled()
+        return trainer.fit(objective, sampler=sampler)

@@ -1,0 +1,72 @@
+"""Mixup: train on convex combinations of pairs of examples (Zhang et al. 2018), and its in-group variant.
+
+λ ~ Beta(alpha, alpha); x̃ = λx_i + (1−λ)x_j, loss λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j) (the UMIX paper's eq. 3). Vanilla mixup pairs any
+two examples; in-group mixup, the UMIX paper's other ablation, pairs examples with the same label from the same group.
+
+Differs from the paper:
+- nothing in vanilla mixup; a lone member of its group in a batch passes through unmixed.
+
+Differs from the released code:
+- one λ per batch as there; ``mixing`` also offers CutMix with the true area and pooled features.
+"""
+
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.pairing import partners_within
+from umix.data.batch import Batch
+from umix.methods.method import Method
+from umix.methods.mixers import Mixing, require_mixable
+from umix.methods.weighted_mixup import WeightedMixup
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+
+@final
+class Mixup(Method):
+    """Vanilla mixup: any two examples of a batch are mixed, every example counts the same."""
+
+    name: ClassVar[str] = "mixup"
+    paper: ClassVar[str] = "Zhang et al., mixup: Beyond empirical risk minimization, ICLR 2018"
+
+    alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
+        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
+
+
+def same_label_and_group(batch: Batch, rng: np.random.Generator) -> Tensor:
+    """Another example with the same label from the same group, where the batch has one."""
+    return partners_within(batch.known_group() * (batch.y.max() + 1) + batch.y, rng=rng)
+
+
+@final
+class InGroupMixup(Method):
+    """In-group mixup: examples are mixed with others of the same label and group."""
+
+    name: ClassVar[str] = "ingroup_mixup"
+    paper: ClassVar[str] = "Zhang et al., mixup, ICLR 2018; in groups as in Yao et al., LISA, ICML 2022"
+    needs_groups: ClassVar[bool] = True
+
+    alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
+        objective = WeightedMixup(
+            weights=ones,
+            sigma=1.0,
+            alpha=self.alpha,
+            mixing=self.mixing,
+            pairing=same_label_and_group,
+            needs_groups=True,
+        )
+        return trainer.fit(objective)
