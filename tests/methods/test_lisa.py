@@ -20,19 +20,24 @@ from umix.train.trainer import Trainer
 Make = Callable[..., Trainer]
 
 
+ATTRIBUTE = np.random.default_rng(2).integers(2, size=40)
+
+
 def batch_of(n: int = 40) -> Batch:
     rng = np.random.default_rng(1)
-    y, a = torch.from_numpy(rng.integers(2, size=n)), torch.from_numpy(rng.integers(2, size=n))
-    return Batch(
-        torch.from_numpy(rng.standard_normal((n, 3))).float(), y, torch.arange(n), group=2 * y + a, attribute=a
-    )
+    x, y = torch.from_numpy(rng.standard_normal((n, 3))).float(), torch.from_numpy(rng.integers(2, size=n))
+    return Batch(x, y, torch.arange(n))
+
+
+def pairing_of(batch: Batch, same_label: float) -> SelectivePairing:
+    return SelectivePairing(same_label, batch.y.numpy(), ATTRIBUTE)
 
 
 @pytest.mark.parametrize("same_label", [0.0, 1.0])
 def test_pairs_share_one_and_differ_in_the_other(same_label: float) -> None:
     batch = batch_of()
-    pair = SelectivePairing(same_label, 2, 2)(batch, np.random.default_rng(0))
-    same_y, same_a = batch.y[pair] == batch.y, batch.attribute[pair] == batch.attribute
+    pair = pairing_of(batch, same_label)(batch, np.random.default_rng(0))
+    same_y, same_a = batch.y[pair] == batch.y, torch.from_numpy(ATTRIBUTE[pair] == ATTRIBUTE)
     assert same_y.all() == bool(same_label)
     assert same_a.all() == (not same_label)
     assert (same_y ^ same_a).all()
@@ -40,15 +45,15 @@ def test_pairs_share_one_and_differ_in_the_other(same_label: float) -> None:
 
 def test_the_share_of_same_label_batches_is_its_probability() -> None:
     batch, rng = batch_of(), np.random.default_rng(0)
-    pairing = SelectivePairing(0.3, 2, 2)
+    pairing = pairing_of(batch, 0.3)
     share = np.mean([bool((batch.y[pairing(batch, rng)] == batch.y).all()) for _ in range(600)])
     assert share == pytest.approx(0.3, abs=0.06)
 
 
 def test_the_risk_is_soft_label_cross_entropy_of_the_mixed_inputs() -> None:
     batch = batch_of()
-    net, pairing = MLP(hidden=(5,)).build(batch.x[0], 2), SelectivePairing(0.5, 2, 2)
-    objective = WeightedMixup(weights=torch.ones(40), sigma=1, alpha=2, pairing=pairing, needs_groups=True)
+    net, pairing = MLP(hidden=(5,)).build(batch.x[0], 2), pairing_of(batch, 0.5)
+    objective = WeightedMixup(weights=torch.ones(40), sigma=1, alpha=2, pairing=pairing)
     risk, _ = objective.risk(net, batch, {}, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     rng.random()
@@ -58,7 +63,7 @@ def test_the_risk_is_soft_label_cross_entropy_of_the_mixed_inputs() -> None:
     one_hot = torch.nn.functional.one_hot(batch.y, 2).float()
     soft = lam * one_hot + (1 - lam) * one_hot[pair]
     assert risk.item() == pytest.approx(torch.nn.functional.cross_entropy(logits, soft).item(), rel=1e-6)
-    assert torch.allclose(risk, mixed_loss(logits, batch.y, torch.ones(40), pair, lam).mean())
+    assert torch.allclose(risk, mixed_loss(logits, batch.y, torch.ones(40), torch.from_numpy(pair), lam).mean())
 
 
 def test_groups_without_attributes_are_refused(trainer: Make, moons: Task) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from umix.data.batch import Batch
-from umix.methods.mixup import InGroupMixup, Mixup, same_label_and_group
+from umix.methods.mixup import InGroupMixup, Mixup, PairingWithin
 from umix.methods.umix import UMIX
 from umix.train.trainer import Trainer
 
@@ -20,14 +20,14 @@ def test_mixup_is_umix_with_equal_weights_and_mixing_always(trainer: Make) -> No
     assert all(torch.equal(a, b) for a, b in zip(mixup.parameters(), umix.parameters(), strict=True))
 
 
-def test_in_group_partners_share_label_and_group() -> None:
+def test_partners_within_share_the_key_of_their_rows() -> None:
     rng = np.random.default_rng(0)
-    y, group = torch.from_numpy(rng.integers(2, size=60)), torch.from_numpy(rng.integers(3, size=60))
-    batch = Batch(torch.zeros(60, 1), y, torch.arange(60), group=group)
-    pair = same_label_and_group(batch, rng)
-    assert torch.equal(y[pair], y)
-    assert torch.equal(group[pair], group)
-    assert not (pair == torch.arange(60)).any()
+    key = rng.integers(6, size=60)
+    batch = Batch(torch.zeros(20, 1), torch.zeros(20), torch.arange(0, 60, 3))
+    pair = PairingWithin(key)(batch, rng)
+    shown = key[::3]
+    assert (shown[pair] == shown).all()
+    assert not (pair == np.arange(20)).any()
 
 
 def test_in_group_mixup_differs_from_vanilla(trainer: Make) -> None:
@@ -42,8 +42,8 @@ def test_a_batch_of_lone_members_is_not_mixed(trainer: Make) -> None:
     from umix.nets.mlp import MLP
 
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
-    batch = Batch(x, y, torch.arange(4), group=torch.tensor([0, 1, 2, 3]))
+    batch = Batch(x, y, torch.arange(4))
     net = MLP(hidden=(5,)).build(x[0], 2)
-    objective = WeightedMixup(weights=torch.ones(4), sigma=1, alpha=1, pairing=same_label_and_group, needs_groups=True)
+    objective = WeightedMixup(weights=torch.ones(4), sigma=1, alpha=1, pairing=PairingWithin(np.arange(4)))
     risk, _ = objective.risk(net, batch, {}, np.random.default_rng(0))
     assert risk.item() == pytest.approx(cross_entropy(net(x), y).mean().item(), rel=1e-6)

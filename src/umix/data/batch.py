@@ -3,20 +3,22 @@
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some examples and their places in the split; groups are None unless the objective declares that it needs them."""
+    """Some examples and their places in the split; ``group`` is None unless the objective declares that it needs it."""
 
     x: Tensor
     y: Tensor  # [batch] int64
     index: Tensor  # [batch] int64, rows of the split
     step: int = 0  # gradient steps taken before this batch, over the whole fit
     group: Tensor | None = None  # [batch] int64
-    attribute: Tensor | None = None  # [batch] int64, where the groups are label×attribute cells
+    rows: NDArray[np.int64] | None = None  # ``index`` on the host, to be looked at without waiting for the device
 
     def known_group(self) -> Tensor:
         """The groups, [batch]; the objective must have declared that it needs them."""
@@ -24,8 +26,6 @@ class Batch:
             raise ValueError("This batch carries no groups: the objective must set needs_groups to see them.")
         return self.group
 
-    def known_attribute(self) -> Tensor:
-        """The attributes, [batch]; the objective must need groups and the task know attributes."""
-        if self.attribute is None:
-            raise ValueError("This batch carries no attributes: its groups are unknown or not label×attribute cells.")
-        return self.attribute
+    def host_rows(self) -> NDArray[np.int64]:
+        """``index`` as an array on the host."""
+        return self.index.cpu().numpy() if self.rows is None else self.rows

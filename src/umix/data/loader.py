@@ -1,6 +1,6 @@
 """From a split and an order to batches: tensors are sliced, lazy inputs go through a DataLoader."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -13,14 +13,13 @@ from umix.data.task import Split
 def batches(
     split: Split, order: Tensor, *, batch_size: int, first_step: int = 0, groups: bool = False, workers: int = 0
 ) -> Iterator[Batch]:
-    """The examples ``order`` [m] of ``split`` in batches; groups and attributes are there only where ``groups`` is asked for."""
-    group, attribute = (split.group, split.attribute) if groups else (None, None)
-    for step, (x, index) in enumerate(_inputs(split, order.to(split.y.device), batch_size, workers), start=first_step):
-        y = split.y.index_select(0, index)
-        if group is None:
-            yield Batch(x, y, index, step)
-        else:
-            yield Batch(x, y, index, step, group[index], None if attribute is None else attribute[index])
+    """The examples ``order`` [m] of ``split`` in batches; ``group`` is filled only where ``groups`` is asked for."""
+    group, device = split.group if groups else None, split.y.device
+    parts = order.split(batch_size) if len(order) else ()  # torch splits nothing into one empty part
+    for step, (rows, x) in enumerate(zip(parts, _inputs(split, parts, workers), strict=True), start=first_step):
+        index = rows.to(device, non_blocking=True)
+        known = None if group is None else group.index_select(0, index)
+        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy())
 
 
 def n_batches(n: int, batch_size: int) -> int:
@@ -28,19 +27,18 @@ def n_batches(n: int, batch_size: int) -> int:
     return -(-n // batch_size)
 
 
-def _inputs(split: Split, order: Tensor, batch_size: int, workers: int) -> Iterator[tuple[Tensor, Tensor]]:
-    parts = order.split(batch_size) if len(order) else ()  # torch splits nothing into one empty part
-    if isinstance(split.x, Tensor):
-        for index in parts:
-            yield split.x.index_select(0, index), index
-        return
+def _inputs(split: Split, parts: Sequence[Tensor], workers: int) -> Iterator[Tensor]:
     device = split.y.device
+    if isinstance(split.x, Tensor):
+        for rows in parts:
+            yield split.x.index_select(0, rows.to(device, non_blocking=True))
+        return
     loader: DataLoader[Tensor] = DataLoader(
         split.x,  # type: ignore[arg-type]
-        batch_sampler=[part.tolist() for part in parts],
+        batch_sampler=[rows.tolist() for rows in parts],
         num_workers=workers,
         pin_memory=device.type == "cuda",
         generator=torch.Generator(),  # else the DataLoader draws its workers' seed from the global generator
     )
-    for x, index in zip(loader, parts, strict=True):
-        yield x.to(device, non_blocking=True), index
+    for x in loader:
+        yield x.to(device, non_blocking=True)

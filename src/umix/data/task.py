@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, final
 
 import torch
 from torch import Tensor
@@ -23,6 +23,22 @@ class Lazy(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Tensor: ...
+
+
+@final
+class LazyRows:
+    """The examples ``index`` of lazy inputs, as lazy as they are."""
+
+    def __init__(self, x: Lazy, index: Tensor) -> None:
+        self._x = x
+        self._index = index.tolist()
+        self.fingerprint = hashlib.sha256(f"{x.fingerprint}{self._index}".encode()).hexdigest()[:32]
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self._x[self._index[index]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +107,9 @@ class Split:
 
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
-        if not isinstance(self.x, Tensor):
-            raise TypeError("Split.rows needs inputs in memory.")
+        x = self.x[index] if isinstance(self.x, Tensor) else LazyRows(self.x, index)
         training = self.training_groups and self.training_groups.rows(index)
-        return Split(self.x[index], self.y[index], self.groups.rows(index), training)
+        return Split(x, self.y[index], self.groups.rows(index), training)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:

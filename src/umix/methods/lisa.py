@@ -19,11 +19,11 @@ from typing import ClassVar, final
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 
-from umix.core.pairing import partners_across
+from umix.core.pairing import Ids, partners_across
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced, Sampler, Shuffled
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.mixers import Mixing, require_mixable
@@ -33,30 +33,34 @@ from umix.train.trainer import Trainer
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SelectivePairing:
-    """Same label across attributes with probability ``same_label``, else same attribute across labels."""
+    """Same label across attributes with probability ``same_label``, else same attribute across labels.
+
+    ``y`` and ``attribute`` [n] are those of the training split.
+    """
 
     same_label: float
-    n_classes: int
-    n_attributes: int
+    y: Ids
+    attribute: Ids
 
-    def __call__(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        y, a = batch.y, batch.known_attribute()
+    def __call__(self, batch: Batch, rng: np.random.Generator) -> Ids:
+        rows = batch.host_rows()
+        y, a = self.y[rows], self.attribute[rows]
         if rng.random() < self.same_label:
-            return partners_across(y, a, n_same=self.n_classes, n_other=self.n_attributes, rng=rng)
-        return partners_across(a, y, n_same=self.n_attributes, n_other=self.n_classes, rng=rng)
+            return partners_across(y, a, rng=rng)
+        return partners_across(a, y, rng=rng)
 
     @classmethod
-    def for_task(cls, trainer: Trainer, same_label: float) -> "SelectivePairing":
-        """The pairing for the trainer's task, whose training groups must be label×attribute cells."""
-        attribute = trainer.splits["train"].attribute
-        if attribute is None:
+    def of(cls, task: Task, *, same_label: float) -> "SelectivePairing":
+        """The pairing for ``task``, whose training groups must be label×attribute cells."""
+        train = task.splits["train"]
+        if train.attribute is None:
             raise UserError(
-                f"LISA must know each example's attribute, but the training groups of {trainer.task.name} are not "
-                "label×attribute cells; build them with Groups.cells."
+                f"LISA must know each example's attribute, but the training groups of {task.name} are not label×attribute "
+                "cells; build them with Groups.cells."
             )
-        return cls(same_label, trainer.task.n_classes, int(attribute.max()) + 1)
+        return cls(same_label, train.y.numpy(), train.attribute.numpy())
 
 
 @final
@@ -80,8 +84,7 @@ class LISA(Method):
             sigma=1.0,
             alpha=self.alpha,
             mixing=self.mixing,
-            pairing=SelectivePairing.for_task(trainer, self.same_label),
-            needs_groups=True,
+            pairing=SelectivePairing.of(trainer.task, same_label=self.same_label),
         )
         sampler: Sampler = Balanced(train.group) if self.balance else Shuffled()
         return trainer.fit(objective, sampler=sampler)

@@ -10,14 +10,14 @@ Differs from the released code:
 - one λ per batch as there; ``mixing`` also offers CutMix with the true area and pooled features.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 
-from umix.core.pairing import partners_within
+from umix.core.pairing import Ids, partners_within
 from umix.data.batch import Batch
 from umix.methods.method import Method
 from umix.methods.mixers import Mixing, require_mixable
@@ -42,9 +42,15 @@ class Mixup(Method):
         return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
-def same_label_and_group(batch: Batch, rng: np.random.Generator) -> Tensor:
-    """Another example with the same label from the same group, where the batch has one."""
-    return partners_within(batch.known_group() * (batch.y.max() + 1) + batch.y, rng=rng)
+@final
+@dataclass(frozen=True, eq=False)
+class PairingWithin:
+    """Partners that share ``key`` [n], which every example of the training split has."""
+
+    key: Ids
+
+    def __call__(self, batch: Batch, rng: np.random.Generator) -> Ids:
+        return partners_within(self.key[batch.host_rows()], rng=rng)
 
 
 @final
@@ -60,13 +66,9 @@ class InGroupMixup(Method):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
-        objective = WeightedMixup(
-            weights=ones,
-            sigma=1.0,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            pairing=same_label_and_group,
-            needs_groups=True,
+        train = trainer.task.splits["train"]
+        pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
+        ones = torch.ones(len(train), device=trainer.device)
+        return trainer.fit(
+            WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
         )
-        return trainer.fit(objective)

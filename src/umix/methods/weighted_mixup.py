@@ -10,19 +10,19 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.core.mixing import mixed_loss
-from umix.core.pairing import partners
+from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.methods.mixers import MIXERS, Mixing
 from umix.nets.net import Net
 from umix.train.objective import Objective, State
 
 #: Gives every example of the batch a partner, as positions [batch].
-Pairing = Callable[[Batch, np.random.Generator], Tensor]
+Pairing = Callable[[Batch, np.random.Generator], Ids]
 
 
-def any_pair(batch: Batch, rng: np.random.Generator) -> Tensor:
-    """A random permutation of the batch."""
-    return partners(len(batch.y), rng=rng, device=batch.y.device)
+def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
+    """Any example with any: a random permutation of the batch."""
+    return partners(len(batch.y), rng=rng)
 
 
 @final
@@ -31,7 +31,7 @@ class WeightedMixup(Objective):
     """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
 
     ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
-    example with ``per_example``. ``pairing`` says who is mixed with whom; one that looks at groups must say ``needs_groups``.
+    example with ``per_example``. ``pairing`` says who is mixed with whom.
     """
 
     weights: Tensor
@@ -40,14 +40,13 @@ class WeightedMixup(Objective):
     mixing: Mixing = "input"
     per_example: bool = False
     pairing: Pairing = any_pair
-    needs_groups: bool = False
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
         lam = self._draw(len(batch.y), rng, like=w)
         if lam is None:
             return (w * cross_entropy(net(batch.x), batch.y)).mean(), state
-        pair = self.pairing(batch, rng)
+        pair = torch.from_numpy(self.pairing(batch, rng)).to(batch.y.device, non_blocking=True)
         logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
         return mixed_loss(logits, batch.y, w, pair, lam).mean(), state
 
