@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types layers pytest format bench clean
+.PHONY: help setup demo test lint types layers pytest format bench docs clean
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
 	@echo "make test   every check: format, lint, types, layers, tests"
 	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
+	@echo "make docs   build the documentation into site/"
 	@echo "make clean  remove the environment and caches (runs/ is left alone)"
 
 $(READY): pyproject.toml constraints.txt
@@ -46,6 +47,13 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/steps.py
+	$(BIN)/python benchmarks/methods.py
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis site

@@ -39,6 +39,22 @@ def test_the_name_of_a_cell_is_that_of_its_label_and_attribute(n_labels, n_attri
     assert names == [f"{labels[label]}, {attributes[attribute]}" for label, attribute in zip(y, a, strict=True)]
 
 
+def test_cells_remember_the_attribute_and_other_groups_have_none():
+    a = torch.tensor([1, 0, 1])
+    cells = Groups.cells(torch.tensor([0, 1, 1]), a, labels=["no", "yes"], attributes=["red", "green"])
+    assert torch.equal(cells.attribute, a)
+    assert Groups.from_ids(a, ["red", "green"]).attribute is None
+
+
+@pytest.mark.parametrize("with_attribute", [True, False])
+def test_rows_are_the_groups_of_these_examples(with_attribute):
+    a = torch.tensor([1, 0, 1]) if with_attribute else None
+    some = Groups.from_ids(torch.tensor([2, 0, 1]), ["a", "b", "c"], attribute=a).rows(torch.tensor([2, 2, 0]))
+    assert some.ids.tolist() == [1, 1, 2]
+    assert some.names == ("a", "b", "c")
+    assert (some.attribute.tolist() == [1, 1, 1]) if with_attribute else (some.attribute is None)
+
+
 @pytest.mark.parametrize("attributes", [[0, 2], [-1, 0]], ids=["above", "below"])
 def test_an_attribute_without_a_name_is_an_error_not_another_label(attributes):
     y = torch.tensor([1, 0])  # with which the wrong attribute would name an existing cell

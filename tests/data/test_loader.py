@@ -68,6 +68,7 @@ def test_batches_cover_every_row_of_the_order_once_and_in_order(order, batch_siz
         assert torch.equal(batch.x, memory.x[batch.index])
         assert torch.equal(batch.y, memory.y[batch.index])
         assert torch.equal(batch.group, memory.group[batch.index])
+        assert batch.host_rows().tolist() == batch.index.tolist()
 
 
 def test_the_last_batch_may_be_smaller_and_is_kept(split):
@@ -87,6 +88,12 @@ def test_one_example_makes_one_batch_of_one(split):
 @pytest.mark.parametrize(("n", "batch_size", "expected"), [(1, 1, 1), (8, 4, 2), (9, 4, 3), (3, 100, 1)])
 def test_the_number_of_batches_counts_the_smaller_last_one(n, batch_size, expected):
     assert n_batches(n, batch_size) == expected
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_steps_count_on_from_the_first(split, first):
+    got = batches(split, torch.arange(N), batch_size=4, first_step=first)
+    assert [batch.step for batch in got] == [first, first + 1, first + 2]
 
 
 def test_batches_are_oblivious_of_groups_unless_asked(split):

@@ -6,7 +6,7 @@ import torch
 
 from umix.core.streams import stream
 from umix.data.groups import Groups
-from umix.data.samplers import Shuffled
+from umix.data.samplers import Balanced, Repeated, Shuffled, Weighted
 from umix.data.task import Split
 
 
@@ -42,3 +42,43 @@ def test_shuffled_leaves_the_global_generators_alone():
     Shuffled().draw(_split(20), np.random.default_rng(0))
     assert np.random.get_state()[1].tolist() == before[0]
     assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_one_copy_of_each_is_shuffled():
+    one = Repeated(torch.ones(20, dtype=torch.int64))
+    split = _split(20)
+    assert torch.equal(one.draw(split, np.random.default_rng(1)), Shuffled().draw(split, np.random.default_rng(1)))
+    assert one.size(split) == 20
+
+
+def test_repeated_visits_every_example_as_often_as_it_has_copies():
+    copies = torch.tensor([1, 0, 3, 2])
+    sampler = Repeated(copies)
+    order = sampler.draw(_split(4), np.random.default_rng(0))
+    assert torch.equal(torch.bincount(order, minlength=4), copies)
+    assert sampler.size(_split(4)) == len(order) == 6
+
+
+def test_weighted_draws_in_proportion_to_the_weights():
+    weights = torch.tensor([1.0, 0.0, 3.0, 6.0]).repeat(2000)
+    order = Weighted(weights).draw(_split(8000), np.random.default_rng(0))
+    share = torch.bincount(order % 4, minlength=4) / 8000
+    assert torch.allclose(share, torch.tensor([0.1, 0.0, 0.3, 0.6]), atol=0.02)
+    assert len(order) == 8000
+
+
+@pytest.mark.parametrize("sizes", [(90, 5, 5), (1, 99), (40, 0, 60), (7,)])
+def test_balanced_batches_hold_as_many_of_each_group_give_or_take_one(sizes):
+    group = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    order = Balanced(group).draw(_split(len(group)), np.random.default_rng(0))
+    assert len(order) == len(group)
+    for batch in order.split(16):
+        counts = torch.bincount(group[batch], minlength=len(sizes))[torch.tensor(sizes) > 0]
+        assert counts.max() - counts.min() <= 1
+
+
+def test_balanced_goes_through_a_small_group_before_it_repeats():
+    group = torch.tensor([0] * 30 + [1] * 10)
+    order = Balanced(group).draw(_split(40), np.random.default_rng(0))
+    small = order[group[order] == 1]
+    assert sorted(small[:10].tolist()) == sorted(small[10:].tolist()) == list(range(30, 40))

@@ -197,6 +197,38 @@ def test_moving_a_lazy_split_leaves_its_inputs_where_they_are(split):
     assert folder.reads == 0
 
 
+def test_rows_are_a_split_of_these_examples(split, overlapping):
+    some = replace(split, groups=overlapping, training_groups=split.groups).rows(torch.tensor([2, 0, 0]))
+    assert torch.equal(some.x, split.x[[2, 0, 0]])
+    assert some.y.tolist() == [0, 0, 0]
+    assert some.member.tolist() == overlapping.member[[2, 0, 0]].tolist()
+    assert some.group.tolist() == [1, 0, 0]
+    assert split.rows(torch.tensor([1])).training_groups is None
+
+
+def test_rows_of_lazy_inputs_are_read_only_when_asked_for(split):
+    folder = _Folder("here")
+    some = replace(split, x=folder).rows(torch.tensor([2, 0]))
+    assert len(some.x) == 2
+    assert folder.reads == 0
+    assert some.x[0].tolist() == [2.0, 2.0]
+    assert folder.reads == 1
+
+
+def test_the_fingerprint_of_lazy_rows_is_that_of_the_inputs_and_the_rows(split):
+    rows = [("here", [2, 0]), ("here", [0, 2]), ("there", [2, 0])]
+    prints = [replace(split, x=_Folder(name)).rows(torch.tensor(index)).fingerprint for name, index in [*rows, rows[0]]]
+    assert len(set(prints)) == 3
+    assert prints[0] == prints[3]
+
+
+def test_the_attribute_is_that_of_the_groups_examples_are_trained_in(split):
+    cells = Groups.from_ids(torch.tensor([0, 1, 1]), ["a", "b"], attribute=torch.tensor([1, 1, 0]))
+    assert split.attribute is None
+    assert replace(split, training_groups=cells).attribute.tolist() == [1, 1, 0]
+    assert replace(split, groups=cells, training_groups=split.groups).attribute is None
+
+
 def test_a_task_knows_its_classes_and_groups(split):
     task = _task(split)
     assert (task.n_classes, task.groups, task.training_groups) == (2, ("a", "b"), ("a", "b"))

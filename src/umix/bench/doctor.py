@@ -8,7 +8,7 @@ from typing import Any
 from umix.version import __version__
 
 _NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "pydantic", "polars", "safetensors", "cyclopts", "rich")
-_EXTRAS = {"fabric": "lightning-fabric"}
+_EXTRAS = {"fabric": "lightning-fabric", "docs": "mkdocs-material"}
 
 
 def facts() -> dict[str, dict[str, Any]]:

@@ -4,7 +4,8 @@ Full precision on one device needs none of its wrappers, and on small nets they 
 bare net; Fabric is imported only where it does something.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, cast, final
 
@@ -13,6 +14,9 @@ from torch import Tensor
 
 from umix.errors import UserError
 from umix.nets.net import Net
+
+
+_SMALL = 2**20  # parameters
 
 
 @final
@@ -41,6 +45,17 @@ class Engine:
                 f"The device must be one of {', '.join(k for k in kinds if kinds[k])} on this machine, got {kind!r}."
             )
         return torch.device(kind, 0) if kind == "cuda" else torch.device(kind)
+
+    @contextmanager
+    def threads(self, net: Net) -> Iterator[None]:
+        """Inside the block a small net runs on one thread: several would only wait for each other."""
+        before = torch.get_num_threads()
+        if sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
         """``net`` (already on the device) and ``optimizer`` so that forward, backward and step use ``precision``."""

@@ -1,5 +1,6 @@
 """One fit: epochs of the loop, seen by an observer, saved after every epoch and resumed after the last one saved."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,17 @@ class Stage:
     directory: Path | None
 
 
+@final
+@dataclass(frozen=True)
+class StageReport:
+    """What a fit was: for the run's record."""
+
+    key: str
+    epochs: int
+    seconds: float
+    reused: bool
+
+
 def fit(
     stage: Stage,
     net: Net,
@@ -70,9 +82,9 @@ def fit(
     observer: Observer,
     engine: Engine,
     progress: Progress,
-) -> int:
-    """Train ``net`` in place through all epochs of ``stage`` and return how many were already done."""
-    settings = stage.settings
+) -> StageReport:
+    """Train ``net`` in place through all epochs of ``stage`` and report; it is reused if they were all done already."""
+    began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
     done = 0
@@ -87,31 +99,33 @@ def fit(
     steps = n_batches(sampler.size(train), settings.batch_size)
     lr_at = settings.lr_course(steps * settings.epochs)
     progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
-    for epoch in range(done, settings.epochs):
-        order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
-        visited = batches(
-            train, order, batch_size=settings.batch_size, first_step=epoch * steps, groups=objective.needs_groups
-        )
-        with torch_stream(stage.seed, stage.name, "noise", epoch):
-            state = run_epoch(
-                prepared,
-                visited,
-                objective,
-                state,
-                stream(stage.seed, stage.name, "objective", epoch),
-                step=step,
-                lr_at=lr_at,
-                clip_norm=settings.clip_norm,
-                tick=progress.advance,
+    with engine.threads(net):
+        for epoch in range(done, settings.epochs):
+            order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
+            visited = batches(
+                train, order, batch_size=settings.batch_size, first_step=epoch * steps, groups=objective.needs_groups
             )
-        observer.observe(prepared.net, epoch)
-        if stage.directory is not None:
-            checkpoint = Checkpoint(epoch + 1, state, dict(observer.tensors()))
-            save_checkpoint(
-                _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
-            )
+            with torch_stream(stage.seed, stage.name, "noise", epoch):
+                state = run_epoch(
+                    prepared,
+                    visited,
+                    objective,
+                    state,
+                    stream(stage.seed, stage.name, "objective", epoch),
+                    step=step,
+                    lr_at=lr_at,
+                    clip_norm=settings.clip_norm,
+                    tick=progress.advance,
+                )
+            observer.observe(prepared.net, epoch)
+            if stage.directory is not None:
+                checkpoint = Checkpoint(epoch + 1, state, dict(observer.tensors()))
+                save_checkpoint(
+                    _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
+                )
     progress.finish()
-    return done
+    seconds = time.perf_counter() - began
+    return StageReport(stage.key, settings.epochs, seconds, reused=done == settings.epochs)
 
 
 def _checkpoint(directory: Path) -> Path:
