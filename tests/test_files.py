@@ -240,6 +240,13 @@ def test_tensors_come_back_bit_for_bit(tmp_path, tensor):
     assert tensors["a"].reshape(-1).view(torch.uint8).tolist() == tensor.reshape(-1).view(torch.uint8).tolist()
 
 
+def test_equal_content_makes_equal_files(tmp_path):
+    metadata = {f"key {number}": str(number) for number in range(9)}
+    for name, order in (("one", 1), ("other", -1)):
+        write_tensors(tmp_path / name, {"a": torch.ones(2)}, dict(list(metadata.items())[::order]))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
 def test_every_truncation_of_a_tensor_file_is_refused(tmp_path):
     write_tensors(tmp_path / "whole", {"a": torch.arange(3.0)}, {"kind": "weights"})
     content = (tmp_path / "whole").read_bytes()
@@ -269,11 +276,16 @@ class _Trap:
             "must be a weights file written by umix, got kind None",
         ),
         (
+            save({"a": torch.ones(2)}, metadata={"umix": "[]"}),
+            "must be a weights file written by umix, got kind None",
+        ),
+        (save({"a": torch.ones(2)}, metadata={"umix": "{"}), "must be a whole weights file"),
+        (
             save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "trajectory"}'}),
             "must be a weights file written by umix, got kind 'traj",
         ),
     ],
-    ids=["text", "no metadata", "foreign metadata", "other kind"],
+    ids=["text", "no metadata", "foreign metadata", "no table", "no json", "other kind"],
 )
 def test_a_foreign_file_is_refused_in_one_line(tmp_path, content, rule):
     (tmp_path / "foreign").write_bytes(content)

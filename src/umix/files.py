@@ -77,7 +77,8 @@ def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, st
 
     try:
         with safe_open(path, framework="pt") as file:
-            metadata: dict[str, str] = json.loads((file.metadata() or {}).get("umix", "{}"))
+            written = json.loads((file.metadata() or {}).get("umix", "{}"))
+            metadata: dict[str, str] = written if isinstance(written, dict) else {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
     except FileNotFoundError:
         raise UserError(f"There is no {kind} at {path}.") from None

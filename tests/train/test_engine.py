@@ -29,7 +29,7 @@ def test_small_nets_run_on_one_thread_and_large_ones_on_all() -> None:
 def test_a_device_that_is_not_there_is_refused() -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
-    with pytest.raises(UserError, match="must be one of .*cpu.* on this machine, got 'cuda'"):
+    with pytest.raises(UserError, match=r"must be one of .*cpu.* on this machine, got 'cuda'"):
         _ = Engine("cuda").device
 
 

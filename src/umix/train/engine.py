@@ -15,7 +15,6 @@ from torch import Tensor
 from umix.errors import UserError
 from umix.nets.net import Net
 
-
 _SMALL = 2**20  # parameters
 
 
