@@ -72,7 +72,12 @@ def result_rows(name: str, results: dict[str, dict]) -> list[str]:
     tasks = {task: table[name] for task, table in results.items() if isinstance(table, dict) and name in table}
     if not tasks:
         return []
-    rows = ["## Result", "", "Test accuracy in percent, mean ± standard deviation over 5 seeds ([all methods](../results.md)).", ""]
+    rows = [
+        "## Result",
+        "",
+        "Test accuracy in percent, mean ± standard deviation over 5 seeds ([all methods](../results.md)).",
+        "",
+    ]
     rows += [f"| task | {' | '.join(RATES.values())} |", f"|---|{'--:|' * len(RATES)}"]
     for task, table in tasks.items():
         cells = [f"{100 * table[rate]['mean']:.1f} ± {100 * table[rate]['std']:.1f}" for rate in RATES]

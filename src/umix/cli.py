@@ -109,11 +109,14 @@ def weights(
         "weights.parquet"
     ),
 ) -> None:
-    """Write index, uncertainty, weight and label of every training example of RUN."""
+    """Write index, uncertainty, weight and label of every training example of RUN, and its environment where one was inferred."""
     from umix.bench.examples import write_examples
 
-    n = write_examples(run, output)
-    OUT.print(f"{n} training examples written to {output}", highlight=False, soft_wrap=True)
+    n, columns = write_examples(run, output)
+    note = "" if "weight" in columns else "; its method gives examples no weights"
+    OUT.print(
+        f"{n} training examples written to {output} ({', '.join(columns)}){note}", highlight=False, soft_wrap=True
+    )
 
 
 @app.command
@@ -135,7 +138,8 @@ def methods(*, as_json: Json = False) -> None:
             kind.__doc__ or "",
             {
                 "paper": kind.paper,
-                "needs_training_groups": kind.needs_groups,
+                "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
+                "needs_validation_groups": kind.needs_val_groups,
                 "stages_before_the_fit": list(kind.stages),
             },
         )

@@ -272,3 +272,19 @@ def test_a_source_is_frozen_options_and_how_to_load(split):
     assert torch.equal(Whole(scale=2).load().splits["val"].x, 2 * split.x)
     with pytest.raises(UserError, match="did you mean 'scale'"):
         Whole(scal=2)
+
+
+def test_rows_of_a_split_are_a_split_of_their_own(split):
+    some = replace(split, training_groups=split.groups).rows(torch.tensor([2, 0]))
+    assert torch.equal(some.x, split.x[[2, 0]])
+    assert some.y.tolist() == [0, 0]
+    assert some.group.tolist() == [1, 0]
+
+
+def test_rows_of_a_lazy_split_are_lazy_and_know_which_they_are(split):
+    folder = _Folder("here")
+    some = replace(split, x=folder).rows(torch.tensor([2, 0]))
+    assert folder.reads == 0
+    assert [float(some.x[row][0]) for row in range(len(some))] == [2.0, 0.0]
+    others = [replace(split, x=_Folder("here")).rows(torch.tensor(rows)) for rows in ([2, 0], [0, 2], [2, 1])]
+    assert [some.fingerprint == other.fingerprint for other in others] == [True, False, False]

@@ -2,14 +2,20 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 from umix.bench.record import load_run
 from umix.errors import UserError
 from umix.files import read_tensors, write_whole
 
+_COLUMNS = ("uncertainty", "weight", "environment", "label")
 
-def write_examples(run: Path, output: Path) -> int:
-    """Write index, uncertainty, weight and label of every training example of ``run``; returns how many there are."""
+
+def write_examples(run: Path, output: Path) -> tuple[int, list[str]]:
+    """Write what ``run`` knows of every training example; returns how many there are and the columns written.
+
+    These are the index, then uncertainty, weight and inferred environment where the method has them, then the label.
+    """
     import polars
 
     record = load_run(run)
@@ -21,12 +27,12 @@ def write_examples(run: Path, output: Path) -> int:
     if output.suffix not in (".parquet", ".csv"):
         raise UserError(f"--output must end in .parquet or .csv, got {str(output)!r}.")
     tensors, _ = read_tensors(path, kind="examples")
-    columns = {name: tensors[name].numpy() for name in ("uncertainty", "weight", "label")}
-    table = polars.DataFrame({"index": range(len(columns["label"])), **columns})
-    content = io.BytesIO()
+    columns: dict[str, Any] = {"index": range(len(tensors["label"]))}
+    columns |= {name: tensors[name].numpy() for name in _COLUMNS if name in tensors}
+    table, content = polars.DataFrame(columns), io.BytesIO()
     if output.suffix == ".csv":
         table.write_csv(content)
     else:
         table.write_parquet(content)
     write_whole(output, content.getvalue())
-    return len(table)
+    return len(table), table.columns

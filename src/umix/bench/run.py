@@ -46,6 +46,8 @@ def execute(
         return record
     if plan.method.needs_groups:
         task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
+    if plan.method.needs_val_groups:
+        task.splits["val"].group  # noqa: B018 — likewise
     trainer = Trainer(
         task,
         plan.net,

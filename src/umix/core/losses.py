@@ -31,7 +31,7 @@ def focal(logits: Tensor, y: Tensor, *, gamma: float) -> Tensor:
 
 
 def generalized_cross_entropy(logits: Tensor, y: Tensor, *, q: float) -> Tensor:
-    """(1 − p^q) / q of every example with p = p(y), [batch] (Zhang and Sabuncu 2018, eq. 6).
+    """(1 − p^q) / q of every example with p = p(y), [batch] (Zhang and Sabuncu 2018).
 
     Its gradient is p^q times that of ``cross_entropy``: examples that the net already gets right lead. ``q=1`` is 1 − p;
     ``q=0`` is the limit, ``cross_entropy``.

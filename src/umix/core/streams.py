@@ -18,7 +18,7 @@ def stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> np.random.Gen
     >>> bool(stream(0, "fit", "order").integers(100) == stream(0, "fit", "order").integers(100))
     True
     """
-    name = hashlib.sha256(f"{stage}\0{purpose}\0{epoch}".encode()).digest()
+    name = hashlib.sha256(f"{stage}/{purpose}/{epoch}".encode()).digest()
     return np.random.default_rng(np.random.SeedSequence([seed, *np.frombuffer(name, dtype="<u4")]))
 
 

@@ -1,5 +1,6 @@
-"""Uncertainty of training examples and the importance weights made of it."""
+"""Uncertainty of training examples, and importance weights made of it or of the sizes of classes and groups."""
 
+import torch
 from torch import Tensor
 
 
@@ -50,6 +51,32 @@ def normalized(w: Tensor) -> Tensor:
     return w / w.mean() if len(w) else w
 
 
+def inverse_frequency(ids: Tensor) -> Tensor:
+    """Weights in inverse proportion to the size of each example's class or group, [n], of mean 1.
+
+    Every class or group that has examples then has the same total weight.
+
+    >>> import torch
+    >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
+    tensor([0.6667, 0.6667, 0.6667, 2.0000])
+    """
+    return normalized(1 / torch.bincount(ids).double()[ids]).float()
+
+
+def effective_number(ids: Tensor, *, beta: float) -> Tensor:
+    """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
+
+    ``beta=0`` weighs all alike; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
+
+    >>> import torch
+    >>> effective_number(torch.tensor([0, 0, 0, 2]), beta=0.5)  # 4/7, 4/7, 4/7 and 1, over their mean
+    tensor([0.8421, 0.8421, 0.8421, 1.4737])
+    """
+    if not 0 <= beta < 1:
+        raise ValueError(f"beta must lie in [0, 1), got {beta}.")
+    return normalized((1 - beta) / (1 - beta ** torch.bincount(ids).double()[ids])).float()
+
+
 def effective_sample_size(w: Tensor) -> float:
     """How many equally weighted examples estimate as well as these: (Σw)² / Σw²; 0 for no weights.
 
@@ -62,7 +89,7 @@ def effective_sample_size(w: Tensor) -> float:
 
 
 def relative_difficulty(biased: Tensor, debiased: Tensor) -> Tensor:
-    """``biased / (biased + debiased)`` of two losses per example, in [0, 1] (Nam et al. 2020, eq. 3); 1/2 where both are 0.
+    """``biased / (biased + debiased)`` of two losses per example, in [0, 1] (Nam et al. 2020); 1/2 where both are 0.
 
     >>> import torch
     >>> relative_difficulty(torch.tensor([3.0, 0.0, 0.0]), torch.tensor([1.0, 1.0, 0.0]))

@@ -6,7 +6,8 @@ weigh more.
 
 Differs from the paper:
 - batches hold all groups in equal parts instead of one group at a time, as in the released code;
-- a group that the batch misses keeps its q: it has no risk, which is not the same as a risk of 0.
+- a group that the batch misses keeps its q: it has no risk, which is not the same as a risk of 0; a group that the training split
+  does not have has no q.
 
 Differs from the released code:
 - the adjustment is part of the exponent and of nothing else: added to the descended risk it has no gradient.
@@ -39,7 +40,8 @@ class WorstGroupRisk(Objective):
     """
 
     step_size: float
-    margin: Tensor  # [groups], C/√n_g
+    adjustment: float
+    sizes: Tensor  # [groups], examples of each group in the training split
     group: Tensor | None = None
 
     @property
@@ -47,22 +49,17 @@ class WorstGroupRisk(Objective):
         return self.group is None
 
     def init(self, n_groups: int) -> State:
-        return {"q": torch.full((len(self.margin),), 1 / len(self.margin))}
+        there = (self.sizes > 0).float()
+        return {"q": there / there.sum(), "margin": self.adjustment * there / self.sizes.clamp_min(1).sqrt()}  # C/√n_g
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
         risks = group_risks(losses, group, n_groups=len(q))
         present = group_present(group, n_groups=len(q))
-        grown = torch.where(present, q * torch.exp(self.step_size * (risks.detach() + self.margin)), q)
+        grown = torch.where(present, q * torch.exp(self.step_size * (risks.detach() + state["margin"])), q)
         q = grown / grown.sum()
-        return q @ risks, {"q": q}
-
-
-def margin_of(group: Tensor, n_groups: int, adjustment: float) -> Tensor:
-    """C/√n_g of every group, [groups]; 0 for a group that the training split does not have."""
-    sizes = torch.bincount(group, minlength=n_groups).float()
-    return torch.where(sizes > 0, adjustment / sizes.clamp_min(1).sqrt(), 0.0)
+        return q @ risks, {**state, "q": q}
 
 
 @final
@@ -78,5 +75,6 @@ class GroupDRO(Method):
 
     def train(self, trainer: Trainer) -> Net:
         group = trainer.splits["train"].group
-        margin = margin_of(group, len(trainer.task.training_groups), self.adjustment)
-        return trainer.fit(WorstGroupRisk(step_size=self.step_size, margin=margin), sampler=Balanced(group))
+        sizes = torch.bincount(group, minlength=len(trainer.task.training_groups))
+        objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes)
+        return trainer.fit(objective, sampler=Balanced(group))

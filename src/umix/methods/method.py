@@ -14,6 +14,8 @@ class Method(Settings, abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     needs_groups: ClassVar[bool] = False  # of the training split; without it batches carry no group
+    needs_groups_if: ClassVar[str] = ""  # in words, where the settings decide: needs_groups is a property then
+    needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
     stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
 
     @abc.abstractmethod

@@ -2,6 +2,7 @@
 
 Algorithm 2: train by ERM, remember for every epoch which examples were predicted correctly, and call the share of wrong
 predictions in a window of epochs an example's uncertainty u (eq. 6). Its weight is w = eta·u + c (eq. 7).
+Its appendix compares this with an ensemble: u is the share of ``length`` independently trained ERM models that are wrong.
 Algorithm 1: train anew; with probability sigma mix each example with another, λ ~ Beta(alpha, alpha), and minimise
 w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4); else minimise w_i·ℓ(x_i, y_i).
 
@@ -18,51 +19,35 @@ Differs from the released code:
 - weights are float32; mixing happens in training only; features can be mixed.
 """
 
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 from pydantic import Field
 
-from umix.core.weights import importance_weights, normalized
-from umix.methods.method import Method
 from umix.methods.mixers import Mixing, require_mixable
+from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.train.trainer import Trainer
 
 
 @final
-class UMIX(Method):
+class UMIX(UncertaintyWeights):
     """Uncertainty-aware mixup: examples that ERM keeps getting wrong weigh more, and pairs of examples are mixed."""
 
     name: ClassVar[str] = "umix"
     paper: ClassVar[str] = (
         "Han et al., UMIX: Improving importance weighting for subpopulation shift via uncertainty-aware mixup, NeurIPS 2022"
     )
-    stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
-    eta: float = Field(20.0, ge=0, description="how much an example's weight grows with its uncertainty")
-    c: float = Field(1.0, gt=0, description="weight of an example that was never wrong")
     sigma: float = Field(0.5, ge=0, le=1, description="probability of mixing a batch; 0 weights without mixing")
     alpha: float = Field(0.5, gt=0, description="λ ~ Beta(alpha, alpha)")
-    start: int = Field(0, ge=0, description="first epoch of the uncertainty window, counted from 0 (the paper's T_s)")
-    length: int = Field(10, ge=1, description="epochs in the uncertainty window (the paper's T)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
-    record: Literal["online", "epoch_end"] = Field(
-        "online", description="predictions of the training pass, or of a clean pass after it"
-    )
-    normalize: bool = Field(True, description="scale the weights to mean 1; the paper applies them as they are")
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        trajectory = trainer.trajectory(epochs=self.start + self.length, record=self.record)  # Algorithm 2
-        u = trajectory.uncertainty(start=self.start, length=self.length)
-        w = importance_weights(u, eta=self.eta, c=self.c)
-        if self.normalize:
-            w = normalized(w)
-        trainer.keep(uncertainty=u, weight=w)
         objective = WeightedMixup(
-            weights=w.to(trainer.device),
+            weights=self.weights(trainer),  # Algorithm 2
             sigma=self.sigma,
             alpha=self.alpha,
             mixing=self.mixing,

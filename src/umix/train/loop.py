@@ -57,7 +57,7 @@ def run_epoch(
         if lr_at is not None:
             for group in optimizer.param_groups:
                 group["lr"] = lr_at(batch.step)
-        if batch.step == reset_at:
+        if batch.step in reset_at:
             optimizer.state.clear()
         state = step(prepared, objective, batch, state, rng, clip_norm)
         taken += 1

@@ -23,9 +23,7 @@ class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
     needs_groups: bool = False  # without it batches carry no group
-    reset_at: int | None = (
-        None  # the step before which the optimiser forgets its momentum, because the risk changes there
-    )
+    reset_at: tuple[int, ...] = ()  # the steps before which the optimiser forgets its momentum: the risk changes there
 
     def init(self, n_groups: int) -> State:
         """The state before the first batch."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from umix.files import write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
 from umix.train.evaluate import outputs
-from umix.train.fit import Observer, Stage, Unobserved, fit
+from umix.train.fit import Observer, Stage, StageReport, Unobserved, fit
 from umix.train.fit_settings import FitSettings
 from umix.train.history import History, collapsed_epochs
 from umix.train.loop import Step, descend
@@ -29,17 +28,6 @@ from umix.train.trajectory import Trajectory
 
 #: The stage whose net is the result; its name is the same for every method, so one seed means one initialisation and order.
 FINAL = "fit"
-
-
-@final
-@dataclass(frozen=True)
-class StageReport:
-    """What a stage was: for the run's record."""
-
-    key: str
-    epochs: int
-    seconds: float
-    reused: bool
 
 
 @final
@@ -98,9 +86,12 @@ class Trainer:
         self.history.observe(net, 0)
         return net
 
-    def reference(self, *, epochs: int | None = None, stage: str = "reference") -> Net:
-        """The net of a plain ERM fit, shared by all runs with the same data, net, settings and seed."""
-        return self._run(self._shared(stage, epochs), MeanRisk(), Shuffled(), Unobserved())
+    def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
+        """The net of a plain ERM fit, shared by all runs with the same data, net, settings and seed.
+
+        Every stage has an initialisation and order of its own; several may share the overrides of one name, ``settings``.
+        """
+        return self._run(self._shared(stage, epochs, settings=settings), MeanRisk(), Shuffled(), Unobserved())
 
     def trajectory(
         self, *, epochs: int, record: Literal["online", "epoch_end"], stage: str = "trajectory"
@@ -145,10 +136,8 @@ class Trainer:
 
     def settings_of(self, stage: str, *, default_epochs: int | None = None) -> FitSettings:
         """The run's fit settings with the overrides of ``stage``."""
-        override = dict(self.stages.get(stage, {}))
-        if default_epochs is not None:
-            override.setdefault("epochs", default_epochs)
-        return FitSettings(**{**self.settings.model_dump(), **override})
+        epochs = self.settings.epochs if default_epochs is None else default_epochs
+        return FitSettings(**{**self.settings.model_dump(), "epochs": epochs, **self.stages.get(stage, {})})
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
         """A hash of everything that decides the numbers of a stage, except for what the method puts into its objective."""
@@ -162,11 +151,11 @@ class Trainer:
         }
         return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
 
-    def _shared(self, name: str, epochs: int | None, **more: str) -> Stage:
+    def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
-        settings = self.settings_of(name, default_epochs=epochs)
-        key = self._key(name, settings, **more)
-        return Stage(name, settings, self.seed, key, None if self.cache is None else self.cache / key)
+        chosen = self.settings_of(settings or name, default_epochs=epochs)
+        key = self._key(name, chosen, **more)
+        return Stage(name, chosen, self.seed, key, None if self.cache is None else self.cache / key)
 
     def _new_history(self, epochs: int) -> History:
         size = self.settings.batch_size
@@ -192,11 +181,10 @@ class Trainer:
             )
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
-        began = time.perf_counter()
         net = self._fresh_net(stage.name)
         if companion:
             net.companion = self._fresh_net(stage.name, "companion")
-        done = fit(
+        self.reports[stage.name] = fit(
             stage,
             net,
             self.splits["train"],
@@ -208,6 +196,4 @@ class Trainer:
             engine=self.engine,
             progress=self.progress,
         )
-        epochs, seconds = stage.settings.epochs, time.perf_counter() - began
-        self.reports[stage.name] = StageReport(stage.key, epochs, seconds, reused=done == epochs)
         return net

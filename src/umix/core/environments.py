@@ -1,0 +1,182 @@
+"""What the environments of one batch cost together: mean risks and penalties of ``penalties`` over all environments at once.
+
+Means are over the environments that the batch holds, without a loop over them and without a value read back from the device.
+An environment with too few examples to compare has penalty 0. On small nets a penalty is as slow as its number of operations,
+and automatic differentiation triples that, so every function here computes its gradient itself, from the formula in its
+docstring; it can be differentiated once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, final
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import nll_loss
+
+P = ParamSpec("P")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Environments:
+    """Who is in which environment of a batch: ``member`` [batch, environments] is 1 or 0."""
+
+    member: Tensor
+    sizes: Tensor  # [environments]
+    count: Tensor  # how many environments have examples, a whole number
+
+
+def environments(group: Tensor, *, n_groups: int, like: Tensor) -> Environments:
+    """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``.
+
+    >>> environments(torch.tensor([2, 0, 0]), n_groups=3, like=torch.zeros(3)).sizes
+    tensor([2., 0., 1.])
+    """
+    member = _identity(n_groups, like.dtype, like.device).index_select(0, group)
+    sizes = member.sum(0)
+    return Environments(member, sizes, sizes.count_nonzero())
+
+
+def _differentiated(
+    formula: Callable[Concatenate[Tensor, P], tuple[Tensor, Tensor]],
+) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """The scalar of a ``formula`` that gives a scalar and its gradient with respect to the first argument."""
+
+    @wraps(formula)
+    def scalar(x: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        value: Tensor = _Known.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
+        return value
+
+    return scalar
+
+
+@final
+class _Known(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, formula: Callable[..., tuple[Tensor, Tensor]], args: Any, kwargs: Any) -> Tensor:
+        value, gradient = formula(x, *args, **kwargs)
+        ctx.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * outer, None, None, None
+
+
+def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penalty: float) -> Tensor:
+    """``weight``·mean_e L_e + ``penalty``·mean_e (L_e − L̄)² of ``losses`` [batch], a scalar (Krueger et al. 2021, V-REx).
+
+    As the variance is mean_e 2(L_e − L̄)·L_e less itself, the risk is the loss with weights (weight + 2·penalty·(L_e − L̄)) /
+    (environments·size of e), less a constant; the weights carry no gradient.
+
+    >>> losses = torch.tensor([1.0, 2.0, 4.0])
+    >>> vrex_risk(losses, environments(torch.tensor([2, 0, 0]), n_groups=3, like=losses), penalty=10.0)  # 2 + 10·1
+    tensor(12.)
+    """
+    share = _share(among)
+    parts = (losses.detach() @ among.member).mul_(share)  # L_e / environments: they sum to L̄, an empty one's is 0
+    above = parts * among.count - parts.sum()
+    variance = above.dot(parts)
+    weights = among.member @ above.mul_(2 * penalty).add_(weight).mul_(share)
+    return losses.dot(weights) - variance * penalty
+
+
+@_differentiated
+def irm_risk(
+    logits: Tensor, y: Tensor, among: Environments, *, weight: float = 1.0, penalty: float
+) -> tuple[Tensor, Tensor]:
+    """``weight``·mean_e L_e + ``penalty``·mean_e g_e·h_e, a scalar (Arjovsky et al. 2019, IRMv1).
+
+    g and h are the means of the examples' scale gradients d = Σ_k p_k z_k − z_y, p = softmax(z), over the even and over the odd
+    places within an environment, as in ``penalties.irm``. With log p for z, which changes nothing, d is the loss less the
+    entropy. ∂ℓ = p − 1_y and ∂d = ∂ℓ + p·(log p + entropy); an even example's d weighs h_e / (environments·even places of e).
+
+    >>> logits, y = torch.tensor([[0.0, 0.0], [2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0, 1])
+    >>> among = environments(torch.tensor([0, 1, 1]), n_groups=2, like=logits)
+    >>> irm_risk(logits, y, among, penalty=0.0)  # (log 2 + log(1 + e⁻²) + 1) / 2
+    tensor(0.9100)
+    """
+    member = among.member
+    log_p = logits.log_softmax(1)
+    p = log_p.exp()
+    p_log_p = p * log_p
+    minus_entropy = p_log_p.sum(1)
+    losses = nll_loss(log_p, y, reduction="none")
+    d = losses + minus_entropy
+    even = member.cumsum(0).fmod_(2).mul_(member)
+    pairs = (
+        among.sizes.square().div_(4, rounding_mode="floor").clamp_min_(1).mul_(among.count)
+    )  # ⌈n/2⌉·⌊n/2⌋·environments
+    g = d @ even
+    h = (d @ member).sub_(g)
+    on_odd, on_even = g / pairs, h / pairs
+    average = member @ _share(among).mul_(weight)
+    value = torch.add(losses.dot(average), on_odd.dot(h), alpha=penalty)
+    on_d = (member @ on_odd).addmv_(even, on_even.sub_(on_odd)).mul_(penalty)[:, None]
+    p_minus_y = p - _identity(logits.shape[1], p.dtype, p.device).index_select(0, y)
+    gradient = p_minus_y.mul_(on_d + average[:, None])
+    return value, gradient.addcmul_(p_log_p.addcmul_(p, minus_entropy[:, None], value=-1), on_d)
+
+
+@_differentiated
+def mean_bottleneck(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
+    """Mean over environments of the variance of ``features`` [batch, dims], averaged over dims, a scalar (Ahuja et al. 2021).
+
+    Variances divide by n − 1. With the centred features c the gradient is 2c / (environments·dims·(n − 1)).
+
+    >>> features = torch.tensor([[0.0], [2.0], [5.0]])
+    >>> mean_bottleneck(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # (2 + 0) / 2
+    tensor(1.)
+    """
+    centred = features - among.member @ _means(features, among)
+    per_variance = (among.sizes - 1).clamp_min_(1).mul_(among.count).mul_(features.shape[1]).reciprocal_()
+    weighted = centred * (among.member @ per_variance)[:, None]
+    return weighted.flatten().dot(centred.flatten()), weighted.mul_(2)
+
+
+@_differentiated
+def mean_coral(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
+    """Mean over pairs of environments of ``penalties.coral``, a scalar; 0 where there are no pairs.
+
+    The sum over pairs of ‖m_i − m_j‖² is the number of environments times Σ ‖m_i − m̄‖², for means and for covariances.
+    Covariances are never formed: with centred features c, divided by √(n − 1), all there is to know are the products
+    K_ab = c_a·c_b, and Σ_i ‖C_i − C̄‖² = Σ_ab S_ab K_ab², S_ab = 1[a and b are in one environment] − 1/environments.
+    Its gradient in c is 4·(S∘K)c.
+
+    >>> features = torch.tensor([[0.0], [2.0], [4.0]])
+    >>> mean_coral(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # (1 − 4)² + (2 − 0)²
+    tensor(13.)
+    """
+    member, sizes, count = among.member, among.sizes, among.count.to(features.dtype)
+    width = features.shape[1]
+    means = _means(features, among)
+    apart = (means - means.sum(0) / count).mul_(sizes.sign()[:, None])
+    root = (member @ (sizes - 1).clamp_min_(1).rsqrt_())[:, None]
+    c = (features - member @ means).mul_(root)
+    products = c @ c.T
+    weighted = (member @ member.T).sub_(count.reciprocal()).mul_(products)
+    between = apart.flatten().dot(apart.flatten())
+    within = weighted.flatten().dot(products.flatten()).clamp_min_(0)
+    scale = 2 / ((count - 1).clamp_min_(1) * width)  # 2 / (environments − 1) stands for environments / pairs
+    gradient = (weighted @ c).mul_(root).mul_(2 / width).addmm_(member, apart.div_(sizes.clamp_min(1)[:, None]))
+    return torch.add(between, within, alpha=1 / width).mul_(scale), gradient.mul_(2 * scale)
+
+
+def _share(among: Environments) -> Tensor:
+    """Weights [environments] with which sums over examples add up to the mean over environments of their means."""
+    return (among.sizes * among.count).clamp_min_(1).reciprocal_()
+
+
+def _means(features: Tensor, among: Environments) -> Tensor:
+    return (among.member / among.sizes.clamp_min(1)).T @ features
+
+
+# Kept from batch to batch: a small net's step is short.
+@lru_cache(maxsize=8)
+def _identity(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.eye(n, dtype=dtype, device=device)

@@ -1,0 +1,113 @@
+"""DFR: deep feature reweighting, the last layer trained again on balanced data (Kirichenko et al. 2023).
+
+ERM learns good features, but a last layer that leans on the spurious ones. Keep the features of an ERM net; draw a subset of
+held-out data in which all groups have as many examples, standardise its features and fit a penalised logistic regression to them;
+average the weights of several such fits (the paper's DFR on validation data).
+
+Validation is divided once, stratified by group: the last layer is fitted to ``share`` of it, and only the rest is left for
+selection, so that no example is used for both.
+
+Differs from the paper:
+- the final fit uses the same share as the choice of ``c``; the paper fits again on the whole validation split.
+
+Differs from the released code:
+- as above; each subset is standardised with its own statistics, where it takes those of the training split in the final fit;
+- groups that validation does not have are reported and left out; more than two classes are fitted together (softmax).
+"""
+
+import warnings
+from functools import partial
+from typing import ClassVar, Literal, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from umix.core.streams import stream
+from umix.core.subsets import balanced_subset, stratified_split
+from umix.errors import UserError
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+Penalty = Literal["l1", "l2"]
+
+_NEVER = -1e9  # the logit of a class that the balanced data do not hold: below all others, and finite
+_ITERATIONS = 1000
+
+
+def refit(
+    z: np.ndarray, y: np.ndarray, *, n_classes: int, c: float, penalty: Penalty, seed: int
+) -> tuple[np.ndarray, bool]:
+    """Weights and bias of each class, [classes, width + 1], of a logistic regression on standardised ``z``, and if it converged.
+
+    They are for ``z`` as it is. A class that ``y`` does not hold is never predicted.
+    """
+    from sklearn.exceptions import ConvergenceWarning  # takes a second, which other methods need not wait for
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    if len(classes := np.unique(y)) < 2:
+        raise UserError(
+            "DFR must be given at least two classes in every group-balanced part of validation, got one; raise dfr.share."
+        )
+    scaler, binary = StandardScaler().fit(z), len(classes) == 2
+    solver = "lbfgs" if penalty == "l2" else "liblinear" if binary else "saga"
+    model = LogisticRegression(
+        C=c, l1_ratio=float(penalty == "l1"), solver=solver, max_iter=_ITERATIONS, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller says it in words
+        model.fit(scaler.transform(z), y)
+    w = model.coef_ / scaler.scale_
+    rows = np.column_stack([w, model.intercept_ - w @ scaler.mean_])
+    head = np.zeros((n_classes, rows.shape[1]))
+    head[:, -1] = _NEVER
+    head[model.classes_] = np.concatenate([-rows / 2, rows / 2]) if binary else rows
+    return head, bool(model.n_iter_.max() < _ITERATIONS)
+
+
+@final
+class DFR(Method):
+    """Deep feature reweighting: an ERM net whose last layer is fitted again to group-balanced validation data."""
+
+    name: ClassVar[str] = "dfr"
+    paper: ClassVar[str] = (
+        "Kirichenko et al., Last layer re-training is sufficient for robustness to spurious correlations, ICLR 2023"
+    )
+    needs_val_groups: ClassVar[bool] = True
+    stages: ClassVar[tuple[str, ...]] = ("reference",)
+
+    c: float = Field(1.0, gt=0, description="inverse strength of the penalty")
+    penalty: Penalty = Field("l1", description="of the weights: sum of sizes or of squares")
+    repeats: int = Field(10, ge=1, description="balanced subsets over which the weights are averaged")
+    share: float = Field(0.5, gt=0, lt=1, description="part of validation that is fitted; the rest is for selection")
+
+    def train(self, trainer: Trainer) -> Net:
+        val = trainer.splits["val"]
+        group: np.ndarray = val.group.cpu().numpy()
+        missing = [name for g, name in enumerate((val.training_groups or val.groups).names) if g not in group]
+        if missing:
+            trainer.warn(
+                f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
+            )
+        chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
+        net = trainer.reference()
+        if not isinstance(net.head, nn.Linear):
+            raise UserError(f"DFR must be given a net with a linear head, got {type(net.head).__name__}.")
+        z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
+        fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
+        for repeat in range(self.repeats):
+            rng = stream(trainer.seed, "dfr", "subset", repeat)
+            rows = balanced_subset(group[chosen], rng=rng)
+            fits.append(fit(z[rows], y[rows], seed=int(rng.integers(2**31))))
+        failed = sum(not converged for _, converged in fits)
+        if failed:
+            trainer.warn(f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c.")
+        weight = torch.from_numpy(np.mean([head for head, _ in fits], axis=0))
+        with torch.no_grad():
+            net.head.weight.copy_(weight[:, :-1])
+            net.head.bias.copy_(weight[:, -1])
+        trainer.splits["val"] = val.rows(torch.from_numpy(rest).to(val.y.device))
+        return trainer.adopt(net)

@@ -1,0 +1,57 @@
+"""DORO: distributionally and outlier robust optimisation (Zhai et al. 2021).
+
+DRO gives outliers the largest weights, because they have the largest losses. DORO calls a share epsilon of the training
+distribution outliers and takes the robust risk of the rest. Algorithm 1: in every batch, drop the epsilon share with the largest
+losses, then descend the CVaR or χ² risk of what is left (see ``dro.py`` for both and for alpha); ``epsilon=0`` is DRO.
+
+Differs from the paper:
+- where epsilon·batch is not whole, the example at the border is dropped in part: it stays with the remaining fraction of its
+  mass. Likewise for the border of CVaR.
+
+Differs from the released code:
+- fractions as above, where it rounds down: small batches then have no outlier at all, and a CVaR of nothing;
+- exact χ² weights by one sort instead of a scalar optimiser that reads the loss back from the device.
+"""
+
+from functools import partial
+from typing import ClassVar, final
+
+from pydantic import Field
+
+from umix.core.risks import chi2_doro, cvar_doro
+from umix.methods.batch_risk import BatchRisk
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+PAPER = "Zhai et al., DORO: Distributional and outlier robust optimization, ICML 2021"
+
+
+@final
+class CVaRDORO(Method):
+    """CVaR-DORO: the mean loss of the worst share of every batch, once the very worst are dropped as outliers."""
+
+    name: ClassVar[str] = "cvar_doro"
+    paper: ClassVar[str] = PAPER
+
+    alpha: float = Field(0.2, gt=0, le=1, description="share of what is left that counts, the worst one")
+    epsilon: float = Field(0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is CVaR-DRO")
+
+    def train(self, trainer: Trainer) -> Net:
+        return trainer.fit(BatchRisk(risk_of=partial(cvar_doro, alpha=self.alpha, epsilon=self.epsilon)))
+
+
+@final
+class Chi2DORO(Method):
+    """χ²-DORO: the worst weighted mean loss over a χ²-ball, once the largest losses are dropped as outliers."""
+
+    name: ClassVar[str] = "chi2_doro"
+    paper: ClassVar[str] = PAPER
+
+    alpha: float = Field(
+        0.2, gt=0, le=1, description="share of the smallest subpopulation that counts, of what is left"
+    )
+    epsilon: float = Field(0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is χ²-DRO")
+
+    def train(self, trainer: Trainer) -> Net:
+        return trainer.fit(BatchRisk(risk_of=partial(chi2_doro, alpha=self.alpha, epsilon=self.epsilon)))

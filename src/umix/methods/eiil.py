@@ -1,0 +1,60 @@
+"""EIIL: environment inference for invariant learning (Creager et al. 2021).
+
+Stage 1: a reference model by ERM. Environment inference: split the training examples into the two environments over which the
+reference is least invariant, by ascending its IRMv1 penalty over soft assignments; the maximum of this penalty is known (see
+``infer_environments``), and with two classes environment 1 is that of the examples the reference gets wrong. Stage 2: GroupDRO, as
+in the paper's Waterbirds and CivilComments, with environment×label cells as groups. No group labels are read.
+
+Differs from the paper:
+- nothing; it leaves the reference's training to the user, here ``reference_epochs``.
+
+Differs from the released code:
+- the penalty is brought to scale 1: there its scale falls with the number of examples until Adam's ε leaves those with a small
+  derivative in the environment that they were drawn into;
+- environment 1 is the one where the reference fails; there the names 0 and 1 are left to chance;
+- cells without examples are no groups.
+"""
+
+from typing import ClassVar, final
+
+import torch
+from pydantic import Field
+
+from umix.core.inference import infer_environments
+from umix.core.streams import stream
+from umix.data.samplers import Balanced
+from umix.methods.group_dro import WorstGroupRisk
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+
+@final
+class EIIL(Method):
+    """Environment inference, then GroupDRO: the groups are found where an ERM model fails, none are given."""
+
+    name: ClassVar[str] = "eiil"
+    paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
+    stages: ClassVar[tuple[str, ...]] = ("reference",)
+
+    reference_epochs: int = Field(1, ge=1, description="epochs of the reference model; reference.epochs overrides it")
+    inference_steps: int = Field(100, ge=1, description="steps of Adam that find the environments")
+    inference_lr: float = Field(0.1, gt=0, description="learning rate of these steps; the product should be some 10")
+    step_size: float = Field(0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO")
+    adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
+
+    def train(self, trainer: Trainer) -> Net:
+        y = trainer.splits["train"].y
+        logits = trainer.logits(trainer.reference(epochs=self.reference_epochs), "train")
+        rng = stream(trainer.seed, "reference", "environments")
+        environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
+        trainer.keep(environment=environment)
+        if (environment == environment[0]).all():
+            trainer.warn(
+                "One of the two inferred environments is empty, so the groups are the classes alone: the reference gets all "
+                "training examples right, or none; try another reference_epochs."
+            )
+        group = 2 * y + environment
+        sizes = torch.bincount(group, minlength=2 * trainer.task.n_classes)
+        objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes, group=group)
+        return trainer.fit(objective, sampler=Balanced(group))

@@ -1,0 +1,56 @@
+"""Focal loss: examples that are already predicted with confidence count less (Lin et al. 2017).
+
+With p the probability of the true class, FL(p) = −α·(1−p)^gamma·log p (eq. 5; eq. 4 is without α); gamma = 0 is cross entropy.
+The class weights α come from the training labels: 1/n_y (``inverse``) or the effective number of examples of Cui et al. 2019,
+(1−beta)/(1−beta^n_y) (``effective``), scaled to mean 1 over the training examples, so that they do not act on the learning rate.
+
+Differs from the paper:
+- softmax over classes instead of one sigmoid per class, and the mean over examples instead of the sum over anchor boxes divided by
+  the number of objects: this is classification, not detection;
+- α is computed from the labels instead of set by hand; ``none`` leaves it out.
+
+Differs from the released code:
+- the same, and the gradient at p = 1 is 0 for every gamma > 0, also where gamma < 1.
+"""
+
+from functools import partial
+from typing import ClassVar, Literal, final
+
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.losses import focal
+from umix.core.weights import effective_number, inverse_frequency
+from umix.methods.batch_risk import BatchRisk
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+
+@final
+class Focal(Method):
+    """Focal loss: hard examples count more, optionally rare classes too."""
+
+    name: ClassVar[str] = "focal"
+    paper: ClassVar[str] = "Lin et al., Focal loss for dense object detection, ICCV 2017"
+
+    gamma: float = Field(2.0, ge=0, description="how much easy examples are played down; 0 is cross entropy")
+    class_balance: Literal["none", "inverse", "effective"] = Field(
+        "none", description="class weights: none, inverse frequency, or inverse effective number"
+    )
+    beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
+
+    def train(self, trainer: Trainer) -> Net:
+        weights = self._class_weights(trainer.splits["train"].y)
+        if weights is not None:
+            trainer.keep(weight=weights)
+        return trainer.fit(BatchRisk(loss=partial(focal, gamma=self.gamma), weights=weights))
+
+    def _class_weights(self, y: Tensor) -> Tensor | None:
+        match self.class_balance:
+            case "none":
+                return None
+            case "inverse":
+                return inverse_frequency(y)
+            case "effective":
+                return effective_number(y, beta=self.beta)

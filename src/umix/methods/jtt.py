@@ -1,0 +1,55 @@
+"""JTT: just train twice (Liu et al. 2021).
+
+Algorithm 1: train by ERM for T epochs; the error set E holds the training examples that this net gets wrong; train anew by ERM on
+the training set in which every example of E is repeated.
+
+Differs from the paper:
+- ``upweight`` copies are added, so that an example of E occurs 1 + λ_up times, as in the released code; the paper says λ_up times.
+
+Differs from the released code:
+- E comes from a clean pass after T epochs (as in the paper) instead of the predictions made during the T-th; ``record=online``
+  does the latter, and shares stage 1 with UMIX;
+- one run instead of two programs with a table between them; an empty E is reported.
+"""
+
+from typing import ClassVar, Literal, final
+
+from pydantic import Field
+
+from umix.data.samplers import Repeated
+from umix.methods.method import Method
+from umix.methods.weight_warnings import warn_about
+from umix.nets.net import Net
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+
+@final
+class JTT(Method):
+    """Just train twice: examples that a first ERM net gets wrong are repeated for the second."""
+
+    name: ClassVar[str] = "jtt"
+    paper: ClassVar[str] = (
+        "Liu et al., Just train twice: Improving group robustness without training group information, ICML 2021"
+    )
+    stages: ClassVar[tuple[str, ...]] = ("trajectory",)
+
+    identification_epochs: int = Field(2, ge=1, description="epochs of the first net (the paper's T)")
+    upweight: int = Field(20, ge=0, description="copies added of each example in the error set (the paper's λ_up)")
+    record: Literal["online", "epoch_end"] = Field(
+        "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
+    )
+
+    def train(self, trainer: Trainer) -> Net:
+        trajectory = trainer.trajectory(epochs=self.identification_epochs, record=self.record)
+        wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)
+        weight = 1 + self.upweight * wrong
+        trainer.keep(uncertainty=wrong, weight=weight)
+        if wrong.any():
+            warn_about(weight, trainer, u=wrong)
+        else:
+            trainer.warn(
+                f"No training example was wrong in epoch {self.identification_epochs}: the error set is empty and JTT trains as "
+                "ERM; try fewer identification_epochs."
+            )
+        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()))

@@ -1,0 +1,93 @@
+"""LfF: learning from failure (Nam et al. 2020).
+
+Two nets of one kind see the same batches. The biased net minimises the generalised cross-entropy (1 − p^q)/q, whose gradient
+p^q·∇CE follows what is easy. The debiased net, which is the result, minimises W·CE with the relative difficulty
+W = CE_b / (CE_b + CE_d): large where the biased net fails and the debiased one does not. As in the released code, the two
+losses in W are moving averages over an example's visits, each divided by its maximum in the example's class.
+
+A limit to know: where the biased net is right and sure on all examples that follow a bias of two values, their W goes to 0 and the
+debiased net learns the reverse of the bias from the rest (colored_digits shows it: the worst group then has rate 0).
+
+Differs from the paper:
+- the moving average and the division by the class's maximum, which the printed algorithm does not have.
+
+Differs from the released code:
+- the biased net's gradient is that of the printed loss; the code has it q times as large;
+- W is 1/2 where both losses are 0, instead of 0 by an added 1e-8;
+- with ``clip_norm`` the gradients of the two nets are clipped together.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.losses import cross_entropy, generalized_cross_entropy
+from umix.core.weights import relative_difficulty
+from umix.data.batch import Batch
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.objective import Objective, State
+from umix.train.trainer import Trainer
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FailureRisk(Objective):
+    """GCE of the companion plus CE of the net weighted by relative difficulty; ``y`` [n] are all training labels.
+
+    The state ``losses`` [2, n] holds the smoothed losses of companion and net. An example starts with its first loss; −1,
+    which no loss is, says that it was not visited yet.
+    """
+
+    y: Tensor
+    n_classes: int
+    q: float
+    smoothing: float
+
+    def init(self, n_groups: int) -> State:
+        return {"losses": torch.full((2, len(self.y)), -1.0)}
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        if net.companion is None:
+            raise ValueError("FailureRisk trains a companion beside the net: fit it with companion=True.")
+        biased, debiased = net.companion(batch.x), net(batch.x)
+        loss = cross_entropy(debiased, batch.y)
+        now = torch.stack([cross_entropy(biased, batch.y), loss]).detach()
+        smoothed, state = self._remember(now, batch.index, state)
+        w = relative_difficulty(*(smoothed / self._largest(state["losses"])[:, batch.y]))
+        return generalized_cross_entropy(biased, batch.y, q=self.q).mean() + (w * loss).mean(), state
+
+    def _remember(self, now: Tensor, index: Tensor, state: State) -> tuple[Tensor, State]:
+        """The smoothed losses of the batch's examples, [2, batch], and the state that knows them."""
+        before = state["losses"].index_select(1, index)
+        smoothed = (self.smoothing * before + (1 - self.smoothing) * now).where(before >= 0, now).to(before)
+        return smoothed, {"losses": state["losses"].index_copy(1, index, smoothed)}
+
+    def _largest(self, losses: Tensor) -> Tensor:
+        """The largest smoothed loss of every class, [2, classes]; never 0, because 0 is then every loss of the class."""
+        smallest = losses.new_full((2, self.n_classes), torch.finfo(losses.dtype).tiny)
+        return smallest.scatter_reduce(1, self.y.expand_as(losses), losses, "amax")
+
+
+@final
+class LfF(Method):
+    """Learning from failure: examples on which an easily misled second net fails weigh more."""
+
+    name: ClassVar[str] = "lff"
+    paper: ClassVar[str] = (
+        "Nam et al., Learning from failure: training debiased classifier from biased classifier, NeurIPS 2020"
+    )
+
+    q: float = Field(0.7, ge=0, le=1, description="how much the biased net prefers what is easy; 0 is cross-entropy")
+    smoothing: float = Field(
+        0.7, ge=0, lt=1, description="share of the past in the moving average of an example's losses"
+    )
+
+    def train(self, trainer: Trainer) -> Net:
+        y = trainer.splits["train"].y
+        objective = FailureRisk(y=y, n_classes=trainer.task.n_classes, q=self.q, smoothing=self.smoothing)
+        return trainer.fit(objective, companion=True)

@@ -1,0 +1,47 @@
+"""LISA with UMIX's weights: the composition that the UMIX paper calls orthogonal and leaves to its readers.
+
+The weights are those of UMIX (Algorithm 2, eq. 6 and 7), the pairs those of LISA (same label across attributes, or same attribute
+across labels), the loss is UMIX's eq. 4. With eta = 0 it is LISA.
+
+Differs from the paper:
+- the UMIX paper names the composition (introduction, comparison with existing works) and gives no details: LISA's batches
+  balanced over groups are an option here and off, because the weights already speak for the minority.
+
+Differs from the released code:
+- there is none.
+"""
+
+from typing import ClassVar, final
+
+from pydantic import Field
+
+from umix.data.samplers import Balanced, Sampler, Shuffled
+from umix.methods.lisa import SelectivePairing
+from umix.methods.mixers import Mixing, require_mixable
+from umix.methods.uncertainty_weights import UncertaintyWeights
+from umix.methods.weighted_mixup import WeightedMixup
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+
+@final
+class LISAUMIX(UncertaintyWeights):
+    """LISA's selective pairs with UMIX's uncertainty weights."""
+
+    name: ClassVar[str] = "lisa_umix"
+    paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
+    needs_groups: ClassVar[bool] = True
+
+    same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (LISA's p_sel)")
+    alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    balance: bool = Field(False, description="batches hold all groups in equal parts")
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
+        objective = WeightedMixup(
+            weights=self.weights(trainer), sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing
+        )
+        sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
+        return trainer.fit(objective, sampler=sampler)

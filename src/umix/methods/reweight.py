@@ -1,0 +1,84 @@
+"""Reweighting and resampling by class or group (Idrissi et al. 2022).
+
+Every class (the paper's RWY) or group (RWG) shall count the same: an example of a class or group of n examples gets a weight
+in proportion to 1/n (``inverse``) or to the inverse effective number (1−beta)/(1−beta^n) of Cui et al. 2019 (``effective``).
+``reweight`` multiplies its loss by the weight, scaled to mean 1; ``resample`` draws it with a probability in that proportion,
+with replacement, as many draws per epoch as there are examples.
+
+Differs from the paper:
+- RWY and RWG are ``resample`` here; ``reweight`` is what their name says, the same in expectation;
+- the effective number is an addition, with mean 1 over examples where Cui et al. have it over classes; subsampling (SUBY, SUBG)
+  is left out.
+
+Differs from the released code:
+- nothing in the weights and draws of ``resample``.
+"""
+
+from typing import ClassVar, Literal, final
+
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.weights import effective_number, inverse_frequency
+from umix.data.samplers import Weighted
+from umix.data.task import Split
+from umix.methods.batch_risk import BatchRisk
+from umix.methods.method import Method
+from umix.nets.net import Net
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+PAPER = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
+
+By = Literal["class", "group"]
+Scheme = Literal["inverse", "effective"]
+
+
+def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> Tensor:
+    """A weight for each training example, [n], mean 1: larger in small classes or groups."""
+    ids = train.y if by == "class" else train.group
+    return inverse_frequency(ids) if scheme == "inverse" else effective_number(ids, beta=beta)
+
+
+@final
+class Reweight(Method):
+    """Reweighting: losses are weighted so that every class or group counts the same."""
+
+    name: ClassVar[str] = "reweight"
+    paper: ClassVar[str] = PAPER
+    needs_groups_if: ClassVar[str] = "if by=group"
+
+    by: By = Field("class", description="what shall count the same; group needs training groups")
+    scheme: Scheme = Field("inverse", description="weights by inverse frequency or inverse effective number")
+    beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
+
+    @property
+    def needs_groups(self) -> bool:  # type: ignore[override]
+        return self.by == "group"
+
+    def train(self, trainer: Trainer) -> Net:
+        weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
+        trainer.keep(weight=weights)
+        return trainer.fit(BatchRisk(weights=weights))
+
+
+@final
+class Resample(Method):
+    """Resampling: examples are drawn so that every class or group occurs as often."""
+
+    name: ClassVar[str] = "resample"
+    paper: ClassVar[str] = PAPER
+    needs_groups_if: ClassVar[str] = "if by=group"
+
+    by: By = Field("class", description="what shall occur as often; group needs training groups")
+    scheme: Scheme = Field("inverse", description="draws by inverse frequency or inverse effective number")
+    beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 draws all alike, 1 is the inverse")
+
+    @property
+    def needs_groups(self) -> bool:  # type: ignore[override]
+        return self.by == "group"
+
+    def train(self, trainer: Trainer) -> Net:
+        weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
+        trainer.keep(weight=weights)
+        return trainer.fit(MeanRisk(), sampler=Weighted(weights))

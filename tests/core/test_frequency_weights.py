@@ -1,0 +1,65 @@
+"""Weights by frequency against plain NumPy."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from umix.core.weights import effective_number, inverse_frequency
+
+IDS = npst.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 6))
+BETA = st.sampled_from([0.0, 0.5, 0.9, 0.999, 0.9999])
+
+
+def sizes_of(ids: np.ndarray) -> np.ndarray:
+    return np.array([np.count_nonzero(ids == g) for g in ids], dtype=np.float64)
+
+
+@given(IDS)
+def test_inverse_frequency_is_one_over_the_size_scaled_to_mean_one(ids: np.ndarray) -> None:
+    expected = 1 / sizes_of(ids)
+    np.testing.assert_allclose(inverse_frequency(torch.from_numpy(ids)), expected / expected.mean(), rtol=1e-6)
+
+
+@given(IDS)
+def test_every_group_has_the_same_total_weight_under_inverse_frequency(ids: np.ndarray) -> None:
+    weights = inverse_frequency(torch.from_numpy(ids)).double().numpy()
+    totals = [weights[ids == g].sum() for g in np.unique(ids)]
+    np.testing.assert_allclose(totals, len(ids) / len(totals), rtol=1e-6)
+
+
+@given(IDS, BETA)
+def test_effective_number_is_the_inverse_of_a_geometric_sum_scaled_to_mean_one(ids: np.ndarray, beta: float) -> None:
+    expected = np.array([1 / sum(beta**i for i in range(int(size))) for size in sizes_of(ids)])
+    np.testing.assert_allclose(
+        effective_number(torch.from_numpy(ids), beta=beta), expected / expected.mean(), rtol=1e-6
+    )
+
+
+@given(IDS, st.randoms(use_true_random=False))
+def test_permuting_examples_permutes_weights(ids: np.ndarray, random) -> None:
+    order = list(range(len(ids)))
+    random.shuffle(order)
+    for weigh in (inverse_frequency, lambda part: effective_number(part, beta=0.9)):
+        torch.testing.assert_close(weigh(torch.from_numpy(ids[order])), weigh(torch.from_numpy(ids))[order])
+
+
+def test_beta_zero_weighs_all_alike() -> None:
+    assert effective_number(torch.tensor([0, 0, 0, 1, 5]), beta=0.0).tolist() == [1.0] * 5
+
+
+def test_beta_near_one_is_inverse_frequency() -> None:
+    ids = torch.tensor([0] * 50 + [1] * 5 + [3])
+    torch.testing.assert_close(effective_number(ids, beta=1 - 1e-9), inverse_frequency(ids))
+
+
+def test_groups_of_one_size_weigh_exactly_one() -> None:
+    assert inverse_frequency(torch.tensor([4, 0, 0, 4])).tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("beta", [-0.1, 1.0, float("nan")])
+def test_beta_outside_of_its_range_is_an_error(beta: float) -> None:
+    with pytest.raises(ValueError, match=r"beta must lie in \[0, 1\)"):
+        effective_number(torch.tensor([0, 1]), beta=beta)

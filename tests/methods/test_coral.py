@@ -1,0 +1,65 @@
+"""CORAL's risk, and what it is without its penalty."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from umix.data.batch import Batch
+from umix.data.samplers import Balanced
+from umix.errors import UserError
+from umix.methods.coral import CORAL, AlignedRisk
+from umix.nets.mlp import MLP
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+RNG = np.random.default_rng(0)
+
+
+def covariance(rows: np.ndarray) -> np.ndarray:
+    return np.cov(rows.T) if len(rows) > 1 else np.zeros((rows.shape[1], rows.shape[1]))
+
+
+@pytest.mark.parametrize("group", [[0, 1, 2, 3] * 5, [3, 0, 0, 3, 0, 1, 3], [2] * 4], ids=["all", "some", "one domain"])
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 10.0])
+def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
+    rng, n, ids = np.random.default_rng(1), len(group), np.array(group)
+    x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
+    net = MLP(hidden=(6,)).build(x[0], 3).double()
+    batch = Batch(x, y, torch.arange(n), 0, torch.tensor(group))
+    risk, _ = AlignedRisk(n_groups=5, gamma=gamma).risk(net, batch, {}, RNG)
+    z, features = net(x).detach().numpy(), net.features(x).detach().numpy()
+    parts = [features[ids == g] for g in np.unique(ids)]
+    pairs = [
+        ((a.mean(0) - b.mean(0)) ** 2).mean() + ((covariance(a) - covariance(b)) ** 2).mean()
+        for i, a in enumerate(parts)
+        for b in parts[:i]
+    ]
+    loss = np.mean(np.log(np.exp(z).sum(1)) - z[np.arange(n), y.numpy()])
+    assert risk.item() == pytest.approx(loss + gamma * (np.mean(pairs) if pairs else 0), rel=1e-10)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(trainer: Make, optimizer: str) -> None:
+    run = trainer(groups=True, fit={"optimizer": optimizer})
+    coral = CORAL(gamma=0.0).train(run)
+    erm = trainer(groups=True, fit={"optimizer": optimizer})
+    expected = erm.fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+    assert all(torch.equal(a, b) for a, b in zip(coral.parameters(), expected.parameters(), strict=True))
+
+
+def test_the_penalty_brings_the_means_of_the_domains_closer(trainer: Make) -> None:
+    spreads = []
+    for gamma in (0.0, 10.0):
+        run = trainer(groups=True, fit={"epochs": 10})
+        net = CORAL(gamma=gamma).train(run)
+        features, group = run.features(net, "train"), run.splits["train"].group
+        spreads.append(torch.stack([features[group == g].mean(0) for g in range(4)]).var(0).mean().item())
+    assert spreads[1] < spreads[0] / 2
+
+
+def test_gamma_is_not_negative() -> None:
+    with pytest.raises(UserError, match=r"CORAL\.gamma must be a number in \[0, inf\), got -1"):
+        CORAL(gamma=-1)

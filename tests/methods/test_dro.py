@@ -1,0 +1,51 @@
+"""CVaR-DRO and χ²-DRO: what they are at the ends of alpha."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from umix.errors import UserError
+from umix.methods.dro import Chi2DRO, CVaRDRO
+from umix.methods.erm import ERM
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+BOTH = pytest.mark.parametrize("kind", [CVaRDRO, Chi2DRO], ids=lambda kind: kind.name)
+
+
+def parameters(net: Net) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+@BOTH
+def test_alpha_one_is_erm(trainer: Make, kind: type[CVaRDRO | Chi2DRO]) -> None:
+    robust, erm = kind(alpha=1).train(trainer()), ERM().train(trainer())
+    torch.testing.assert_close(parameters(robust), parameters(erm), atol=1e-6, rtol=0)
+
+
+@BOTH
+def test_a_smaller_alpha_is_not_erm(trainer: Make, kind: type[CVaRDRO | Chi2DRO]) -> None:
+    robust, erm = kind().train(trainer()), ERM().train(trainer())
+    assert not torch.allclose(parameters(robust), parameters(erm), atol=1e-3)
+
+
+@BOTH
+def test_batches_of_one_example_are_erm_for_every_alpha(trainer: Make, kind: type[CVaRDRO | Chi2DRO]) -> None:
+    fit = {"batch_size": 1, "epochs": 1, "lr": 0.01}
+    robust, erm = kind(alpha=0.1).train(trainer(fit=fit)), ERM().train(trainer(fit=fit))
+    torch.testing.assert_close(parameters(robust), parameters(erm), atol=1e-6, rtol=0)
+
+
+def test_a_tiny_alpha_is_the_worst_example_of_every_batch_in_both(trainer: Make) -> None:
+    nets = [kind(alpha=0.01).train(trainer()) for kind in (CVaRDRO, Chi2DRO)]
+    torch.testing.assert_close(parameters(nets[0]), parameters(nets[1]), atol=1e-5, rtol=0)
+
+
+@BOTH
+@pytest.mark.parametrize("alpha", [0, -0.1, 1.1])
+def test_alpha_is_a_share(kind: type[CVaRDRO | Chi2DRO], alpha: float) -> None:
+    with pytest.raises(UserError, match=rf"{kind.__name__}\.alpha must be a number in \(0, 1\], got {alpha}"):
+        kind(alpha=alpha)

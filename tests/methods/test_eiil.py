@@ -1,0 +1,120 @@
+"""EIIL's recipe: reference, environments, GroupDRO."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import polars
+import pytest
+import torch
+
+from umix.bench.spec import RunSpec
+from umix.cli import main
+from umix.data.samplers import Balanced
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.files import read_tensors
+from umix.methods.eiil import EIIL
+from umix.methods.group_dro import WorstGroupRisk
+from umix.nets.net import Net
+from umix.testing import check_resume
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def parameters(net: Net) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+def groups_of(run: Trainer) -> torch.Tensor:
+    return 2 * run.task.splits["train"].y + run.kept["environment"]
+
+
+def test_without_ascent_it_is_group_balanced_erm_on_the_inferred_groups(trainer: Make) -> None:
+    run = trainer()
+    net = EIIL(step_size=0).train(run)
+    group = groups_of(run)
+    assert set(group.tolist()) == {0, 1, 2, 3}  # so that every batch, of 32 or 12, holds the four in equal parts
+    balanced = trainer().fit(MeanRisk(), sampler=Balanced(group))
+    torch.testing.assert_close(parameters(net), parameters(balanced))
+
+
+def test_with_ascent_it_is_group_dro_on_the_inferred_groups(trainer: Make) -> None:
+    run = trainer()
+    net = EIIL(step_size=0.5, adjustment=2.0).train(run)
+    group = groups_of(run)
+    objective = WorstGroupRisk(step_size=0.5, adjustment=2.0, sizes=torch.bincount(group, minlength=4), group=group)
+    assert torch.equal(parameters(net), parameters(trainer().fit(objective, sampler=Balanced(group))))
+
+
+def test_with_two_classes_the_environment_is_whether_the_reference_is_wrong(trainer: Make) -> None:
+    run, other = trainer(), trainer()
+    EIIL(reference_epochs=3).train(run)
+    wrong = other.logits(other.reference(epochs=3), "train").argmax(1) != other.task.splits["train"].y
+    assert torch.equal(run.kept["environment"] == 1, wrong)
+    assert run.reports["reference"].epochs == 3
+
+
+def test_the_stage_of_the_reference_has_settings_of_its_own(trainer: Make) -> None:
+    run = trainer(stages={"reference": {"epochs": 2, "lr": 0.3}})
+    EIIL().train(run)
+    assert run.reports["reference"].epochs == 2
+
+
+def test_environment_one_is_rich_in_minority_examples(trainer: Make) -> None:
+    run = trainer(fit={"lr": 0.1})
+    EIIL(reference_epochs=5).train(run)
+    group, environment = run.task.splits["train"].group, run.kept["environment"].float()
+    minority = (group == 1) | (group == 2)
+    assert environment[minority].mean() > 2 * environment[~minority].mean()
+
+
+def test_an_empty_environment_is_said_in_words_and_the_groups_are_the_classes(trainer: Make, moons: Task) -> None:
+    train = moons.splits["train"]
+    easy = replace(train, x=4 * torch.nn.functional.one_hot(train.y, 2).float())
+    task = Task("easy", {**moons.splits, "train": easy}, moons.classes)
+    run = trainer(task=task)
+    net = EIIL(reference_epochs=3).train(run)
+    assert set(run.kept["environment"].tolist()) == {0}
+    assert any("environments is empty" in warning for warning in run.warnings)
+    objective = WorstGroupRisk(step_size=0.01, adjustment=0.0, sizes=torch.bincount(easy.y), group=easy.y)
+    expected = trainer(task=task).fit(objective, sampler=Balanced(easy.y))
+    assert torch.equal(parameters(net), parameters(expected))
+
+
+def test_the_environments_are_saved_with_the_run(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(directory=tmp_path)
+    EIIL().train(run)
+    saved, _ = read_tensors(tmp_path / "examples.safetensors", kind="examples")
+    assert set(saved) == {"environment", "label"}
+
+
+def test_the_weights_command_writes_environments_and_says_that_there_are_no_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fast = [f"--set={setting}" for setting in ("epochs=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
+    assert main(["run", "four_moons", "eiil", *fast, "--quiet", "--out", str(tmp_path)]) == 0
+    directory = next(tmp_path.glob("four_moons-eiil-*"))
+    output = tmp_path / "examples.csv"
+    assert main(["weights", str(directory), "-o", str(output)]) == 0
+    assert "(index, environment, label); its method gives examples no weights" in capsys.readouterr().out
+    table = polars.read_csv(output)
+    assert table.columns == ["index", "environment", "label"]
+    assert set(table["environment"].to_list()) <= {0, 1}
+    assert len(table) == 96
+
+
+def test_it_resumes_in_either_stage() -> None:
+    check_resume(EIIL(reference_epochs=2))
+
+
+def test_a_learning_rate_without_a_part_means_that_of_the_fit() -> None:
+    assert RunSpec(task="four_moons", method="eiil", settings={"lr": 0.3}).plan.fit.lr == 0.3
+
+
+@pytest.mark.parametrize("bad", [{"reference_epochs": 0}, {"inference_lr": 0}, {"step_size": -1}])
+def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=rf"EIIL\.{next(iter(bad))} must be a"):
+        EIIL(**bad)

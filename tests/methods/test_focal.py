@@ -1,0 +1,52 @@
+"""Focal loss: what it is without its parts, and its class weights."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from umix.data.four_moons import FourMoons
+from umix.data.task import Task
+from umix.methods.erm import ERM
+from umix.methods.focal import Focal
+from umix.methods.reweight import Reweight
+from umix.nets.net import Net
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+@pytest.fixture(scope="module")
+def unbalanced() -> Task:
+    return FourMoons(sizes=(60, 4, 10, 20), eval_size=10).load()
+
+
+def same(first: Net, second: Net) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_gamma_zero_without_class_weights_is_erm(trainer: Make) -> None:
+    assert same(Focal(gamma=0).train(trainer()), ERM().train(trainer()))
+
+
+@pytest.mark.parametrize("scheme", ["inverse", "effective"])
+def test_gamma_zero_with_class_weights_is_reweighting_by_class(trainer: Make, unbalanced: Task, scheme: str) -> None:
+    focal = Focal(gamma=0, class_balance=scheme, beta=0.9).train(trainer(task=unbalanced))
+    assert same(focal, Reweight(by="class", scheme=scheme, beta=0.9).train(trainer(task=unbalanced)))
+
+
+def test_gamma_is_felt(trainer: Make) -> None:
+    assert not same(Focal(gamma=2).train(trainer()), ERM().train(trainer()))
+
+
+def test_beta_zero_weighs_all_classes_alike(trainer: Make, unbalanced: Task) -> None:
+    effective = Focal(class_balance="effective", beta=0).train(trainer(task=unbalanced))
+    assert same(effective, Focal().train(trainer(task=unbalanced)))
+
+
+def test_inverse_class_weights_give_every_class_the_same_total(trainer: Make, unbalanced: Task) -> None:
+    run = trainer(task=unbalanced)
+    Focal(class_balance="inverse").train(run)
+    y, weight = run.task.splits["train"].y.numpy(), run.kept["weight"].double().numpy()
+    assert np.bincount(y, weights=weight) == pytest.approx([len(y) / 2] * 2, rel=1e-6)

@@ -1,0 +1,82 @@
+"""GroupDRO against an independent NumPy reference and its identities."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from umix.data.batch import Batch
+from umix.data.groups import Groups
+from umix.data.samplers import Balanced
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.group_dro import GroupDRO, WorstGroupRisk
+from umix.nets.mlp import MLP
+from umix.testing import check_resume
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+SIZES = torch.tensor([50, 5, 0, 20])
+
+
+def batch_of(groups: list[int]) -> Batch:
+    rng = np.random.default_rng(0)
+    n = len(groups)
+    x, y = torch.from_numpy(rng.standard_normal((n, 3))), torch.from_numpy(rng.integers(2, size=n))
+    return Batch(x, y, torch.arange(n), group=torch.tensor(groups))
+
+
+def test_q_and_the_risk_follow_the_formula_over_several_batches() -> None:
+    objective = WorstGroupRisk(step_size=0.7, adjustment=2.0, sizes=SIZES)
+    net = MLP(hidden=(4,)).build(torch.zeros(3), 2).double()
+    state = {name: tensor.double() for name, tensor in objective.init(4).items()}
+    q = np.array([1 / 3, 1 / 3, 0, 1 / 3])
+    for groups in ([0, 0, 1, 3, 3], [0, 1, 1, 0], [3, 3]):
+        batch = batch_of(groups)
+        risk, state = objective.risk(net, batch, state, np.random.default_rng(0))
+        logits = net(batch.x).detach().numpy()
+        losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(groups)), batch.y.numpy()]
+        means = {g: losses[np.array(groups) == g].mean() for g in set(groups)}
+        for g, mean in means.items():
+            q[g] *= np.exp(0.7 * (mean + 2.0 / np.sqrt(SIZES[g].item())))
+        q /= q.sum()
+        assert risk.item() == pytest.approx(sum(q[g] * mean for g, mean in means.items()), rel=1e-6)
+        np.testing.assert_allclose(state["q"].numpy(), q, rtol=1e-6)
+
+
+def test_an_absent_group_keeps_its_odds() -> None:
+    objective = WorstGroupRisk(step_size=1.0, adjustment=0.0, sizes=torch.tensor([5, 5, 5]))
+    net = MLP(hidden=()).build(torch.zeros(3), 2).double()
+    _, state = objective.risk(net, batch_of([0, 0]), objective.init(3), np.random.default_rng(0))
+    q = state["q"]
+    assert q[1] == q[2]
+    assert q[0] > q[1] > 0
+    assert q.sum().item() == pytest.approx(1)
+
+
+def test_with_step_size_zero_it_is_balanced_erm(trainer: Make) -> None:
+    run = trainer(groups=True)
+    dro = GroupDRO(step_size=0.0).train(run)
+    other = trainer()
+    erm = other.fit(MeanRisk(), sampler=Balanced(other.splits["train"].group))
+    for a, b in zip(dro.parameters(), erm.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=2e-3, rtol=0)  # 160 examples: the last batch has not all groups alike
+
+
+def test_overlapping_groups_are_refused_and_declared_training_groups_used(trainer: Make, moons: Task) -> None:
+    train = moons.splits["train"]
+    overlapping = Groups(torch.ones_like(train.member), train.groups.names)
+    task = Task(moons.name, {**moons.splits, "train": replace(train, groups=overlapping)}, moons.classes)
+    with pytest.raises(UserError, match="must be in exactly one of the groups"):
+        GroupDRO().train(trainer(task=task, groups=True))
+    declared = replace(train, groups=overlapping, training_groups=Groups.from_ids(train.y, ("no", "yes")))
+    run = trainer(task=Task(moons.name, {**moons.splits, "train": declared}, moons.classes), groups=True)
+    GroupDRO().train(run)
+    assert run.task.training_groups == ("no", "yes")
+
+
+def test_q_survives_a_resume() -> None:
+    check_resume(GroupDRO(step_size=0.5, adjustment=1.0))

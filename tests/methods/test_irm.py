@@ -1,0 +1,100 @@
+"""IRM's risk, its annealing and what it is without its penalty."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from umix.data.batch import Batch
+from umix.data.samplers import Balanced
+from umix.errors import UserError
+from umix.methods.irm import IRM, InvariantRisk
+from umix.nets.mlp import MLP
+from umix.testing import check_resume
+from umix.train.engine import Prepared
+from umix.train.loop import descend
+from umix.train.objective import MeanRisk, Objective, State
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+RNG = np.random.default_rng(0)
+
+
+def batch_of(group: list[int], *, step: int = 0) -> Batch:
+    rng, n = np.random.default_rng(1), len(group)
+    x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
+    return Batch(x, y, torch.arange(n), step, torch.tensor(group))
+
+
+def by_numpy(logits: np.ndarray, y: np.ndarray, group: np.ndarray, weight: float) -> float:
+    """(mean L + w·mean g₁g₂) / max(w, 1), one environment after the other, the scale's gradient by central differences."""
+
+    def loss(z: np.ndarray, label: np.ndarray) -> float:
+        return float(np.mean(np.log(np.exp(z).sum(1)) - z[np.arange(len(z)), label]))
+
+    def scale_gradient(z: np.ndarray, label: np.ndarray) -> float:
+        return (loss((1 + 1e-5) * z, label) - loss((1 - 1e-5) * z, label)) / 2e-5
+
+    risks, penalties = [], []
+    for g in np.unique(group):
+        z, label = logits[group == g], y[group == g]
+        risks.append(loss(z, label))
+        two = len(z) > 1
+        penalties.append(scale_gradient(z[::2], label[::2]) * scale_gradient(z[1::2], label[1::2]) if two else 0.0)
+    return (np.mean(risks) + weight * np.mean(penalties)) / max(weight, 1)
+
+
+@pytest.mark.parametrize("group", [[0, 1, 2, 3] * 5, [3, 0, 0, 3, 0, 1, 3], [2]], ids=["all", "some", "one example"])
+@pytest.mark.parametrize(("step", "weight"), [(0, 1.0), (6, 1.0), (7, 20.0), (900, 20.0)])
+def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[int], step: int, weight: float) -> None:
+    batch = batch_of(group, step=step)
+    net = MLP(hidden=(6,)).build(batch.x[0], 3).double()
+    risk, _ = InvariantRisk(n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
+    expected = by_numpy(net(batch.x).detach().numpy(), batch.y.numpy(), np.array(group), weight)
+    assert risk.item() == pytest.approx(expected, rel=1e-8)
+
+
+def test_without_penalty_it_is_erm_on_balanced_batches(trainer: Make) -> None:
+    run = trainer(groups=True)
+    irm = IRM(penalty=0.0, anneal=0).train(run)
+    erm = trainer(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+    for ours, theirs in zip(irm.parameters(), erm.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_with_penalty_it_is_not_erm(trainer: Make) -> None:
+    with_penalty, without = (IRM(penalty=p, anneal=0).train(trainer(groups=True)) for p in (1.0, 0.0))
+    assert not torch.allclose(with_penalty.head.weight, without.head.weight, atol=1e-3)
+
+
+def forgotten(run: Trainer, objective: Objective) -> list[int]:
+    """The steps that begin with an optimiser without momentum."""
+    steps: list[int] = []
+
+    def spy(
+        p: Prepared, o: Objective, b: Batch, s: State, rng: np.random.Generator, clip: float | None = None
+    ) -> State:
+        if not p.optimizer.state:
+            steps.append(b.step)
+        return descend(p, o, b, s, rng, clip)
+
+    run.fit(objective, sampler=Balanced(run.splits["train"].group), step=spy)
+    return steps
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(trainer: Make, optimizer: str) -> None:
+    run = trainer(groups=True, fit={"optimizer": optimizer})
+    assert forgotten(run, InvariantRisk(n_groups=4, penalty=5.0, anneal=7)) == [0, 7]
+
+
+@pytest.mark.parametrize("anneal", [9, 13], ids=["between epochs", "within an epoch"])
+def test_it_resumes_across_the_anneal_step(anneal: int) -> None:
+    check_resume(IRM(anneal=anneal))
+
+
+@pytest.mark.parametrize("bad", [{"penalty": -1}, {"anneal": -1}, {"anneal": 0.5}])
+def test_illegal_settings_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=rf"IRM\.{next(iter(bad))} must be"):
+        IRM(**bad)

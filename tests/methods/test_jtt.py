@@ -1,0 +1,137 @@
+"""JTT: its error set, its copies, and what it shares."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from umix.core.weights import normalized
+from umix.data.four_moons import FourMoons
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.batch_risk import BatchRisk
+from umix.methods.erm import ERM
+from umix.methods.jtt import JTT
+from umix.methods.umix import UMIX
+from umix.nets.net import Net
+from umix.train.evaluate import correctness
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def same(first: Net, second: Net) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("record", ["online", "epoch_end"])
+def test_no_copies_are_erm(trainer: Make, record: str) -> None:
+    assert same(JTT(upweight=0, record=record).train(trainer()), ERM().train(trainer()))
+
+
+def test_copies_are_not_erm(trainer: Make) -> None:
+    assert not same(JTT(upweight=3).train(trainer()), ERM().train(trainer()))
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_the_error_set_is_what_the_first_net_gets_wrong(trainer: Make, epochs: int) -> None:
+    run = trainer()
+    JTT(identification_epochs=epochs, upweight=4).train(run)
+    # The same net by hand: the stage's name decides its initialisation and order.
+    first = trainer().reference(epochs=epochs, stage="trajectory")
+    wrong = ~correctness(first, run.splits["train"], batch_size=32)
+    assert 0 < int(wrong.sum()) < len(wrong)
+    assert torch.equal(run.kept["uncertainty"], wrong.float())
+    assert torch.equal(run.kept["weight"], torch.where(wrong, 5.0, 1.0))
+
+
+def test_a_longer_first_stage_does_not_move_the_error_set(trainer: Make) -> None:
+    short, long = trainer(), trainer(stages={"trajectory": {"epochs": 5}})
+    for run in (short, long):
+        JTT(identification_epochs=2).train(run)
+    assert torch.equal(short.kept["uncertainty"], long.kept["uncertainty"])
+    assert long.reports["trajectory"].epochs == 5
+
+
+def test_k_copies_are_a_weight_of_k(trainer: Make) -> None:
+    everything = {"batch_size": 10_000, "epochs": 6, "lr": 0.1}  # one batch: the copies of an example never part
+    first_stage = {"trajectory": {"batch_size": 32}}
+    run = trainer(fit=everything, stages=first_stage)
+    copies = JTT(upweight=4).train(run)
+    weighted = trainer(fit=everything).fit(BatchRisk(weights=normalized(run.kept["weight"])))
+    for a, b in zip(copies.parameters(), weighted.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
+def test_an_epoch_visits_the_training_set_and_the_copies(trainer: Make) -> None:
+    class Steps:
+        totals: dict[str, int]
+
+        def __init__(self) -> None:
+            self.totals = {}
+
+        def start(self, stage: str, *, total: int, done: int) -> None:
+            self.totals[stage] = total
+
+        def advance(self, steps: int) -> None: ...
+
+        def finish(self) -> None: ...
+
+        def warn(self, message: str) -> None: ...
+
+    steps = Steps()
+    run = trainer(progress=steps, fit={"batch_size": 1, "epochs": 1, "lr": 0.01})
+    JTT(upweight=3, identification_epochs=1).train(run)
+    assert steps.totals["fit"] == len(run.splits["train"]) + 3 * int(run.kept["uncertainty"].sum())
+
+
+@pytest.mark.parametrize("record", ["online", "epoch_end"])
+def test_jtt_and_umix_share_one_first_stage_where_their_settings_agree(
+    trainer: Make, tmp_path: Path, record: str
+) -> None:
+    umix, jtt = (trainer(directory=tmp_path / name, cache=tmp_path / "stages") for name in ("umix", "jtt"))
+    UMIX(start=1, length=2, record=record).train(umix)
+    JTT(identification_epochs=3, record=record).train(jtt)
+    assert jtt.reports["trajectory"].reused
+    assert jtt.reports["trajectory"].key == umix.reports["trajectory"].key
+
+
+def test_stages_that_record_otherwise_are_not_shared(trainer: Make, tmp_path: Path) -> None:
+    umix, jtt = (trainer(directory=tmp_path / name, cache=tmp_path / "stages") for name in ("umix", "jtt"))
+    UMIX(length=2, record="online").train(umix)
+    JTT(identification_epochs=2, record="epoch_end").train(jtt)
+    assert not jtt.reports["trajectory"].reused
+
+
+def test_an_empty_error_set_is_reported_and_trains_as_erm(trainer: Make) -> None:
+    separable = FourMoons(sizes=(60, 0, 0, 60), eval_size=10).load()
+    run = trainer(task=separable, stages={"trajectory": {"lr": 0.1}})
+    net = JTT(identification_epochs=12).train(run)
+    assert not run.kept["uncertainty"].any()
+    assert [warning for warning in run.warnings if "error set is empty" in warning]
+    assert len([warning for warning in run.warnings if "wrong" in warning]) == 1
+    assert same(net, ERM().train(trainer(task=separable)))
+
+
+def test_an_error_set_of_most_examples_is_reported(trainer: Make, moons: Task) -> None:
+    untrained = {"stages": {"trajectory": {"lr": 1e-9}}}
+    before, train = trainer(**untrained), moons.splits["train"]
+    predicted = before.logits(before.reference(epochs=1, stage="trajectory"), "train").argmax(dim=1)
+    contrary = Task(moons.name, {**moons.splits, "train": replace(train, y=1 - predicted)}, moons.classes)
+    run = trainer(task=contrary, **untrained)
+    JTT(identification_epochs=1).train(run)
+    assert "saturated: 100%" in run.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("bad", "rule"),
+    [
+        ({"upweight": 1.5}, r"JTT\.upweight must be a whole number in \[0, inf\), got 1\.5"),
+        ({"identification_epochs": 0}, r"JTT\.identification_epochs must be a whole number in \[1, inf\), got 0"),
+    ],
+)
+def test_copies_and_epochs_are_whole_numbers(bad: dict[str, object], rule: str) -> None:
+    with pytest.raises(UserError, match=rule):
+        JTT(**bad)

@@ -1,0 +1,127 @@
+"""Reweighting and resampling: what they balance, and which groups they look at."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from umix.bench.run import execute
+from umix.bench.spec import RunSpec
+from umix.cli import main
+from umix.data.four_moons import FourMoons
+from umix.data.groups import Groups
+from umix.data.registry import TASKS
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.erm import ERM
+from umix.methods.registry import METHODS
+from umix.methods.reweight import Resample, Reweight
+from umix.nets.net import Net
+from umix.testing import (
+    check_finite_on_hostile_batches,
+    check_groups_untouched_unless_declared,
+    check_picklable,
+    check_same_seed_same_net,
+)
+from umix.train.objective import MeanRisk
+from umix.train.trainer import Trainer
+
+Make = Callable[..., Trainer]
+BOTH = pytest.mark.parametrize("kind", [Reweight, Resample], ids=lambda kind: kind.name)
+
+
+def parameters(net: Net) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+def test_reweighting_balanced_classes_is_erm(trainer: Make) -> None:
+    reweighted, erm = Reweight(by="class").train(trainer()), ERM().train(trainer())
+    torch.testing.assert_close(parameters(reweighted), parameters(erm), atol=1e-6, rtol=0)
+
+
+def test_reweighting_unbalanced_groups_is_not_erm(trainer: Make) -> None:
+    reweighted, erm = Reweight(by="group").train(trainer(groups=True)), ERM().train(trainer())
+    assert not torch.allclose(parameters(reweighted), parameters(erm), atol=1e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("by", ["class", "group"])
+def test_every_class_or_group_has_the_same_total_weight(trainer: Make, kind: type[Reweight], by: str) -> None:
+    run = trainer(task=FourMoons(sizes=(30, 7, 0, 20), eval_size=10).load())
+    kind(by=by).train(run)
+    train = run.task.splits["train"]
+    totals = np.bincount(train.y if by == "class" else train.group, weights=run.kept["weight"].double())
+    present = totals[totals > 0]
+    assert present == pytest.approx([len(train) / len(present)] * len(present), rel=1e-6)
+
+
+def test_a_weight_of_k_is_k_copies(trainer: Make, moons: Task) -> None:
+    train = moons.splits["train"]
+    sizes = np.bincount(train.group)
+    copies = torch.from_numpy(sizes.max() // sizes)[train.group]  # 60 and 10: whole copies balance the groups
+    repeated = train.rows(torch.repeat_interleave(torch.arange(len(train)), copies))
+    everything = {"batch_size": 10_000, "epochs": 6, "lr": 0.1}
+    balanced = Task(moons.name, {**moons.splits, "train": repeated}, moons.classes)
+    plain = trainer(task=balanced, fit=everything).fit(MeanRisk())
+    weighted = Reweight(by="group").train(trainer(fit=everything))
+    torch.testing.assert_close(parameters(weighted), parameters(plain), atol=1e-5, rtol=0)
+
+
+def test_resampling_visits_every_group_equally_often(
+    trainer: Make, moons: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, samplers = moons.splits["train"], []
+    monkeypatch.setattr(Trainer, "fit", lambda self, objective, *, sampler: samplers.append(sampler))
+    Resample(by="group").train(trainer())
+    seen = torch.cat([samplers[0].draw(train, np.random.default_rng(epoch)) for epoch in range(200)])
+    assert len(seen) == 200 * len(train)
+    assert (torch.bincount(train.group[seen]) / len(seen)).tolist() == pytest.approx([0.25] * 4, abs=0.01)
+
+
+@BOTH
+def test_groups_are_needed_only_to_balance_groups(kind: type[Reweight]) -> None:
+    assert not kind(by="class").needs_groups
+    assert kind(by="group").needs_groups
+    assert METHODS[kind.name].needs_groups_if == "if by=group"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "check", [check_same_seed_same_net, check_picklable, check_finite_on_hostile_batches], ids=lambda c: c.__name__
+)
+def test_balancing_groups_keeps_the_contract(kind: type[Reweight], check: Callable[[object], None]) -> None:
+    check(kind(by="group", scheme="effective"))
+
+
+@BOTH
+def test_balancing_classes_never_looks_at_groups(kind: type[Reweight]) -> None:
+    check_groups_untouched_unless_declared(kind(by="class", scheme="effective"))
+
+
+@BOTH
+def test_groups_that_overlap_are_refused_before_training_only_where_they_are_needed(
+    kind: type[Reweight], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Overlapping(FourMoons):
+        def load(self, root: Path | None = None) -> Task:
+            task = FourMoons(sizes=(20, 5, 5, 20), eval_size=10).load()
+            splits = {
+                name: replace(split, groups=Groups(torch.ones_like(split.member), split.groups.names))
+                for name, split in task.splits.items()
+            }
+            return Task(task.name, splits, task.classes)
+
+    monkeypatch.setitem(TASKS, "four_moons", Overlapping)
+    with pytest.raises(UserError, match="exactly one of the groups"):
+        execute(RunSpec(task="four_moons", method=kind.name, settings={"by": "group", "epochs": 1}), out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    execute(RunSpec(task="four_moons", method=kind.name, settings={"by": "class", "epochs": 1}), out=tmp_path)
+
+
+def test_the_catalogue_says_when_groups_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    assert "needs training groups: if by=group" in capsys.readouterr().out
