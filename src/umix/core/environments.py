@@ -1,9 +1,9 @@
 """What the environments of one batch cost together: mean risks and penalties of ``penalties`` over all environments at once.
 
 Means are over the environments that the batch holds, without a loop over them and without a value read back from the device.
-An environment with too few examples to compare has penalty 0. On small nets a penalty is as slow as its number of operations,
-and automatic differentiation triples that, so every function here computes its gradient itself, from the formula in its
-docstring; it can be differentiated once.
+An environment with too few examples to compare has penalty 0. On small nets a penalty is as slow as its number of operations
+is large, so every function here computes its gradient along with its value, from the formula in its docstring; it can be
+differentiated once.
 """
 
 from collections.abc import Callable
@@ -29,13 +29,23 @@ class Environments:
     count: Tensor  # how many environments have examples, a whole number
 
 
+def indicators(ids: Tensor, n: int, *, like: Tensor) -> Tensor:
+    """Row i is 1 at ``ids[i]`` and 0 elsewhere, [batch, n], in the number format of ``like``.
+
+    >>> indicators(torch.tensor([1, 0]), 2, like=torch.zeros(1))
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    return _identity(n, like.dtype, like.device).index_select(0, ids)
+
+
 def environments(group: Tensor, *, n_groups: int, like: Tensor) -> Environments:
     """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``.
 
     >>> environments(torch.tensor([2, 0, 0]), n_groups=3, like=torch.zeros(3)).sizes
     tensor([2., 0., 1.])
     """
-    member = _identity(n_groups, like.dtype, like.device).index_select(0, group)
+    member = indicators(group, n_groups, like=like)
     sizes = member.sum(0)
     return Environments(member, sizes, sizes.count_nonzero())
 
@@ -109,17 +119,15 @@ def irm_risk(
     losses = nll_loss(log_p, y, reduction="none")
     d = losses + minus_entropy
     even = member.cumsum(0).fmod_(2).mul_(member)
-    pairs = (
-        among.sizes.square().div_(4, rounding_mode="floor").clamp_min_(1).mul_(among.count)
-    )  # ⌈n/2⌉·⌊n/2⌋·environments
+    halves = among.sizes.square().div_(4, rounding_mode="floor")  # ⌈n/2⌉·⌊n/2⌋
+    pairs = halves.clamp_min_(1).mul_(among.count)
     g = d @ even
     h = (d @ member).sub_(g)
     on_odd, on_even = g / pairs, h / pairs
     average = member @ _share(among).mul_(weight)
     value = torch.add(losses.dot(average), on_odd.dot(h), alpha=penalty)
     on_d = (member @ on_odd).addmv_(even, on_even.sub_(on_odd)).mul_(penalty)[:, None]
-    p_minus_y = p - _identity(logits.shape[1], p.dtype, p.device).index_select(0, y)
-    gradient = p_minus_y.mul_(on_d + average[:, None])
+    gradient = (p - indicators(y, p.shape[1], like=p)).mul_(on_d + average[:, None])
     return value, gradient.addcmul_(p_log_p.addcmul_(p, minus_entropy[:, None], value=-1), on_d)
 
 

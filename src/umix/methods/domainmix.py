@@ -22,9 +22,10 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.functional import cross_entropy
 
 from umix.core.cycles import Ids, partners_in_next
+from umix.core.environments import indicators
 from umix.core.mixing import mix
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
@@ -52,7 +53,7 @@ class DomainMixup(Objective):
         pair = torch.from_numpy(pairs).to(device, non_blocking=True)
         lam = torch.from_numpy(lams).to(device, non_blocking=True)
         logits, share = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
-        label = one_hot(batch.y, logits.shape[1]).to(logits.dtype)
+        label = indicators(batch.y, logits.shape[1], like=logits)
         return cross_entropy(logits, mix(label, pair, share)), state
 
 
