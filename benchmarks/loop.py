@@ -24,11 +24,13 @@ from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.train.engine import Engine
 from umix.train.evaluate import correctness
+from umix.train.fit_settings import FitSettings
 from umix.train.loop import run_epoch
 from umix.train.objective import MeanRisk, Objective
 from umix.train.trajectory import Trajectory
 
 SIGMA, ALPHA = 0.5, 0.5
+FIT = FitSettings(optimizer="sgd", lr=0.01, momentum=0.9)
 
 
 def split_of(x: Tensor, n_groups: int = 4) -> Split:
@@ -52,7 +54,7 @@ Step = Callable[[nn.Module, Tensor, Tensor, Tensor, np.random.Generator], Tensor
 def bare(layers: Net, split: Split, batch_size: int, step: Step) -> Callable[[], None]:
     """An epoch as one writes it by hand."""
     net = nn.Sequential(*layers.body, layers.head)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    optimizer = FIT.make_optimizer(net)
     x, y, n = split.x, split.y, len(split)
 
     def epoch() -> None:
@@ -71,7 +73,7 @@ def ours(
     net: Net, split: Split, batch_size: int, objective: Objective, after: Callable[[], None] = lambda: None
 ) -> Callable[[], None]:
     """An epoch as umix's fit runs it."""
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    optimizer = FIT.make_optimizer(net)
     prepared = Engine("cpu").prepare(net, optimizer, precision="32-true")
 
     def epoch() -> None:

@@ -34,3 +34,19 @@ def test_cosine_course_goes_from_the_rate_to_zero_over_all_epochs() -> None:
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(UserError, match=rf"FitSettings\.{next(iter(bad))} must be"):
         FitSettings(**bad)
+
+
+def test_fused_sgd_is_the_textbook_update() -> None:
+    settings = FitSettings(optimizer="sgd", lr=0.1, momentum=0.9, weight_decay=0.01)
+    net = torch.nn.Linear(3, 1, bias=False).double()
+    optimizer = settings.make_optimizer(net)
+    w, velocity = net.weight.detach().numpy().copy(), 0.0
+    for k in range(5):
+        x = torch.tensor([[0.1, 0.1 * k, 0.2]], dtype=torch.float64)
+        optimizer.zero_grad()
+        net(x).square().sum().backward()
+        optimizer.step()
+        gradient = 2 * (w @ x.numpy().T) * x.numpy() + 0.01 * w
+        velocity = 0.9 * velocity + gradient
+        w = w - 0.1 * velocity
+    torch.testing.assert_close(net.weight.detach(), torch.from_numpy(w))

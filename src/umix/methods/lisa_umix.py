@@ -32,6 +32,9 @@ class LISAUMIX(UncertaintyWeights):
     paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
 
+    eta: float = Field(
+        2.0, ge=0, description="how much an example's weight grows with its uncertainty; the pairs help too"
+    )
     same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (LISA's p_sel)")
     alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")

@@ -30,10 +30,13 @@ class FitSettings(Settings):
     def make_optimizer(self, net: nn.Module) -> torch.optim.Optimizer:
         """A fresh optimiser over the parameters of ``net`` that are trained."""
         parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        # One kernel for all parameters where torch has it: up to a quarter of a small net's step.
+        fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+        decay = self.weight_decay
         if self.optimizer == "sgd":
-            return torch.optim.SGD(parameters, self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+            return torch.optim.SGD(parameters, self.lr, momentum=self.momentum, weight_decay=decay, fused=fused)
         kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW
-        return kind(parameters, self.lr, weight_decay=self.weight_decay)
+        return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
     def lr_course(self, steps: int) -> Callable[[int], float] | None:
         """The learning rate of each of the fit's ``steps``; None where it never changes.

@@ -75,6 +75,8 @@ class Trainer:
         self.history = self._new_history(settings.epochs)
         stage = Stage(FINAL, settings, self.seed, self._key(FINAL, settings), self.directory)
         net = self._run(stage, objective, sampler or Shuffled(), self.history, step=step, companion=companion)
+        if not all(parameter.isfinite().all() for parameter in net.parameters()):
+            self.warn("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
         collapsed = collapsed_epochs(self.history.counts("val"))
         if collapsed:
             self.warn(f"The net predicted a single class on validation in {collapsed} of {settings.epochs} epochs.")
