@@ -60,7 +60,7 @@ def test_demo_compares_three_methods(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
-    for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: False"):
+    for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: no"):
         assert expected in out
     assert main(["tasks"]) == 0
     assert "colored_digits" in capsys.readouterr().out
@@ -118,3 +118,13 @@ def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: py
     directory = run_json(capsys, *erm, "--out", str(tmp_path))["directory"]
     assert main(["weights", directory]) == 2
     assert "must weigh its training examples" in capsys.readouterr().err
+
+
+def test_warnings_of_a_run_are_shown_again_when_it_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "four_moons", "jtt", "--set=epochs=2", "--set=identification_epochs=30", "--set=noise=0.0"]
+    command += ["--set=sizes=[40,40,40,40]", "--set=eval_size=10", "--out", str(tmp_path)]
+    for _ in range(2):
+        assert main(command) == 0
+        assert "predicted a single class on validation" in " ".join(capsys.readouterr().err.split())

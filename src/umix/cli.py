@@ -189,8 +189,9 @@ def _execute_all(
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                records[label].append(execute(spec, out=out, root=root, progress=bars))
-                bars.run_done()
+                record = execute(spec, out=out, root=root, progress=bars)
+                bars.run_done(record.warnings)
+                records[label].append(record)
     return records
 
 
@@ -233,7 +234,9 @@ def _print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, 
     for name, (kind, text, facts) in entries.items():
         OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
         for fact, value in facts.items():
-            OUT.print(f"  {fact.replace('_', ' ')}: {value}", highlight=False, style="dim")
+            words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+            listed = ", ".join(words) or "none" if isinstance(words, list) else words
+            OUT.print(f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim")
         table = Table(
             "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
         )

@@ -1,9 +1,11 @@
 """What people see while umix works: progress bars with the time left, on standard error."""
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -59,9 +61,9 @@ class Bars:
             self._progress.remove_task(self._stage)
             self._stage = None
 
-    def run_done(self) -> None:
+    def run_done(self, warnings: Sequence[str]) -> None:
+        """A run has ended, or was there already; what its record warns of is shown either way."""
+        for warning in warnings:
+            ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(warning)}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
-
-    def warn(self, message: str) -> None:
-        ERR.print(f"[yellow]warning:[/yellow] {message}", highlight=False)

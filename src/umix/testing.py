@@ -164,8 +164,6 @@ class _Stopper:
 
     def finish(self) -> None: ...
 
-    def warn(self, message: str) -> None: ...
-
 
 def _trainer(
     *,

@@ -79,8 +79,6 @@ def test_two_plus_two_epochs_by_resume_are_four(trainer: Make, tmp_path: Path, f
 
         def finish(self) -> None: ...
 
-        def warn(self, message: str) -> None: ...
-
     whole = trainer(fit=fit)
     expected = whole.fit(MeanRisk())
     with pytest.raises(StopError):

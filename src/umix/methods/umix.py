@@ -2,7 +2,7 @@
 
 Algorithm 2: train by ERM, remember for every epoch which examples were predicted correctly, and call the share of wrong
 predictions in a window of epochs an example's uncertainty u (eq. 6). Its weight is w = eta·u + c (eq. 7).
-Its appendix compares this with an ensemble: u is the share of ``length`` independently trained ERM models that are wrong.
+The appendix compares this with an ensemble, whose u is the share of ``length`` independently trained ERM models that are wrong.
 Algorithm 1: train anew; with probability sigma mix each example with another, λ ~ Beta(alpha, alpha), and minimise
 w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4); else minimise w_i·ℓ(x_i, y_i).
 

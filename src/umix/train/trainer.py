@@ -77,8 +77,7 @@ class Trainer:
         net = self._run(stage, objective, sampler or Shuffled(), self.history, step=step, companion=companion)
         if not all(parameter.isfinite().all() for parameter in net.parameters()):
             self.warn("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
-        collapsed = collapsed_epochs(self.history.counts("val"))
-        if collapsed:
+        if collapsed := collapsed_epochs(self.history.counts("val")):
             self.warn(f"The net predicted a single class on validation in {collapsed} of {settings.epochs} epochs.")
         return net
 
@@ -132,9 +131,8 @@ class Trainer:
             write_tensors(self.directory / "examples.safetensors", tensors, {"kind": "examples"})
 
     def warn(self, message: str) -> None:
-        """Say on screen and in the record that something is not as it should be."""
+        """Say in the record, which every report of the run shows, that something is not as it should be."""
         self.warnings.append(message)
-        self.progress.warn(message)
 
     def settings_of(self, stage: str, *, default_epochs: int | None = None) -> FitSettings:
         """The run's fit settings with the overrides of ``stage``."""
