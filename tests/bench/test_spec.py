@@ -40,7 +40,7 @@ def test_stage_settings_of_another_method_do_not_change_the_key() -> None:
 
 def test_settings_override_the_preset_and_defaults_fill_the_rest() -> None:
     plan = spec(sigma=0.25, epochs=3).plan
-    assert (plan.method.sigma, plan.method.length, plan.fit.epochs, plan.net.hidden) == (0.25, 10, 3, (64, 64))
+    assert (plan.method.sigma, plan.method.c, plan.fit.epochs, plan.net.hidden) == (0.25, 1.0, 3, (64, 64))
 
 
 def test_another_net_drops_the_presets_options_of_the_old_one() -> None:
