@@ -14,6 +14,7 @@ Differs from the released code:
 - nothing in the weights and draws of ``resample``.
 """
 
+import abc
 from typing import ClassVar, Literal, final
 
 from pydantic import Field
@@ -28,8 +29,6 @@ from umix.nets.net import Net
 from umix.train.objective import MeanRisk
 from umix.train.trainer import Trainer
 
-PAPER = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
-
 By = Literal["class", "group"]
 Scheme = Literal["inverse", "effective"]
 
@@ -40,12 +39,10 @@ def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> T
     return inverse_frequency(ids) if scheme == "inverse" else effective_number(ids, beta=beta)
 
 
-@final
-class Reweight(Method):
-    """Reweighting: losses are weighted so that every class or group counts the same."""
+class Balancing(Method, abc.ABC):
+    """A method that makes every class or group count the same by a weight for each training example."""
 
-    name: ClassVar[str] = "reweight"
-    paper: ClassVar[str] = PAPER
+    paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
     needs_groups_if: ClassVar[str] = "if by=group"
 
     by: By = Field("class", description="what shall count the same; group needs training groups")
@@ -56,29 +53,28 @@ class Reweight(Method):
     def needs_groups(self) -> bool:  # type: ignore[override]
         return self.by == "group"
 
-    def train(self, trainer: Trainer) -> Net:
+    def weights(self, trainer: Trainer) -> Tensor:
+        """The weight of each training example, [n], mean 1; kept with the run."""
         weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
         trainer.keep(weight=weights)
-        return trainer.fit(BatchRisk(weights=weights))
+        return weights
 
 
 @final
-class Resample(Method):
+class Reweight(Balancing):
+    """Reweighting: losses are weighted so that every class or group counts the same."""
+
+    name: ClassVar[str] = "reweight"
+
+    def train(self, trainer: Trainer) -> Net:
+        return trainer.fit(BatchRisk(weights=self.weights(trainer)))
+
+
+@final
+class Resample(Balancing):
     """Resampling: examples are drawn so that every class or group occurs as often."""
 
     name: ClassVar[str] = "resample"
-    paper: ClassVar[str] = PAPER
-    needs_groups_if: ClassVar[str] = "if by=group"
-
-    by: By = Field("class", description="what shall occur as often; group needs training groups")
-    scheme: Scheme = Field("inverse", description="draws by inverse frequency or inverse effective number")
-    beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 draws all alike, 1 is the inverse")
-
-    @property
-    def needs_groups(self) -> bool:  # type: ignore[override]
-        return self.by == "group"
 
     def train(self, trainer: Trainer) -> Net:
-        weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
-        trainer.keep(weight=weights)
-        return trainer.fit(MeanRisk(), sampler=Weighted(weights))
+        return trainer.fit(MeanRisk(), sampler=Weighted(self.weights(trainer)))
