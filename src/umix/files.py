@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from umix.errors import UserError
 
@@ -39,6 +41,17 @@ def ensure_writable(directory: Path) -> None:
     probe = directory / ".probe"
     write_whole(probe, b"umix")
     probe.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(directory: Path | None) -> Iterator[None]:
+    """Inside the block no other process is in the block of the same ``directory``; a killed process lets go by itself."""
+    if directory is None:
+        yield
+        return
+    ensure_writable(directory)
+    with FileLock(directory / ".lock"):
+        yield
 
 
 def sweep(directory: Path) -> None:

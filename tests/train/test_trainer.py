@@ -1,5 +1,7 @@
 """Fits: what is shared, saved, resumed and refused."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,3 +194,22 @@ def test_mixed_precision_trains_through_fabric_close_to_full_precision(trainer: 
     full.fit(MeanRisk())
     difference = run.history.counts("test").all_hits - full.history.counts("test").all_hits
     assert abs(difference[-1]) <= 8
+
+
+RECORD = """
+import sys
+from pathlib import Path
+from umix.data.four_moons import FourMoons
+from umix.nets.mlp import MLP
+from umix.train import FitSettings, Trainer
+run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
+run.trajectory(epochs=8, record="online")
+print(run.reports["trajectory"].reused)
+"""
+
+
+def test_processes_that_want_the_same_trajectory_train_it_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RECORD, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    reused = sorted(process.communicate()[0].strip() for process in running)
+    assert reused == ["False", "True", "True"]

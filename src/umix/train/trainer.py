@@ -13,7 +13,7 @@ from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import write_tensors
+from umix.files import locked, write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
 from umix.train.evaluate import outputs
@@ -74,7 +74,10 @@ class Trainer:
         settings = self.settings_of(FINAL)
         self.history = self._new_history(settings.epochs)
         stage = Stage(FINAL, settings, self.seed, self._key(FINAL, settings), self.directory)
-        net = self._run(stage, objective, sampler or Shuffled(), self.history, step=step, companion=companion)
+        net = self._fresh_net(FINAL)
+        if companion:
+            net.companion = self._fresh_net(FINAL, "companion")
+        self._run(stage, net, objective, sampler or Shuffled(), self.history, step=step)
         if not all(parameter.isfinite().all() for parameter in net.parameters()):
             self.warn("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
         if collapsed := collapsed_epochs(self.history.counts("val")):
@@ -88,11 +91,11 @@ class Trainer:
         return net
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
-        """The net of a plain ERM fit, shared by all runs with the same data, net, settings and seed.
-
-        Every stage has an initialisation and order of its own; several may share the overrides of one name, ``settings``.
-        """
-        return self._run(self._shared(stage, epochs, settings=settings), MeanRisk(), Shuffled(), Unobserved())
+        """The net of an ERM fit shared between runs; several stages may share the overrides of one name, ``settings``."""
+        shared, net = self._shared(stage, epochs, settings=settings), self._fresh_net(stage)
+        with locked(shared.directory):
+            self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
+        return net
 
     def trajectory(
         self, *, epochs: int, record: Literal["online", "epoch_end"], stage: str = "trajectory"
@@ -108,19 +111,21 @@ class Trainer:
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
                 f"set {stage}.epochs={epochs} or choose an earlier or shorter window."
             )
-        recorder = Recorder.open(shared, self.splits["train"], record=record)
-        objective = MeanRisk(watch=recorder.trajectory.see if record == "online" else None)
-        self._run(shared, objective, Shuffled(), recorder)
+        net = self._fresh_net(stage)
+        with locked(shared.directory):
+            recorder = Recorder.open(shared, self.splits["train"], record=record)
+            watch = recorder.trajectory.see if record == "online" else None
+            self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
             recorder.trajectory.save(self.directory / f"{stage}.safetensors")
         return recorder.trajectory
 
     def logits(self, net: Net, split: str) -> Tensor:
-        """Logits of ``net`` on every example of the split, [n, classes], on the device."""
+        """Logits of ``net`` on every example of the split, [n, classes]."""
         return outputs(net, net, self.splits[split], batch_size=self.settings.batch_size)
 
     def features(self, net: Net, split: str) -> Tensor:
-        """Features of ``net`` on every example of the split, [n, width], on the device."""
+        """Features of ``net`` on every example of the split, [n, width]."""
         return outputs(net.features, net, self.splits[split], batch_size=self.settings.batch_size)
 
     def keep(self, **per_example: Tensor) -> None:
@@ -168,22 +173,19 @@ class Trainer:
     def _run(
         self,
         stage: Stage,
+        net: Net,
         objective: Objective,
         sampler: Sampler,
         observer: Observer,
         *,
         step: Step = descend,
-        companion: bool = False,
-    ) -> Net:
+    ) -> None:
         if objective.needs_groups and not self.groups:
             raise UserError(
                 f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
             )
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
-        net = self._fresh_net(stage.name)
-        if companion:
-            net.companion = self._fresh_net(stage.name, "companion")
         self.reports[stage.name] = fit(
             stage,
             net,
@@ -196,4 +198,3 @@ class Trainer:
             engine=self.engine,
             progress=self.progress,
         )
-        return net
