@@ -74,6 +74,8 @@ class Groups:
     @cached_property
     def ids(self) -> Tensor:
         """The one group of every example, int64 [n]; overlapping or incomplete groups have no such id."""
+        if not self.names:
+            raise UserError("This needs groups, but the task has none; for a table, name their columns with --groups.")
         if not self.disjoint:
             raise UserError(
                 f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "

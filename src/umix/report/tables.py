@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from umix.bench.record import RunRecord, Summary
+from umix.bench.record import GroupRate, RunRecord, Summary
 from umix.report.comparison import RATES, Row, Spread
 
+_MOST_CLASSES = 20
 _TITLES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
 
 
@@ -64,6 +65,18 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         value = getattr(summary, rate)
         table.add_row(_TITLES[rate], "–" if value is None else f"{100 * value:.1f}", "", "")
     table.add_section()
-    for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
-        table.add_row(name, "–" if group.rate is None else f"{100 * group.rate:.1f}", str(group.size), str(n_train))
+    if record.groups:
+        for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
+            table.add_row(name, *_rate_and_size(group), str(n_train))
+        return table
+    lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
+    for name, rate in lowest[:_MOST_CLASSES]:
+        table.add_row(f"class {name}", *_rate_and_size(rate), "")
+    table.caption = "The worst group is unknown: this task has no groups."
+    if len(lowest) > _MOST_CLASSES:
+        table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table
+
+
+def _rate_and_size(group: GroupRate) -> tuple[str, str]:
+    return "–" if group.rate is None else f"{100 * group.rate:.1f}", str(group.size)
