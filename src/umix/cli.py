@@ -15,6 +15,7 @@ from umix.version import __version__
 
 if TYPE_CHECKING:
     from umix.bench.record import RunRecord
+    from umix.settings import Settings
 
 app = App(
     name="umix",
@@ -156,7 +157,7 @@ def tasks(*, as_json: Json = False) -> None:
     from umix.data.registry import TASKS
     from umix.data.table import TableSource
 
-    kinds = {**TASKS, "FILE.csv": TableSource}
+    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableSource}
     print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
 
 

@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Self, final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -64,4 +65,4 @@ class Bars:
             self._progress.advance(self._runs)
 
     def warn(self, message: str) -> None:
-        ERR.print(f"[yellow]warning:[/yellow] {message}", highlight=False)
+        ERR.print(f"[yellow]warning:[/yellow] {escape(message)}", highlight=False)

@@ -78,6 +78,8 @@ def _notes(
     known = {*used, preprocessing.label, record.plan["task"].get("split"), *record.plan["task"].get("drop", ())}
     extra = [name for name in frame.columns if name not in known]
     notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
+    for name, count in preprocessing.unreadable(frame).items():
+        notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
     if preprocessing.id and preprocessing.id not in frame.columns:
         notes.append(f"The table has no id column {preprocessing.id!r}: predictions are in the order of its rows.")
     return notes

@@ -33,10 +33,12 @@ def kind_of(column: "polars.Series") -> Kind:
 
 
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":
-    """The columns named in ``kinds`` read as these; what cannot be read so becomes a gap."""
+    """The columns named in ``kinds`` read as these; what cannot be read so, or is not there, becomes a gap."""
     import polars
 
-    return polars.DataFrame([_as(frame[name], kind) for name, kind in kinds.items()])
+    empty = polars.Series([None] * len(frame), dtype=polars.String)
+    columns = {name: frame[name] if name in frame.columns else empty.alias(name) for name in kinds}
+    return polars.DataFrame([_as(columns[name], kind) for name, kind in kinds.items()])
 
 
 def _as(column: "polars.Series", kind: str) -> "polars.Series":
@@ -59,7 +61,10 @@ def _moment(column: "polars.Series") -> "polars.Series":
     import polars
 
     if column.dtype == polars.String:
-        column = column.str.to_datetime(strict=False) if column.null_count() < len(column) else column
+        try:
+            column = column.str.to_datetime(strict=False)
+        except polars.exceptions.ComputeError:  # no value looks like a date
+            return polars.Series(column.name, [None] * len(column), dtype=polars.Datetime("us"))
     if isinstance(column.dtype, polars.Datetime) and column.dtype.time_zone:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     return column.cast(polars.Datetime("us"), strict=False)

@@ -92,9 +92,16 @@ class TablePreprocessing:
     def id(self) -> str | None:
         return self._state["id"] or None
 
+    def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
+        """How many values of each column are not what they were in training, and so become gaps."""
+        kinds = {name: kind for name, kind in self._state["kinds"].items() if name in frame.columns}
+        read = cast(frame, kinds)
+        lost = {name: read[name].null_count() - frame[name].null_count() for name in kinds}
+        return {name: count for name, count in lost.items() if count}
+
     def transform(self, frame: "polars.DataFrame") -> Matrix:
         """The matrix of ``frame``, [n, width]; unseen texts are none of the known ones, unreadable numbers are gaps."""
-        missing = [name for name in self.columns if name not in frame.columns]
+        missing = [name for name in self.columns if name not in frame.columns and name not in self.dropped]
         if missing:
             raise UserError(
                 f"The table must have the columns the model was trained with, but {', '.join(map(repr, missing))} "
@@ -115,7 +122,7 @@ class TablePreprocessing:
             column -= mean
             column /= deviation
             np.clip(column, -_FARTHEST, _FARTHEST, out=column)
-        np.nan_to_num(x, copy=False, nan=0.0)
+            column[np.isnan(column)] = 0.0  # the mean
         return np.ascontiguousarray(np.concatenate([x, marks], axis=1) if marks.shape[1] else x)
 
     def save(self, directory: Path) -> None:

@@ -8,28 +8,26 @@ dropped. The label, split and id columns are never inputs.
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-import numpy as np
 import torch
 from pydantic import Field, field_serializer, model_validator
 
 from umix.data.groups import Groups
 from umix.data.preprocessing import TablePreprocessing
 from umix.data.table_file import as_frame, column_names, content_hash
+from umix.data.table_notes import check_classes, identifiers, small_groups
 from umix.data.table_roles import Rows, encode_attribute, encode_labels, named, split_at_random, split_by_column
 from umix.data.task import Split, Task, TaskSource
 from umix.errors import UserError, unknown
+from umix.settings import Settings
 
 if TYPE_CHECKING:
     import polars
 
 _MOST_GROUPS = 1000  # membership is a matrix with a column for each
-_FEW = 10  # test examples below which a group's rate says little
 
 
-class TableOptions(TaskSource):
+class TableOptions(Settings):
     """Which column of a table is what, and how it is divided."""
-
-    name: ClassVar[str] = "table"
 
     label: str = Field(description="column of the class to predict")
     groups: tuple[str, ...] = Field(
@@ -55,9 +53,6 @@ class TableOptions(TaskSource):
         }
         return {**values, **lists}
 
-    def load(self, root: Path | None = None) -> Task:
-        raise UserError("TableOptions must be given a table: use task_from_table or TableSource.")
-
     def task(self, frame: "polars.DataFrame", title: str) -> Task:
         """The task in ``frame``."""
         inputs = self._inputs(frame, title)
@@ -72,20 +67,20 @@ class TableOptions(TaskSource):
                     f"{self.split!r} names no val: {self.val_share:.0%} of train was taken, stratified, at random."
                 )
             rows = split_at_random(stratum, given=rows, **shares)  # type: ignore[arg-type]
-        notes += _check_classes(rows, y, classes)
+        notes += check_classes(rows, y, classes)
         table = frame.select(inputs)
         preprocessing, x = TablePreprocessing.fit(table[rows["train"]], label=self.label, id=self.id)
         matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
         if preprocessing.dropped:
             notes.append(f"Constant in training and left out: {', '.join(preprocessing.dropped)}.")
-        notes += _identifiers(table)
+        notes += identifiers(table)
         labels = torch.from_numpy(y)
         splits = {}
         for name, matrix in matrices.items():
             index = torch.from_numpy(rows[name])
             known = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ()) if groups is None else groups.rows(index)
             splits[name] = Split(torch.from_numpy(matrix), labels[index], known)
-        notes += _small_groups(splits["test"].groups)
+        notes += small_groups(splits["test"].groups)
         return Task(title, splits, classes, preprocessing=preprocessing, notes=tuple(notes))
 
     def _inputs(self, frame: "polars.DataFrame", title: str) -> list[str]:
@@ -128,8 +123,10 @@ class TableOptions(TaskSource):
 
 
 @final
-class TableSource(TableOptions):
+class TableSource(TableOptions, TaskSource):
     """A table of your own: CSV, TSV, Parquet, JSON lines, Arrow."""
+
+    name: ClassVar[str] = "table"
 
     path: Path
     content: str = Field("", description="hash of the file, which decides the run's key")
@@ -168,33 +165,3 @@ def task_from_table(table: Any, *, label: str, groups: Any = None, **options: An
     """
     title = Path(table).stem if isinstance(table, str | Path) else "table"
     return TableOptions(label=label, groups=groups or (), **options).task(as_frame(table), title)
-
-
-def _check_classes(rows: dict[str, Rows], y: Rows, classes: tuple[str, ...]) -> list[str]:
-    """Refuse a class that training does not have; note those that val or test do not have."""
-    notes = []
-    for name, index in rows.items():
-        if not len(index):
-            raise UserError(f"The split {name} must have rows, but it is empty; the table is too small to be divided.")
-        absent = [classes[c] for c in np.flatnonzero(np.bincount(y[index], minlength=len(classes)) == 0)]
-        if absent and name == "train":
-            raise UserError(f"The split train must have every class, but it has no row of {absent[0]!r}.")
-        if absent:
-            more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-            notes.append(f"{name} has no row of {', '.join(map(repr, absent[:3]))}{more}: no rate is known for it.")
-    return notes
-
-
-def _identifiers(table: "polars.DataFrame") -> list[str]:
-    n = len(table)
-    names = [c.name for c in table.iter_columns() if n > 100 and not c.dtype.is_float() and c.n_unique() == n]
-    return [f"{name!r} is different in every row: if it only names the row, use --id {name}." for name in names]
-
-
-def _small_groups(groups: Groups) -> list[str]:
-    few = int((groups.sizes < _FEW).sum())
-    return (
-        [f"{few} of {len(groups.names)} groups have fewer than {_FEW} test rows: their rates say little."]
-        if few
-        else []
-    )

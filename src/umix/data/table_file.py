@@ -38,9 +38,15 @@ def column_names(path: Path) -> list[str]:
     _check_there(path)
     if path.suffix.lower() in _TEXT:
         return _header(path)[0]
-    scan = {".parquet": polars.scan_parquet, ".jsonl": polars.scan_ndjson, ".ndjson": polars.scan_ndjson}
     try:
-        return scan.get(path.suffix.lower(), polars.scan_ipc)(path).collect_schema().names()
+        match path.suffix.lower():
+            case ".parquet":
+                scan = polars.scan_parquet(path)
+            case ".jsonl" | ".ndjson":
+                scan = polars.scan_ndjson(path)
+            case _:
+                scan = polars.scan_ipc(path)
+        return scan.collect_schema().names()
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(path, error) from None
 
@@ -57,7 +63,7 @@ def read_table(path: Path) -> "polars.DataFrame":
             case ".jsonl" | ".ndjson":
                 return polars.read_ndjson(path, infer_schema_length=None)
             case ".arrow" | ".feather":
-                return polars.read_ipc(path, memory_map=False)
+                return polars.read_ipc(path)
             case _:
                 return _read_text(path)
     except (polars.exceptions.PolarsError, OSError) as error:
@@ -84,13 +90,10 @@ def _read_text(path: Path) -> "polars.DataFrame":
 
     names, separator = _header(path)
     _check_distinct(path.name, names)
-    for rows in (_TYPED_BY, None):  # None: every row is looked at, which takes longer and is seldom needed
-        try:
-            return polars.read_csv(path, separator=separator, infer_schema_length=rows, try_parse_dates=False)
-        except polars.exceptions.ComputeError:
-            if rows is None:
-                raise
-    raise AssertionError("unreachable")
+    try:
+        return polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
+    except polars.exceptions.ComputeError:  # a later row contradicts the first ones: look at all, which takes longer
+        return polars.read_csv(path, separator=separator, infer_schema_length=None)
 
 
 def _header(path: Path) -> tuple[list[str], str]:
@@ -139,13 +142,15 @@ def _from_pandas(table: Any) -> "polars.DataFrame":
     columns = {}
     for place, name in enumerate(names):
         column = table.iloc[:, place]
-        if str(column.dtype).startswith("datetime64[ns, "):
+        if getattr(column.dtype, "tz", None) is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         if getattr(column.dtype, "kind", "O") in "biufmM" and type(column.dtype).__module__.startswith("numpy"):
-            columns[name] = polars.Series(column.to_numpy())
+            values = column.to_numpy()
+            unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(values.dtype.kind)  # polars knows no seconds
+            columns[name] = polars.Series(values.astype(unit) if unit else values)
         else:
-            values = [
+            texts = [
                 None if gone else value for value, gone in zip(column.to_list(), column.isna().tolist(), strict=True)
             ]
-            columns[name] = polars.Series(values, strict=False)
+            columns[name] = polars.Series(texts, strict=False)
     return polars.DataFrame(columns)

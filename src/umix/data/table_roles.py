@@ -73,14 +73,20 @@ def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[str
     parts = []
     for column in columns:
         text = texts(column)
-        codes, names = _encode(column, text.fill_null("missing") if text.null_count() else text)
-        parts.append([named(column, name) for name in names])
-        combined = combined * len(names) + codes
+        codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
+        parts.append([named(column, value) for value in values])
+        combined = combined * len(values) + codes
     present, attribute = np.unique(combined, return_inverse=True)
-    places = np.unravel_index(present, [len(names) for names in parts])
-    return attribute.astype(np.int64), [
-        ", ".join(names[p] for names, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)
+    places = np.unravel_index(present, [len(values) for values in parts])
+    names = [
+        ", ".join(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)
     ]
+    if len(set(names)) < len(names):
+        raise UserError(
+            f"The values of {', '.join(column.name for column in columns)} must make groups with different names, but "
+            "commas in them do not allow it; rename some values."
+        )
+    return attribute.astype(np.int64), names
 
 
 def named(column: "polars.Series", value: str) -> str:
