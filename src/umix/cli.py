@@ -155,9 +155,9 @@ def weights(
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
     from umix.data.registry import TASKS
-    from umix.data.table import TableSource
+    from umix.data.table import TableOptions
 
-    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableSource}
+    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
     print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
 
 

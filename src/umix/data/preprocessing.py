@@ -45,7 +45,7 @@ class TablePreprocessing:
         vectorizer = TableVectorizer(
             cardinality_threshold=_ONE_HOT, high_cardinality=StringEncoder(random_state=0), drop_if_constant=True
         )
-        with _quiet():
+        with _steady():
             table = vectorizer.fit_transform(cast(frame, kinds))
         x = _matrix(table)
         if not x.shape[1]:
@@ -109,7 +109,7 @@ class TablePreprocessing:
             )
         if not len(frame):
             raise UserError("The table must have rows, but it is empty.")
-        with _quiet():
+        with _steady():
             return self._finish(_matrix(self._state["vectorizer"].transform(cast(frame, self._state["kinds"]))))
 
     def _finish(self, x: Matrix) -> Matrix:
@@ -166,8 +166,13 @@ def _matrix(table: "polars.DataFrame") -> Matrix:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """No warnings about what is decided here: unseen texts, formats of dates."""
-    with warnings.catch_warnings():
+def _steady() -> Iterator[None]:
+    """No warnings about what is decided here (unseen texts, formats of dates), and numbers that no thread count changes.
+
+    The decomposition of long lists of texts adds in another order on other numbers of threads.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", UserWarning)
         yield

@@ -27,7 +27,7 @@ _MOST_GROUPS = 1000  # membership is a matrix with a column for each
 
 
 class TableOptions(Settings):
-    """Which column of a table is what, and how it is divided."""
+    """A table of your own (CSV, TSV, Parquet, JSON lines, Arrow): which column is what, and how it is divided."""
 
     label: str = Field(description="column of the class to predict")
     groups: tuple[str, ...] = Field(
@@ -80,7 +80,7 @@ class TableOptions(Settings):
             index = torch.from_numpy(rows[name])
             known = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ()) if groups is None else groups.rows(index)
             splits[name] = Split(torch.from_numpy(matrix), labels[index], known)
-        notes += small_groups(splits["test"].groups)
+        notes += small_groups(splits)
         return Task(title, splits, classes, preprocessing=preprocessing, notes=tuple(notes))
 
     def _inputs(self, frame: "polars.DataFrame", title: str) -> list[str]:
@@ -124,7 +124,7 @@ class TableOptions(Settings):
 
 @final
 class TableSource(TableOptions, TaskSource):
-    """A table of your own: CSV, TSV, Parquet, JSON lines, Arrow."""
+    """The table in a file."""
 
     name: ClassVar[str] = "table"
 

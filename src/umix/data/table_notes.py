@@ -1,17 +1,18 @@
 """What people should know of how their table was read, in words; and splits that cannot be trained on."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from umix.data.groups import Groups
 from umix.data.table_roles import Rows
+from umix.data.task import Split
 from umix.errors import UserError
 
 if TYPE_CHECKING:
     import polars
 
-_FEW = 10  # test examples below which a group's rate says little
+_FEW = 10  # examples below which a group's rate says little
 
 
 def check_classes(rows: dict[str, Rows], y: Rows, classes: tuple[str, ...]) -> list[str]:
@@ -36,11 +37,13 @@ def identifiers(table: "polars.DataFrame") -> list[str]:
     return [f"{name!r} is different in every row: if it only names the row, use --id {name}." for name in names]
 
 
-def small_groups(groups: Groups) -> list[str]:
+def small_groups(splits: Mapping[str, Split]) -> list[str]:
     """A note if some groups are too small to have a rate worth reading."""
-    few = int((groups.sizes < _FEW).sum())
-    return (
-        [f"{few} of {len(groups.names)} groups have fewer than {_FEW} test rows: their rates say little."]
-        if few
-        else []
-    )
+    names = splits["test"].groups.names
+    few = int(((splits["val"].groups.sizes < _FEW) | (splits["test"].groups.sizes < _FEW)).sum())
+    if not few:
+        return []
+    return [
+        f"{few} of {len(names)} groups have fewer than {_FEW} rows in val or test: their rates say little, and an epoch "
+        "selected by the worst of them too; name fewer --groups or use --select worst_class."
+    ]
