@@ -68,6 +68,24 @@ def test_polars_and_pandas_frames_give_the_same_task() -> None:
     assert theirs.fingerprint == ours.fingerprint
 
 
+def test_pandas_columns_of_mixed_nullable_and_zoned_types_are_inputs() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "mixed": [["a", 1, None][i % 3] for i in range(60)],
+            "whole": pandas.array([None if i % 5 == 0 else i for i in range(60)], dtype="Int64"),
+            "when": pandas.date_range("2020-01-01", periods=60, tz="Europe/Berlin"),
+            "took": pandas.to_timedelta(range(60), unit="h"),
+            "kind": pandas.Categorical(["p", "q"] * 30),
+            "y": [True, False, False] * 20,
+        }
+    )
+    task = task_from_table(frame, label="y", groups="kind")
+    assert task.classes == ("false", "true")
+    assert task.groups == ("y=false, p", "y=false, q", "y=true, p", "y=true, q")
+    assert torch.isfinite(task.splits["test"].x).all()
+
+
 def test_inputs_are_finite_standardised_float32_without_the_label() -> None:
     task = task_from_table(people(), label="income", groups=["sex", "race"], drop=["member"])
     x = task.splits["train"].x

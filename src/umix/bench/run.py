@@ -98,7 +98,7 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
         )
     if record.fingerprint != fingerprint:
         raise UserError(
-            f"{record.directory} was run on other data than {spec.task} holds now; delete or move it to run again on these."
+            f"{record.directory} was run on other data than {spec.task} gives now; delete or move it to run again on these."
         )
 
 
