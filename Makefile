@@ -48,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/steps.py
+	$(BIN)/python benchmarks/table.py
 	$(BIN)/python benchmarks/methods.py
 
 docs: $(READY)

@@ -115,6 +115,87 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rows = range(120)
+    frame = polars.DataFrame(
+        {
+            "id": [f"p{i}" for i in rows],
+            "age": [20 + (7 * i) % 61 for i in rows],
+            "sex": [["f", "m"][i % 2] for i in rows],
+            "income": [["low", "high"][int((7 * i) % 61 > 30)] for i in rows],
+        }
+    )
+    (tmp_path / "data").mkdir()
+    frame.write_csv(tmp_path / "data" / "people.csv")
+    return tmp_path / "data" / "people.csv"
+
+
+TABLE = ["umix", "--label", "income", "--id", "id", "--set=epochs=2", "--set=length=2", "--set=hidden=[8]"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_is_trained_on_and_new_rows_are_predicted(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    arguments = ["run", str(people), *TABLE, "--groups", "sex", "--out", str(tmp_path / "runs")]
+    record = run_json(capsys, *arguments, "--set", "task.data_seed=1")
+    assert set(record["summary"]["groups"]) == {"high, f", "high, m", "low, f", "low, m"}
+    assert record["plan"]["task"]["data_seed"] == 1
+    output = tmp_path / f"out.{suffix}"
+    assert main(["predict", record["directory"], str(people), "-o", str(output), "--select", "last"]) == 0
+    assert "120 predictions written to" in capsys.readouterr().out
+    table = polars.read_csv(output) if suffix == "csv" else polars.read_parquet(output)
+    assert table.columns == ["id", "label", "p_high", "p_low"]
+    assert table["id"][119] == "p119"
+
+
+def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(people), *TABLE, "--drop", "sex", "--out", str(tmp_path / "runs")]) == 0
+    out = capsys.readouterr().out
+    for expected in ("selected by worst_class", "class high", "class low", "unknown"):
+        assert expected in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["run", "people.csv", "umix"],
+            "needs --label with the column of the class to predict; it has id, age, sex, income",
+        ),
+        (["run", "people.csv", "umix", "--label", "incom"], "did you mean 'income'?"),
+        (["run", "people.csv", "umix", "--label", "age"], "like a quantity"),
+        (
+            ["run", "people.csv", "umix", "--label", "income", "--select", "worst"],
+            "--select worst must know the groups",
+        ),
+        (["run", "people.csv", "umix", "--label", "income", "--set", "path=x.csv"], "Unknown setting of umix 'path'"),
+        (["run", "people.csv", "group_dro", "--label", "income"], "name their columns with --groups"),
+        (["run", "nowhere.csv", "umix", "--label", "income"], "There is no file nowhere.csv."),
+        (["run", "four_moons", "umix", "--label", "income"], "Unknown setting of umix 'task.label'"),
+        (["predict", "nowhere", "people.csv"], "There is no finished run in nowhere"),
+    ],
+    ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
+)
+def test_wrong_words_about_a_table_are_one_sentence_and_write_nothing(
+    people: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(people.parent)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+    assert list(people.parent.iterdir()) == [people]
+
+
 def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     erm = [argument for argument in RUN if "length" not in argument]
     erm[2] = "erm"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from umix.bench.run import execute, load_net
     from umix.bench.spec import RunSpec
     from umix.data.registry import TASKS, load_task
+    from umix.data.table import task_from_table
     from umix.errors import UserError
     from umix.methods.registry import METHODS, method
     from umix.train.trajectory import Trajectory
@@ -29,6 +30,7 @@ _HOME = {
     "load_run": "umix.bench.record",
     "load_task": "umix.data.registry",
     "method": "umix.methods.registry",
+    "task_from_table": "umix.data.table",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "load_run",
     "load_task",
     "method",
+    "task_from_table",
 ]
 
 

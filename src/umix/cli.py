@@ -1,22 +1,21 @@
 """The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
 
-import json
-import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
 
+from umix.catalogue import print_catalogue, print_json
 from umix.errors import UserError
-from umix.settings import Settings, legal
+from umix.table_flags import TableFlags
 from umix.terminal import ERR, OUT, Bars
 from umix.version import __version__
 
 if TYPE_CHECKING:
     from umix.bench.record import RunRecord
+    from umix.settings import Settings
 
 app = App(
     name="umix",
@@ -27,7 +26,13 @@ app = App(
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
-Select = Annotated[str, Parameter(help="Rule that picks the epoch on validation: worst, average, worst_class, last.")]
+Select = Annotated[
+    str | None,
+    Parameter(
+        help="Rule that picks the epoch on validation: worst, average, worst_class, last. Default: worst, without "
+        "groups worst_class."
+    ),
+]
 
 
 @app.command
@@ -50,7 +55,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     }
     runs = _execute_all(specs, out, quiet=quiet)
     if as_json:
-        _print_json({label: [_run_json(record, "worst") for record in records] for label, records in runs.items()})
+        print_json({label: [_run_json(record, "worst") for record in records] for label, records in runs.items()})
         return
     sizes = {name: group.size for name, group in runs["ERM"][0].summary("worst").groups.items()}
     title = f"colored_digits: colour agrees with the label in 95 % of train and 50 % of test ({seeds} seeds)"
@@ -60,7 +65,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         highlight=False,
     )
     OUT.print(
-        "Next: umix run colored_digits umix --set eta=5 --set mixing=features; umix tasks; umix methods",
+        "Next: umix run your.csv umix --label COLUMN --groups COLUMN; umix tasks; umix methods",
         highlight=False,
     )
 
@@ -76,29 +81,56 @@ def run(
     ] = (),
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
     root: Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")] = None,
-    select: Select = "worst",
+    select: Select = None,
+    table: TableFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK with METHOD and print the test rates. The same command again goes on where a killed run was."""
+    """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
     from umix.bench.spec import RunSpec
     from umix.core.selection import RULES
+    from umix.data.table import TableSource
     from umix.errors import unknown
     from umix.report.tables import run_table
 
-    if select not in RULES:
+    if select is not None and select not in RULES:
         raise unknown("selection rule", select, RULES)
-    spec = RunSpec(task=task, method=method, settings=_settings(set_), seed=seed, preset=preset)
+    settings = _settings(set_) | (table.settings() if table else {})
+    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
+    if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
+        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
     record = _execute_all({method: [spec]}, out, quiet=quiet, root=root)[method][0]
     if as_json:
-        _print_json(_run_json(record, select))
+        print_json(_run_json(record, select))
         return
     OUT.print(run_table(record, record.summary(select)))
     for name, stage in record.stages.items():
         how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True)
+
+
+@app.command
+def predict(
+    run: Annotated[Path, Parameter(help="Folder of a finished run on a table.")],
+    table: Annotated[Path, Parameter(help="New rows: a table with the columns of the training table.")],
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet or .csv file.")] = Path(
+        "predictions.parquet"
+    ),
+    select: Select = None,
+) -> None:
+    """Write the predicted label and the probability of every class for each row of TABLE, and its id where RUN has one."""
+    from umix.bench.predict import write_predictions
+    from umix.bench.record import load_run
+
+    record = load_run(run)
+    made = write_predictions(record, table, output, select=select)
+    for note in made.notes:
+        ERR.print(f"note: {note}", highlight=False, markup=False)
+    columns = ", ".join(made.table.columns[:6]) + (", …" if made.table.width > 6 else "")
+    OUT.print(f"{len(made.table)} predictions written to {output} ({columns})", highlight=False, soft_wrap=True)
 
 
 @app.command
@@ -123,8 +155,10 @@ def weights(
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
     from umix.data.registry import TASKS
+    from umix.data.table import TableOptions
 
-    _print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in TASKS.items()}, as_json=as_json)
+    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
+    print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
 
 
 @app.command
@@ -145,7 +179,7 @@ def methods(*, as_json: Json = False) -> None:
         )
         for name, kind in METHODS.items()
     }
-    _print_catalogue(facts, as_json=as_json)
+    print_catalogue(facts, as_json=as_json)
 
 
 @app.command
@@ -155,7 +189,7 @@ def doctor(*, as_json: Json = False) -> None:
 
     found = facts()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     table = Table(title="umix doctor", title_justify="left", show_header=False)
     for section, entries in found.items():
@@ -209,37 +243,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     return settings
 
 
-def _run_json(record: "RunRecord", select: str) -> dict[str, Any]:
+def _run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
     return {
         "directory": str(record.directory),
         **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),
         "summary": record.summary(select).model_dump(mode="json"),
     }
-
-
-def _print_json(content: object) -> None:
-    sys.stdout.write(json.dumps(content, indent=2) + "\n")
-
-
-def _print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool) -> None:
-    """Named settings classes with their fields, ranges and defaults."""
-    if as_json:
-        _print_json(
-            {
-                name: {"summary": text, **facts, "settings": kind.model_json_schema()}
-                for name, (kind, text, facts) in entries.items()
-            }
-        )
-        return
-    for name, (kind, text, facts) in entries.items():
-        OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
-        for fact, value in facts.items():
-            words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-            listed = ", ".join(words) or "none" if isinstance(words, list) else words
-            OUT.print(f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim")
-        table = Table(
-            "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
-        )
-        for field_name, field in kind.model_fields.items():
-            table.add_row(field_name, legal(field), str(field.default), field.description or "")
-        OUT.print(table)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from umix.bench.presets import Tables, preset
-from umix.data.registry import TASKS, task_source
+from umix.data.registry import source_kind
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.method import Method
@@ -41,20 +41,19 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
 
     A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
-    where only one part has it.
+    where only one part has it. ``task`` is a name or the path of a table.
     """
-    if task not in TASKS:
-        raise unknown("task", task, TASKS)
+    kind, implied = source_kind(task)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables: Tables = {part: dict(table) for part, table in preset(task, preset_name).items()}
+    tables: Tables = {part: dict(table) for part, table in preset(kind.name, preset_name).items()}
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     net_name = settings.get("net.name", tables.get("net", {}).get("name", "mlp"))
     if net_name not in NETS:
         raise unknown("net", net_name, NETS)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
-    parts = _fields(task, method_name, net_name)
+    parts = _fields(kind, method_name, net_name, hidden={*implied, "content"})
     for key, value in settings.items():
         part, field = _locate(key, parts)
         tables.setdefault(part, {})[field] = value
@@ -64,7 +63,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
     return Plan(
-        source=task_source(task, **tables.get("task", {})),
+        source=kind(**tables.get("task", {}), **implied),
         method=method(method_name, **tables.get(method_name, {})),
         net=net_settings(net_name, **net_options),
         fit=fit,
@@ -72,14 +71,14 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     )
 
 
-def _fields(task: str, method_name: str, net_name: str) -> dict[str, list[str]]:
+def _fields(kind: type[TaskSource], method_name: str, net_name: str, *, hidden: set[str]) -> dict[str, list[str]]:
     """Which settings each part of the run has."""
     fit = list(FitSettings.model_fields)
     return {
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
         "net": ["name", *NETS[net_name].model_fields],
-        "task": list(TASKS[task].model_fields),
+        "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
     }
 

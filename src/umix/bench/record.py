@@ -2,6 +2,7 @@
 
 import json
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
@@ -30,7 +31,7 @@ class SplitCounts(Settings):
 
     def arrays(self) -> Counts:
         return Counts(
-            hits=np.array(self.hits, dtype=np.int64).reshape(-1, len(self.sizes)),
+            hits=np.array(self.hits, dtype=np.int64).reshape(len(self.hits), len(self.sizes)),
             sizes=np.array(self.sizes, dtype=np.int64),
             class_hits=np.array(self.class_hits, dtype=np.int64).reshape(-1, len(self.class_sizes)),
             class_sizes=np.array(self.class_sizes, dtype=np.int64),
@@ -49,7 +50,7 @@ class StageRecord(Settings):
 
 @final
 class GroupRate(Settings):
-    """A group's test accuracy; ``rate`` is None where the group is empty."""
+    """Test accuracy of a group or class; ``rate`` is None where it is empty."""
 
     hits: int
     size: int
@@ -67,6 +68,7 @@ class Summary(Settings):
     group_mean: float | None = Field(description="mean over groups")
     worst: float | None = Field(description="lowest group rate")
     groups: dict[str, GroupRate]
+    classes: dict[str, GroupRate]
 
 
 @final
@@ -102,24 +104,40 @@ class RunRecord(Settings):
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
         return {name: counts.arrays() for name, counts in self.split_counts.items()}
 
-    def summary(self, select: str = "worst") -> Summary:
-        """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
+    def rule(self, select: str | None = None) -> str:
+        """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
+        if select is None:
+            return "worst" if self.groups else "worst_class"
         if select not in RULES:
             raise unknown("selection rule", select, RULES)
-        epoch, test = best_epoch(self.counts["val"], select), self.counts["test"]
-        hits, by_group = test.hits[epoch], rates.per_group(test.hits[epoch], test.sizes)
+        if select == "worst" and not self.groups:
+            raise UserError(
+                "--select worst must know the groups, but this task has none; select worst_class or average."
+            )
+        return select
+
+    def best_epoch(self, select: str | None = None) -> int:
+        """The epoch that the rule ``select`` chooses on the validation split."""
+        return best_epoch(self.counts["val"], self.rule(select))
+
+    def summary(self, select: str | None = None) -> Summary:
+        """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
+        epoch, test = self.best_epoch(select), self.counts["test"]
+        hits = test.hits[epoch]
         return Summary(
-            select=select,
+            select=self.rule(select),
             epoch=epoch,
             average=_known(rates.average(test.class_hits[epoch], test.class_sizes)),
             adjusted=_known(rates.adjusted(hits, test.sizes, self.train_sizes)),
             group_mean=_known(rates.group_mean(hits, test.sizes)),
             worst=_known(rates.worst(hits, test.sizes)),
-            groups={
-                name: GroupRate(hits=int(hits[g]), size=int(test.sizes[g]), rate=_known(float(by_group[g])))
-                for g, name in enumerate(self.groups)
-            },
+            groups=_named_rates(self.groups, hits, test.sizes),
+            classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
         )
+
+    def predict(self, table: Any, *, select: str | None = None) -> Any:
+        """Predicted label and probability per class of every row of ``table``, as a polars frame; see ``bench.predict``."""
+        return import_module("umix.bench.predict").predict(self, table, select=select)  # reports do without torch
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""
@@ -128,6 +146,11 @@ class RunRecord(Settings):
 
 
 RECORD = "record.json"
+
+
+def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[str, GroupRate]:
+    found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
+    return {name: GroupRate(hits=hit, size=size, rate=_known(rate)) for name, hit, size, rate in found}
 
 
 def _known(rate: float) -> float | None:

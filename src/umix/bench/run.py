@@ -9,7 +9,6 @@ import torch
 
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
-from umix.core.selection import best_epoch
 from umix.core.streams import torch_stream
 from umix.errors import UserError
 from umix.files import read_tensors
@@ -60,6 +59,10 @@ def execute(
         engine=engine or Engine(),
         progress=progress or Silent(),
     )
+    for note in task.notes:
+        trainer.warn(note)
+    if task.preprocessing is not None:
+        task.preprocessing.save(directory)
     plan.method.train(trainer)
     record = RunRecord(
         task=spec.task,
@@ -95,15 +98,15 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
         )
     if record.fingerprint != fingerprint:
         raise UserError(
-            f"{record.directory} was run on other data than {spec.task} holds now; delete or move it to run again on these."
+            f"{record.directory} was run on other data than {spec.task} gives now; delete or move it to run again on these."
         )
 
 
-def load_net(record: RunRecord, *, select: str = "worst") -> Net:
+def load_net(record: RunRecord, *, select: str | None = None) -> Net:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
     options = dict(record.plan["net"])
     with torch_stream(record.seed, "load", "init"):
         net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
-    tensors, _ = read_tensors(weights_path(record.directory, best_epoch(record.counts["val"], select)), kind="weights")
+    tensors, _ = read_tensors(weights_path(record.directory, record.best_epoch(select)), kind="weights")
     net.load_state_dict(tensors)
     return net.eval()

@@ -48,4 +48,4 @@ class RunSpec(Settings):
     @property
     def directory_name(self) -> str:
         """The run's folder: readable, and unique by its hash."""
-        return f"{self.task}-{self.method}-seed{self.seed}-{self.key}"
+        return f"{self.plan.source.title}-{self.method}-seed{self.seed}-{self.key}"

@@ -37,7 +37,10 @@ class Groups:
         """
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(names):
             raise ValueError(f"Group ids must lie in 0..{len(names) - 1}, got {int(ids.min())}..{int(ids.max())}.")
-        return cls(torch.nn.functional.one_hot(ids.long(), len(names)).bool(), tuple(names), attribute)
+        member = torch.zeros(
+            len(ids), len(names), dtype=torch.bool, device=ids.device
+        )  # one_hot would take 8 bytes each
+        return cls(member.scatter_(1, ids.long()[:, None], True), tuple(names), attribute)
 
     @classmethod
     def cells(cls, y: Tensor, attribute: Tensor, *, labels: Sequence[str], attributes: Sequence[str]) -> Self:
@@ -74,6 +77,8 @@ class Groups:
     @cached_property
     def ids(self) -> Tensor:
         """The one group of every example, int64 [n]; overlapping or incomplete groups have no such id."""
+        if not self.names:
+            raise UserError("This needs groups, but the task has none; for a table, name their columns with --groups.")
         if not self.disjoint:
             raise UserError(
                 f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "

@@ -5,17 +5,32 @@ from typing import Any
 
 from umix.data.colored_digits import ColoredDigits
 from umix.data.four_moons import FourMoons
+from umix.data.table import TableSource
+from umix.data.table_file import SUFFIXES
 from umix.data.task import Task, TaskSource
 from umix.errors import unknown
 
 TASKS: dict[str, type[TaskSource]] = {source.name: source for source in (ColoredDigits, FourMoons)}
 
 
+def source_kind(name: str) -> tuple[type[TaskSource], dict[str, Any]]:
+    """The class of the task called ``name``, or of the table at that path, and the options the name stands for.
+
+    >>> source_kind("people.csv")[0].name
+    'table'
+    """
+    if name in TASKS:
+        return TASKS[name], {}
+    path = Path(name)
+    if path.suffix.lower() in SUFFIXES or path.is_file():
+        return TableSource, {"path": path}
+    raise unknown("task", name, TASKS)
+
+
 def task_source(name: str, **options: Any) -> TaskSource:
-    """The source of the task called ``name`` with these options, not loaded yet."""
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
-    return TASKS[name](**options)
+    """The source of the task called ``name`` (or the table at that path) with these options, not loaded yet."""
+    kind, implied = source_kind(name)
+    return kind(**options, **implied)
 
 
 def load_task(name: str, root: str | Path | None = None, **options: Any) -> Task:

@@ -15,6 +15,12 @@ from umix.data.groups import Groups
 from umix.settings import Settings
 
 
+class Preprocessing(Protocol):
+    """What was learned to turn raw data into inputs, saved with a run so that new data are treated alike."""
+
+    def save(self, directory: Path) -> None: ...
+
+
 class Lazy(Protocol):
     """Inputs that are read when they are needed, one example at a time (images on disk, for instance)."""
 
@@ -124,6 +130,8 @@ class Task:
     name: str
     splits: Mapping[str, Split]
     classes: tuple[str, ...]
+    preprocessing: Preprocessing | None = None
+    notes: tuple[str, ...] = ()  # what people should know of how the data were read
 
     def __post_init__(self) -> None:
         missing = {"train", "val", "test"} - set(self.splits)
@@ -165,6 +173,11 @@ class TaskSource(Settings, abc.ABC):
     """Frozen options and how to load the task they describe; a new data set is a subclass in its own file."""
 
     name: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        """What people call these data; the names of their runs' folders begin with it."""
+        return self.name
 
     @abc.abstractmethod
     def load(self, root: Path | None) -> Task:

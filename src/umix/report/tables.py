@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from rich.markup import escape
 from rich.table import Table
 
-from umix.bench.record import RunRecord, Summary
+from umix.bench.record import GroupRate, RunRecord, Summary
 from umix.report.comparison import RATES, Row, Spread
 
+_MOST_CLASSES = 20
 _TITLES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
 
 
@@ -43,7 +45,7 @@ def comparison_table(rows: Sequence[Row], *, title: str, test_sizes: Mapping[str
     gains = ["" if row.worst_gain is None else percent(row.worst_gain, sign=True) for row in rows]
     table.add_row(f"worst group vs {rows[0].label}", "", *gains, end_section=True)
     for name, size in test_sizes.items():
-        table.add_row(name, str(size), *[percent(row.groups[name]) for row in rows])
+        table.add_row(escape(name), str(size), *[percent(row.groups[name]) for row in rows])
     return table
 
 
@@ -54,8 +56,9 @@ def _best_bold(spreads: Sequence[Spread]) -> list[str]:
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
     """One run: the named rates and each group's rate with its sizes."""
+    run = f"{escape(record.task)} · {record.method} · seed {record.seed}"
     table = Table(
-        title=f"{record.task} · {record.method} · seed {record.seed} · epoch {summary.epoch} selected by {summary.select} on val",
+        title=f"{run} · epoch {summary.epoch} selected by {summary.select} on val",
         title_justify="left",
     )
     for name, justify in (("test rate", "left"), ("percent", "right"), ("n test", "right"), ("n train", "right")):
@@ -64,6 +67,18 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         value = getattr(summary, rate)
         table.add_row(_TITLES[rate], "–" if value is None else f"{100 * value:.1f}", "", "")
     table.add_section()
-    for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
-        table.add_row(name, "–" if group.rate is None else f"{100 * group.rate:.1f}", str(group.size), str(n_train))
+    if record.groups:
+        for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
+            table.add_row(escape(name), *_rate_and_size(group), str(n_train))
+        return table
+    lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
+    for name, found in lowest[:_MOST_CLASSES]:
+        table.add_row(escape(f"class {name}"), *_rate_and_size(found), "")
+    table.caption = "The worst group is unknown: this task has no groups."
+    if len(lowest) > _MOST_CLASSES:
+        table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table
+
+
+def _rate_and_size(group: GroupRate) -> tuple[str, str]:
+    return "–" if group.rate is None else f"{100 * group.rate:.1f}", str(group.size)

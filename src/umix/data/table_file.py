@@ -1,0 +1,156 @@
+"""Tables as they lie on disk or in memory, read as polars frames; what cannot be read is refused in one sentence."""
+
+import csv
+import hashlib
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umix.errors import UserError
+
+if TYPE_CHECKING:
+    import polars
+
+#: What a table file may end in.
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
+_TEXT = (".csv", ".tsv")
+_TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
+
+
+def content_hash(path: Path) -> str:
+    """A hash of the file's bytes, read in pieces; not read again while size and time of change are the same."""
+    _check_there(path)
+    state = path.stat()
+    return _hash(path.resolve(), state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _hash(path: Path, size: int, changed: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of the table at ``path``, in order, without reading its rows."""
+    import polars
+
+    _check_there(path)
+    if path.suffix.lower() in _TEXT:
+        return _header(path)[0]
+    try:
+        match path.suffix.lower():
+            case ".parquet":
+                scan = polars.scan_parquet(path)
+            case ".jsonl" | ".ndjson":
+                scan = polars.scan_ndjson(path)
+            case _:
+                scan = polars.scan_ipc(path)
+        return scan.collect_schema().names()
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def read_table(path: Path) -> "polars.DataFrame":
+    """The table at ``path``; its suffix says what it is."""
+    import polars
+
+    _check_there(path)
+    try:
+        match path.suffix.lower():
+            case ".parquet":
+                return polars.read_parquet(path)
+            case ".jsonl" | ".ndjson":
+                return polars.read_ndjson(path, infer_schema_length=None)
+            case ".arrow" | ".feather":
+                return polars.read_ipc(path)
+            case _:
+                return _read_text(path)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def as_frame(table: Any) -> "polars.DataFrame":
+    """A path, a polars frame or a pandas frame as a polars frame."""
+    import polars
+
+    if isinstance(table, str | Path):
+        return read_table(Path(table))
+    if isinstance(table, polars.LazyFrame):
+        return table.collect()
+    if isinstance(table, polars.DataFrame):
+        return table
+    if type(table).__module__.partition(".")[0] == "pandas":
+        return _from_pandas(table)
+    raise UserError(f"A table must be a path, a polars or a pandas frame, got {type(table).__name__}.")
+
+
+def _read_text(path: Path) -> "polars.DataFrame":
+    import polars
+
+    names, separator = _header(path)
+    _check_distinct(path.name, names)
+    try:
+        return polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
+    except polars.exceptions.ComputeError:  # a later row contradicts the first ones: look at all, which takes longer
+        return polars.read_csv(path, separator=separator, infer_schema_length=None)
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """The column names of a text table and what separates them."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            line = file.readline()
+            separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
+            file.seek(0)
+            names = next(csv.reader(file, delimiter=separator), [])
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, error) from None
+    if not names:
+        raise UserError(f"{path} must have a row of column names and rows below it, but it is empty.")
+    return names, separator
+
+
+def _check_there(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"A table must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}.")
+    if not path.is_file():
+        raise UserError(f"There is no file {path}.")
+
+
+def _check_distinct(where: str, names: list[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"The columns of {where} must have different names, but {twice[0]!r} is there twice; rename one."
+        )
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    reason = " ".join(str(error).split("\n")[0].split())
+    if "utf-8" in reason.lower() or "utf8" in reason.lower():
+        return UserError(f"{path} must be text in UTF-8, but it is not; save it again as UTF-8 (iconv -t utf-8).")
+    return UserError(f"{path} must be a whole {path.suffix[1:]} table, but it cannot be read ({reason.rstrip('.')}).")
+
+
+def _from_pandas(table: Any) -> "polars.DataFrame":
+    """The same columns in polars; its own conversion would need pyarrow for texts."""
+    import polars
+
+    names = [str(name) for name in table.columns]
+    _check_distinct("the table", names)
+    columns = {}
+    for place, name in enumerate(names):
+        column = table.iloc[:, place]
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        if getattr(column.dtype, "kind", "O") in "biufmM" and type(column.dtype).__module__.startswith("numpy"):
+            values = column.to_numpy()
+            unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(values.dtype.kind)  # polars knows no seconds
+            columns[name] = polars.Series(values.astype(unit) if unit else values)
+        else:
+            texts = [
+                None if gone else value for value, gone in zip(column.to_list(), column.isna().tolist(), strict=True)
+            ]
+            columns[name] = polars.Series(texts, strict=False)
+    return polars.DataFrame(columns)

@@ -1,0 +1,145 @@
+"""Which class, group and split each row of a table has; a column that cannot play its role is refused in one sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umix.core.streams import stream
+from umix.core.subsets import stratified_split
+from umix.errors import UserError
+
+if TYPE_CHECKING:
+    import polars
+
+#: Beyond these a label is taken for a quantity: distinct numbers, and distinct values per row.
+MOST_NUMBERS, MOST_DISTINCT = 100, 0.5
+_CODES = {
+    **dict.fromkeys(("train", "training", "0"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "1"), "val"),
+    **dict.fromkeys(("test", "testing", "2"), "test"),
+}
+Rows = NDArray[np.int64]
+
+
+def texts(column: "polars.Series") -> "polars.Series":
+    """The values as trimmed texts, whole numbers without a point; empty cells, blanks, NaN and ``?`` become null.
+
+    >>> import polars
+    >>> texts(polars.Series([1.0, 2.0, None, float("nan")])).to_list()
+    ['1', '2', None, None]
+    """
+    import polars
+
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        if (column.round() == column).all():
+            column = column.cast(polars.Int64, strict=False)
+    try:
+        text = column.cast(polars.String).str.strip_chars()
+    except polars.exceptions.PolarsError:
+        raise UserError(
+            f"The column {column.name!r} must hold numbers or texts to be used so, got {column.dtype}."
+        ) from None
+    return text.set(text.is_in(["", "?"]).fill_null(False), None)
+
+
+def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
+    """The class of each row, int64 [n], and the names of the classes, sorted."""
+    name, text = column.name, texts(column)
+    if missing := text.null_count():
+        raise UserError(
+            f"The label {name!r} must be known in every row, but it is missing in {missing} of {len(text)}; remove those rows."
+        )
+    codes, classes = _encode(column, text)
+    if len(classes) < 2:
+        raise UserError(f"The label {name!r} must have at least two classes, but every row says {classes[0]!r}.")
+    numbers = column.dtype.is_numeric() and len(classes) > MOST_NUMBERS
+    if numbers or (len(classes) > 2 and len(classes) > MOST_DISTINCT * len(text)):
+        raise UserError(
+            f"The label {name!r} must name a class, but it has {len(classes)} distinct values in {len(text)} rows, like a "
+            "quantity; cut it into a few ranges, or write its classes as texts."
+        )
+    return codes, classes
+
+
+def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[str]]:
+    """Which combination of the columns' values each row has, int64 [n], and the names of those that occur.
+
+    A missing value is a value of its own, ``missing``. Values of columns that are not texts are named ``column=value``.
+    """
+    combined = np.zeros(len(columns[0]), dtype=np.int64)
+    parts = []
+    for column in columns:
+        text = texts(column)
+        codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
+        parts.append([named(column, value) for value in values])
+        combined = combined * len(values) + codes
+    present, attribute = np.unique(combined, return_inverse=True)
+    places = np.unravel_index(present, [len(values) for values in parts])
+    names = [
+        ", ".join(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)
+    ]
+    if len(set(names)) < len(names):
+        raise UserError(
+            f"The values of {', '.join(column.name for column in columns)} must make groups with different names, but "
+            "commas in them do not allow it; rename some values."
+        )
+    return attribute.astype(np.int64), names
+
+
+def named(column: "polars.Series", value: str) -> str:
+    """A value as people read it: alone if it is a word, else with its column's name."""
+    import polars
+
+    is_word = column.dtype in (polars.String, polars.Categorical, polars.Enum)
+    return value if is_word and value not in ("missing", "0", "1") else f"{column.name}={value}"
+
+
+def _encode(column: "polars.Series", text: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
+    """A code per row and the values in order: numbers by size, texts by the alphabet."""
+    import polars
+
+    values = text.unique().to_list()
+    try:
+        names = sorted(values, key=float) if column.dtype.is_numeric() else sorted(values)
+    except ValueError:  # "missing" among numbers
+        names = sorted(values)
+    codes = text.cast(polars.Enum(names)).to_physical().to_numpy().astype(np.int64)
+    return codes, tuple(names)
+
+
+def split_by_column(column: "polars.Series") -> dict[str, Rows]:
+    """The rows of each split that the column names; val may be absent, train and test may not."""
+    text = texts(column).str.to_lowercase()
+    known = text.replace_strict(list(_CODES), list(_CODES.values()), default=None)
+    if known.null_count():
+        odd = column.filter(known.is_null())
+        raise UserError(
+            f"The split column {column.name!r} must say train, val or test (or 0, 1, 2) in every row, got {odd[0]!r} in "
+            f"{len(odd)} of {len(column)} rows."
+        )
+    splits = {
+        name: np.flatnonzero((known == name).to_numpy()) for name in ("train", "val", "test") if (known == name).any()
+    }
+    for name in ("train", "test"):
+        if name not in splits:
+            raise UserError(
+                f"The split column {column.name!r} must have rows of train and of test, but {name} has none."
+            )
+    return splits
+
+
+def split_at_random(
+    stratum: Rows, *, val_share: float, test_share: float, seed: int, given: Mapping[str, Rows] | None = None
+) -> dict[str, Rows]:
+    """Rows of train, val and test, every stratum divided alike; ``given`` splits stay, and val is taken out of train."""
+    rng = stream(seed, "data", "table/split")
+    if given:
+        rest, test = given["train"], given["test"]
+    else:
+        rest, test = stratified_split(stratum, share=1 - test_share, rng=rng)
+        val_share /= 1 - test_share
+    train, val = stratified_split(stratum[rest], share=1 - val_share, rng=rng)
+    return {"train": rest[train], "val": rest[val], "test": test}

@@ -1,0 +1,150 @@
+"""Runs on tables, and their predictions for new rows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix import load_run
+from umix.bench.predict import predict_table, write_predictions
+from umix.bench.record import RunRecord
+from umix.bench.run import execute
+from umix.bench.spec import RunSpec
+from umix.errors import UserError
+
+FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
+
+
+def table(n: int = 200) -> polars.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    return polars.DataFrame(
+        {
+            "key": [f"row {i}" for i in range(n)],
+            "x": x,
+            "place": [["land", "water"][i % 2] for i in range(n)],
+            "part": ["train"] * (n - 80) + ["val"] * 40 + ["test"] * 40 if n > 80 else ["train"] * n,
+            "y": [["no", "yes"][int(value > 0)] for value in x],
+        }
+    )
+
+
+def spec(path: Path, method: str = "erm", **settings: object) -> RunSpec:
+    return RunSpec(task=str(path), method=method, settings={**FAST, **settings})
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "birds.csv"
+    table().write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def record(path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return execute(spec(path, groups="place", epochs=10, lr=0.01), out=tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def groupless(path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return execute(spec(path, "umix", length=2), out=tmp_path_factory.mktemp("runs"))
+
+
+def test_predictions_hit_as_many_rows_as_the_record_says(path: Path, record: RunRecord) -> None:
+    predicted = record.predict(path)
+    assert predicted.columns == ["key", "label", "p_no", "p_yes"]
+    assert predicted["key"].to_list() == table()["key"].to_list()
+    assert (predicted["p_no"] + predicted["p_yes"]).to_numpy() == pytest.approx(1, abs=1e-5)
+    hit = predicted["label"] == table()["y"]
+    for name in ("val", "test"):
+        expected = record.counts[name].class_hits[record.best_epoch()].sum()
+        assert hit.filter(table()["part"] == name).sum() == expected
+    assert hit.mean() > 0.9
+
+
+def test_frames_and_files_and_a_loaded_record_predict_the_same(path: Path, record: RunRecord) -> None:
+    expected = record.predict(path)
+    assert load_run(record.directory).predict(table()).equals(expected)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({name: table()[name].to_list() for name in table().columns})
+    assert record.predict(frame).equals(expected)
+
+
+def test_a_row_is_predicted_alike_alone_and_among_others(record: RunRecord) -> None:
+    whole, alone = record.predict(table()), record.predict(table()[7:8])
+    assert alone["p_yes"][0] == pytest.approx(whole["p_yes"][7], abs=1e-6)
+
+
+def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(record: RunRecord) -> None:
+    made = predict_table(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
+    assert made.table.columns == ["label", "p_no", "p_yes"]
+    assert made.notes == (
+        "Ignored columns that the model was not trained with: colour.",
+        "5 values of 'x' are not what they were in training and count as missing.",
+        "The table has no id column 'key': predictions are in the order of its rows.",
+    )
+
+
+def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: RunRecord, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="but 'x' is missing"):
+        record.predict(table().drop("x"))
+    with pytest.raises(UserError, match="it is empty"):
+        record.predict(table().head(0))
+    with pytest.raises(UserError, match=r"must end in .parquet or .csv"):
+        write_predictions(record, table(), tmp_path / "out.xlsx")
+
+
+def test_a_run_that_is_not_on_a_table_cannot_predict_tables(tmp_path: Path) -> None:
+    moons = {"epochs": 1, "hidden": [4], "sizes": [8, 4, 4, 8], "eval_size": 4}
+    run = execute(RunSpec(task="four_moons", method="erm", settings=moons), out=tmp_path)
+    with pytest.raises(UserError, match="must hold a run on a table"):
+        run.predict(table())
+
+
+def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
+    again = load_run(groupless.directory)
+    assert again.counts["val"].hits.shape == (3, 0)
+    summary = again.summary()
+    assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
+    assert set(summary.classes) == {"no", "yes"}
+    assert summary.average is not None
+    assert again.predict(table(), select="last").height == 200
+    with pytest.raises(UserError, match="--select worst must know the groups"):
+        again.summary("worst")
+
+
+@pytest.mark.parametrize("method", ["group_dro", "dfr"])
+def test_a_method_that_needs_groups_is_refused_before_anything_is_written(
+    path: Path, tmp_path: Path, method: str
+) -> None:
+    with pytest.raises(UserError, match="needs groups, but the task has none"):
+        execute(spec(path, method), out=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_content_decides_the_key_and_the_files_name_the_folder(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "birds.csv"
+    copy.write_bytes(path.read_bytes())
+    assert spec(copy).key == spec(path).key
+    assert spec(copy).directory_name.startswith("birds-erm-seed0-")
+    copy.write_bytes(path.read_bytes() + b"row 200,0.1,land,train,yes\n")
+    assert spec(copy).key != spec(path).key
+    assert spec(path, **{"task.data_seed": 1}).key != spec(path).key
+
+
+def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord) -> None:
+    again = execute(spec(path, groups="place", epochs=10, lr=0.01), out=record.directory.parent)
+    assert again.directory == record.directory
+    assert (record.directory / "preprocessing.skops").exists()
+
+
+def test_what_needs_no_table_imports_no_table_library() -> None:
+    code = (
+        "import sys, umix.bench.run, umix.bench.predict; "
+        "print([name for name in ('skrub', 'skops', 'pandas', 'polars', 'matplotlib') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "[]"
