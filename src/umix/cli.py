@@ -1,9 +1,7 @@
 """The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
 
-import json
-import sys
+import dataclasses
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +9,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
 
 from umix.errors import UserError
-from umix.settings import Settings, legal
-from umix.terminal import ERR, OUT, Bars
+from umix.terminal import ERR, OUT, Bars, print_catalogue, print_examination, print_json, print_presets
 from umix.version import __version__
 
 if TYPE_CHECKING:
@@ -27,6 +24,10 @@ app = App(
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
+Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
+Subset = Annotated[
+    bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
+]
 Select = Annotated[str, Parameter(help="Rule that picks the epoch on validation: worst, average, worst_class, last.")]
 
 
@@ -50,7 +51,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     }
     runs = _execute_all(specs, out, quiet=quiet)
     if as_json:
-        _print_json({label: [_run_json(record, "worst") for record in records] for label, records in runs.items()})
+        print_json({label: [_run_json(record, "worst") for record in records] for label, records in runs.items()})
         return
     sizes = {name: group.size for name, group in runs["ERM"][0].summary("worst").groups.items()}
     title = f"colored_digits: colour agrees with the label in 95 % of train and 50 % of test ({seeds} seeds)"
@@ -75,7 +76,10 @@ def run(
         tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")
     ] = (),
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
-    root: Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")] = None,
+    root: Root = None,
+    allow_subset: Subset = False,
+    cache: Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")] = None,
+    no_cache: Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")] = False,
     select: Select = "worst",
     out: Out = Path("runs"),
     quiet: Quiet = False,
@@ -89,10 +93,12 @@ def run(
 
     if select not in RULES:
         raise unknown("selection rule", select, RULES)
-    spec = RunSpec(task=task, method=method, settings=_settings(set_), seed=seed, preset=preset)
-    record = _execute_all({method: [spec]}, out, quiet=quiet, root=root)[method][0]
+    settings = _settings(set_) | ({"task.allow_subset": True} if allow_subset else {})
+    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
+    places = {"root": root, "cache": cache, "stream": no_cache}
+    record = _execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
     if as_json:
-        _print_json(_run_json(record, select))
+        print_json(_run_json(record, select))
         return
     OUT.print(run_table(record, record.summary(select)))
     for name, stage in record.stages.items():
@@ -124,7 +130,7 @@ def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
     from umix.data.registry import TASKS
 
-    _print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in TASKS.items()}, as_json=as_json)
+    print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in TASKS.items()}, as_json=as_json)
 
 
 @app.command
@@ -145,42 +151,64 @@ def methods(*, as_json: Json = False) -> None:
         )
         for name, kind in METHODS.items()
     }
-    _print_catalogue(facts, as_json=as_json)
+    print_catalogue(facts, as_json=as_json)
 
 
 @app.command
-def doctor(*, as_json: Json = False) -> None:
-    """Show versions, devices and which optional libraries are installed."""
-    from umix.bench.doctor import facts
+def presets(task: str, *, as_json: Json = False) -> None:
+    """Show the settings that TASK's presets (run --preset NAME) start from."""
+    from umix.bench.presets import presets_of
+    from umix.data.registry import task_source
 
+    task_source(task)  # raises for an unknown name
+    found = presets_of(task)
+    if as_json:
+        print_json(found)
+    else:
+        print_presets(found, f"presets of {task}")
+
+
+@app.command
+def doctor(
+    task: str | None = None, *, root: Root = None, allow_subset: Subset = False, as_json: Json = False
+) -> int | None:
+    """Show versions, devices and extras; with TASK check its folder: table, counts, every image. Exit code 2 if it is not fine."""
+    from umix.bench.doctor import check, facts
+
+    if task is not None:
+        examination = check(task, root, allow_subset=allow_subset)
+        if as_json:
+            print_json({"fine": examination.fine, **dataclasses.asdict(examination), "folder": str(examination.folder)})
+        else:
+            print_examination(examination, f"umix doctor {task}")
+        return 0 if examination.fine else 2
     found = facts()
     if as_json:
-        _print_json(found)
-        return
+        print_json(found)
+        return None
     table = Table(title="umix doctor", title_justify="left", show_header=False)
     for section, entries in found.items():
         for name, value in entries.items():
             table.add_row(section, name, str(value))
         table.add_section()
     OUT.print(table)
+    return None
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except (UserError, CycloptsError) as error:
         ERR.out(f"umix: {str(error).strip()}", highlight=False)
         return 2
     except KeyboardInterrupt:
         ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")
         return 130
-    return 0
+    return int(code or 0)
 
 
-def _execute_all(
-    specs: dict[str, list[Any]], out: Path, *, quiet: bool, root: Path | None = None
-) -> dict[str, list["RunRecord"]]:
+def _execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places: Any) -> dict[str, list["RunRecord"]]:
     """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
     from umix.bench.run import execute
 
@@ -189,7 +217,7 @@ def _execute_all(
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                records[label].append(execute(spec, out=out, root=root, progress=bars))
+                records[label].append(execute(spec, out=out, progress=bars, **places))
                 bars.run_done()
     return records
 
@@ -214,29 +242,3 @@ def _run_json(record: "RunRecord", select: str) -> dict[str, Any]:
         **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),
         "summary": record.summary(select).model_dump(mode="json"),
     }
-
-
-def _print_json(content: object) -> None:
-    sys.stdout.write(json.dumps(content, indent=2) + "\n")
-
-
-def _print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool) -> None:
-    """Named settings classes with their fields, ranges and defaults."""
-    if as_json:
-        _print_json(
-            {
-                name: {"summary": text, **facts, "settings": kind.model_json_schema()}
-                for name, (kind, text, facts) in entries.items()
-            }
-        )
-        return
-    for name, (kind, text, facts) in entries.items():
-        OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
-        for fact, value in facts.items():
-            OUT.print(f"  {fact.replace('_', ' ')}: {value}", highlight=False, style="dim")
-        table = Table(
-            "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
-        )
-        for field_name, field in kind.model_fields.items():
-            table.add_row(field_name, legal(field), str(field.default), field.description or "")
-        OUT.print(table)

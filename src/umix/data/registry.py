@@ -3,12 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+from umix.data.camelyon17 import Camelyon17
+from umix.data.celeba import CelebA
 from umix.data.colored_digits import ColoredDigits
 from umix.data.four_moons import FourMoons
 from umix.data.task import Task, TaskSource
+from umix.data.waterbirds import Waterbirds
 from umix.errors import unknown
 
-TASKS: dict[str, type[TaskSource]] = {source.name: source for source in (ColoredDigits, FourMoons)}
+TASKS: dict[str, type[TaskSource]] = {
+    source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, Camelyon17)
+}
 
 
 def task_source(name: str, **options: Any) -> TaskSource:
