@@ -12,6 +12,7 @@ from umix.bench.spec import RunSpec
 from umix.core.selection import best_epoch
 from umix.core.streams import torch_stream
 from umix.data.image_cache import cached
+from umix.data.images import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
@@ -98,7 +99,11 @@ def execute(
 
 
 def _decoded(task: Task, directory: Path, progress: Progress) -> Task:
-    progress.start("decode", total=sum(len(split) for split in task.splits.values()), done=0)
+    """``task`` with its images, if it has any, decoded once into ``directory``."""
+    total = sum(len(split) for split in task.splits.values() if isinstance(split.x, Images))
+    if not total:
+        return task
+    progress.start("decode", total=total, done=0)
     try:
         return cached(task, directory, announce=progress.note, advance=progress.advance)
     finally:

@@ -23,11 +23,11 @@ _CHUNK = 2**19  # numbers that are resized at once on a CPU: what stays in its c
 Floats = NDArray[np.float64]
 
 
-def normalize_(x: Tensor) -> Tensor:
-    """Float images [batch, 3, height, width] with values in [0, 255], in place: ImageNet's mean becomes 0, its deviation 1."""
+def normalized(x: Tensor) -> Tensor:
+    """Images [batch, 3, height, width] with values in [0, 255] as float32 with ImageNet's mean 0 and deviation 1."""
     mean = torch.tensor([255 * value for value in MEAN], device=x.device).view(3, 1, 1)
     scale = torch.tensor([1 / (255 * value) for value in STD], device=x.device).view(3, 1, 1)
-    return x.sub_(mean).mul_(scale)
+    return x.sub(mean).mul_(scale)
 
 
 @final
@@ -43,10 +43,8 @@ class CenterSquare:
         top, left = round((x.shape[2] - self.crop) / 2), round((x.shape[3] - self.crop) / 2)
         x = x[:, :, top : top + self.crop, left : left + self.crop]
         if self.crop != self.size:
-            return normalize_(
-                functional.interpolate(x.float(), (self.size, self.size), mode="bilinear", antialias=True)
-            )
-        return normalize_(x.float())
+            x = functional.interpolate(x.float(), (self.size, self.size), mode="bilinear", antialias=True)
+        return normalized(x)
 
 
 @final
@@ -74,8 +72,8 @@ class RandomBox:
             grid = part.new_empty(len(part), self.size, self.size, 2)
             grid[..., 0] = torch.from_numpy(across[rows, None, :]).to(x.device, non_blocking=True)
             grid[..., 1] = torch.from_numpy(down[rows, :, None]).to(x.device, non_blocking=True)
-            out[rows] = functional.grid_sample(part, grid, padding_mode="border", align_corners=False)
-        return normalize_(out)
+            out[rows] = normalized(functional.grid_sample(part, grid, padding_mode="border", align_corners=False))
+        return out
 
 
 def _positions(start: Floats, side: Floats, whole: int, size: int) -> NDArray[np.float32]:
