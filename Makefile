@@ -49,6 +49,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/steps.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/images.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

@@ -24,10 +24,13 @@ Floats = NDArray[np.float64]
 
 
 def normalized(x: Tensor) -> Tensor:
-    """Images [batch, 3, height, width] with values in [0, 255] as float32 with ImageNet's mean 0 and deviation 1."""
+    """Images [batch, 3, height, width] with values in [0, 255] as float32 with ImageNet's mean 0 and deviation 1.
+
+    A float32 batch is overwritten: at these sizes memory costs more than arithmetic.
+    """
     mean = torch.tensor([255 * value for value in MEAN], device=x.device).view(3, 1, 1)
     scale = torch.tensor([1 / (255 * value) for value in STD], device=x.device).view(3, 1, 1)
-    return x.sub(mean).mul_(scale)
+    return x.float().sub_(mean).mul_(scale)
 
 
 @final
