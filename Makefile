@@ -50,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/steps.py
 	$(BIN)/python benchmarks/table.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/images.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

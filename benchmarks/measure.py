@@ -13,15 +13,17 @@ import torch
 RESULTS = Path(__file__).parent / "results"
 
 
-def interleaved(variants: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
+def interleaved(
+    variants: Mapping[str, Callable[[], object]], *, repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """Seconds of every variant, run in turn ``repeats`` times after one warm-up, so that all share the machine's moods."""
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for repeat in range(repeats + 1):
         for name, run in variants.items():
-            began = time.perf_counter()
+            began = clock()
             run()
             if repeat:
-                seconds[name].append(time.perf_counter() - began)
+                seconds[name].append(clock() - began)
     return seconds
 
 

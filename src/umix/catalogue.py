@@ -1,14 +1,19 @@
-"""Named settings classes as people and programs read them: fields, legal values, defaults."""
+"""What there is, as people and programs read it: settings with their legal values, presets, what a folder holds."""
 
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from umix.settings import Settings, legal
 from umix.terminal import OUT
+
+if TYPE_CHECKING:
+    from umix.bench.presets import Tables
+    from umix.data.examine import Examination
 
 
 def print_json(content: object) -> None:
@@ -38,3 +43,35 @@ def print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, A
             default = "must be given" if field.is_required() else str(field.default)
             table.add_row(field_name, legal(field), default, field.description or "")
         OUT.print(table)
+
+
+def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
+    """All settings of a task's presets, a row each."""
+    table = Table("preset", "part", "setting", "value", title=title, title_justify="left")
+    for name, tables in presets.items():
+        for part, values in tables.items():
+            own = {key: value for key, value in values.items() if isinstance(value, dict)}
+            table.add_row(name, part, *_columns({key: value for key, value in values.items() if key not in own}))
+            for inner, settings in own.items():
+                table.add_row(name, f"{part}.{inner}", *_columns(settings))
+        table.add_section()
+    OUT.print(table)
+
+
+def print_examination(found: "Examination", title: str) -> None:
+    """What was found in a folder: counts, then problems."""
+    table = Table("group", *found.counts, title=title, title_justify="left")
+    for group in next(iter(found.counts.values())):
+        table.add_row(group, *(f"{sizes[group]:,}" for sizes in found.counts.values()))
+    OUT.print(table)
+    for finding in found.problems:
+        OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
+    for mismatch in found.mismatches:
+        allowed = "allowed" if found.allow_subset else "wrong"
+        OUT.print(f"[yellow]{allowed}:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
+    verdict = "fine" if found.fine else "not fine"
+    OUT.print(f"{found.folder}: {verdict}, {found.images:,} images opened", highlight=False, soft_wrap=True)
+
+
+def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
+    return "\n".join(values), "\n".join(json.dumps(value) for value in values.values())

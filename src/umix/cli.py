@@ -1,5 +1,6 @@
 """The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
 
+import dataclasses
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
 
-from umix.catalogue import print_catalogue, print_json
+from umix.catalogue import print_catalogue, print_examination, print_json, print_presets
 from umix.errors import UserError
 from umix.table_flags import TableFlags
 from umix.terminal import ERR, OUT, Bars
@@ -26,6 +27,10 @@ app = App(
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
+Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
+Subset = Annotated[
+    bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
+]
 Select = Annotated[
     str | None,
     Parameter(
@@ -80,7 +85,10 @@ def run(
         tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")
     ] = (),
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
-    root: Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")] = None,
+    root: Root = None,
+    allow_subset: Subset = False,
+    cache: Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")] = None,
+    no_cache: Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")] = False,
     select: Select = None,
     table: TableFlags | None = None,
     out: Out = Path("runs"),
@@ -97,10 +105,12 @@ def run(
     if select is not None and select not in RULES:
         raise unknown("selection rule", select, RULES)
     settings = _settings(set_) | (table.settings() if table else {})
+    settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
-    record = _execute_all({method: [spec]}, out, quiet=quiet, root=root)[method][0]
+    places = {"root": root, "cache": cache, "stream": no_cache}
+    record = _execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
     if as_json:
         print_json(_run_json(record, select))
         return
@@ -183,38 +193,60 @@ def methods(*, as_json: Json = False) -> None:
 
 
 @app.command
-def doctor(*, as_json: Json = False) -> None:
-    """Show versions, devices and which optional libraries are installed."""
-    from umix.bench.doctor import facts
+def presets(task: str, *, as_json: Json = False) -> None:
+    """Show the settings that TASK's presets (run --preset NAME) start from."""
+    from umix.bench.presets import presets_of
+    from umix.data.registry import task_source
 
+    task_source(task)  # raises for an unknown name
+    found = presets_of(task)
+    if as_json:
+        print_json(found)
+    else:
+        print_presets(found, f"presets of {task}")
+
+
+@app.command
+def doctor(
+    task: str | None = None, *, root: Root = None, allow_subset: Subset = False, as_json: Json = False
+) -> int | None:
+    """Show versions, devices and extras; with TASK check its folder: table, counts, every image. Exit code 2 if it is not fine."""
+    from umix.bench.doctor import check, facts
+
+    if task is not None:
+        examination = check(task, root, allow_subset=allow_subset)
+        if as_json:
+            print_json({"fine": examination.fine, **dataclasses.asdict(examination), "folder": str(examination.folder)})
+        else:
+            print_examination(examination, f"umix doctor {task}")
+        return 0 if examination.fine else 2
     found = facts()
     if as_json:
         print_json(found)
-        return
+        return None
     table = Table(title="umix doctor", title_justify="left", show_header=False)
     for section, entries in found.items():
         for name, value in entries.items():
             table.add_row(section, name, str(value))
         table.add_section()
     OUT.print(table)
+    return None
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except (UserError, CycloptsError) as error:
         ERR.out(f"umix: {str(error).strip()}", highlight=False)
         return 2
     except KeyboardInterrupt:
         ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")
         return 130
-    return 0
+    return int(code or 0)
 
 
-def _execute_all(
-    specs: dict[str, list[Any]], out: Path, *, quiet: bool, root: Path | None = None
-) -> dict[str, list["RunRecord"]]:
+def _execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places: Any) -> dict[str, list["RunRecord"]]:
     """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
     from umix.bench.run import execute
 
@@ -223,7 +255,7 @@ def _execute_all(
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                record = execute(spec, out=out, root=root, progress=bars)
+                record = execute(spec, out=out, progress=bars, **places)
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records

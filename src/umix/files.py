@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from filelock import FileLock
 
@@ -15,14 +15,15 @@ from umix.errors import UserError
 _ASIDE = ".aside"
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``: write aside, flush to disk, rename; readers see the old file or the new one."""
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write into; it is at ``path`` once the block ends, and nowhere if it raises: readers see the old or the new."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}")
         try:
             with open(aside, "wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, path)
@@ -34,6 +35,12 @@ def write_whole(path: Path, content: bytes) -> None:
         raise UserError(
             f"Cannot write {path}: {error.strerror or error}; free some space or choose another folder with --out."
         ) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``: write aside, flush to disk, rename."""
+    with whole(path) as file:
+        file.write(content)
 
 
 def ensure_writable(directory: Path) -> None:

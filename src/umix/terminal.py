@@ -67,3 +67,6 @@ class Bars:
             ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(warning)}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
+
+    def note(self, message: str) -> None:
+        ERR.print(escape(message), highlight=False, soft_wrap=True)

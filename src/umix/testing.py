@@ -164,6 +164,8 @@ class _Stopper:
 
     def finish(self) -> None: ...
 
+    def note(self, message: str) -> None: ...
+
 
 def _trainer(
     *,

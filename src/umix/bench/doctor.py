@@ -1,13 +1,18 @@
-"""What is installed here."""
+"""What is installed here, and whether a folder of data is whole."""
 
 import os
 import platform
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from umix.errors import UserError
 from umix.version import __version__
 
-_NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "pydantic", "polars", "safetensors", "cyclopts", "rich")
+if TYPE_CHECKING:
+    from umix.data.examine import Examination
+
+_NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "pydantic", "polars", "safetensors", "cyclopts", "rich", "pillow")
 _EXTRAS = {"fabric": "lightning-fabric", "docs": "mkdocs-material"}
 
 
@@ -28,6 +33,19 @@ def facts() -> dict[str, dict[str, Any]]:
             for extra, package in _EXTRAS.items()
         },
     }
+
+
+def check(task: str, root: Path | None, *, allow_subset: bool = False) -> "Examination":
+    """Everything that is wrong with the folder of ``task``, without training on it."""
+    from umix.data.examine import examine
+    from umix.data.image_task import ImageTask
+    from umix.data.registry import TASKS, task_source
+
+    source = task_source(task)
+    if not isinstance(source, ImageTask):
+        checked = [name for name, kind in TASKS.items() if issubclass(kind, ImageTask)]
+        raise UserError(f"The doctor must be given a task with a folder ({', '.join(checked)}), got {task!r}.")
+    return examine(source.model_copy(update={"allow_subset": allow_subset}), root)
 
 
 def _version(package: str) -> str | None:

@@ -46,9 +46,9 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     kind, implied = source_kind(task)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables: Tables = {part: dict(table) for part, table in preset(kind.name, preset_name).items()}
+    tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
-    net_name = settings.get("net.name", tables.get("net", {}).get("name", "mlp"))
+    net_name = settings.get("net.name", tables.get("net", {}).get("name", kind.default_net))
     if net_name not in NETS:
         raise unknown("net", net_name, NETS)
     if net_name != tables.get("net", {}).get("name"):
@@ -69,6 +69,15 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
         fit=fit,
         stages=stages,
     )
+
+
+def _tables(chosen: Tables, method_name: str) -> Tables:
+    """The preset's tables for this method: its own fit settings, ``[preset.METHOD.fit]``, go over those for all methods."""
+    tables = {part: dict(table) for part, table in chosen.items()}
+    own = tables.get(method_name, {})
+    for part in [part for part, values in own.items() if isinstance(values, dict)]:
+        tables[part] = {**tables.get(part, {}), **own.pop(part)}
+    return tables
 
 
 def _fields(kind: type[TaskSource], method_name: str, net_name: str, *, hidden: set[str]) -> dict[str, list[str]]:

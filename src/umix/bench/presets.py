@@ -1,4 +1,7 @@
-"""Settings per task that come with umix, as TOML tables: ``[preset.part]`` with the parts net, fit, a stage or a method."""
+"""Settings per task that come with umix, as TOML tables: ``[preset.part]`` with the parts task, net, fit, a stage or a method.
+
+A method may have fit settings of its own: ``[preset.METHOD.fit]``, and for a stage ``[preset.METHOD.STAGE]``.
+"""
 
 import tomllib
 from functools import cache

@@ -10,6 +10,9 @@ import torch
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
 from umix.core.streams import torch_stream
+from umix.data.image_cache import cached
+from umix.data.images import Images
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.net import Net
@@ -22,6 +25,8 @@ from umix.version import __version__
 
 #: The folder beside the runs that holds stages which several runs share.
 STAGES = "stages"
+#: The folder beside the runs that holds decoded images, unless another is named.
+CACHE = "cache"
 
 
 def execute(
@@ -31,10 +36,13 @@ def execute(
     root: str | Path | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    cache: str | Path | None = None,
+    stream: bool = False,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
+    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
     """
     out, plan = Path(out), spec.plan
     directory = out / spec.directory_name
@@ -47,6 +55,8 @@ def execute(
         task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
     if plan.method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
+    if not stream:
+        task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
     trainer = Trainer(
         task,
         plan.net,
@@ -89,6 +99,18 @@ def execute(
     record.save(directory)
     (directory / "checkpoint.safetensors").unlink(missing_ok=True)
     return record
+
+
+def _decoded(task: Task, directory: Path, progress: Progress) -> Task:
+    """``task`` with its images, if it has any, decoded once into ``directory``."""
+    total = sum(len(split) for split in task.splits.values() if isinstance(split.x, Images))
+    if not total:
+        return task
+    progress.start("decode", total=total, done=0)
+    try:
+        return cached(task, directory, announce=progress.note, advance=progress.advance)
+    finally:
+        progress.finish()
 
 
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:

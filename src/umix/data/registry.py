@@ -3,14 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+from umix.data.camelyon17 import Camelyon17
+from umix.data.celeba import CelebA
 from umix.data.colored_digits import ColoredDigits
 from umix.data.four_moons import FourMoons
 from umix.data.table import TableSource
 from umix.data.table_file import SUFFIXES
 from umix.data.task import Task, TaskSource
+from umix.data.waterbirds import Waterbirds
 from umix.errors import unknown
 
-TASKS: dict[str, type[TaskSource]] = {source.name: source for source in (ColoredDigits, FourMoons)}
+TASKS: dict[str, type[TaskSource]] = {
+    source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, Camelyon17)
+}
 
 
 def source_kind(name: str) -> tuple[type[TaskSource], dict[str, Any]]:

@@ -2,16 +2,18 @@
 
 import abc
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol, final
+from typing import ClassVar, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from umix.data.groups import Groups
+from umix.data.lazy import Lazy, LazyRows, Mapped
 from umix.settings import Settings
 
 
@@ -21,30 +23,10 @@ class Preprocessing(Protocol):
     def save(self, directory: Path) -> None: ...
 
 
-class Lazy(Protocol):
-    """Inputs that are read when they are needed, one example at a time (images on disk, for instance)."""
-
-    fingerprint: str
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Tensor: ...
-
-
-@final
-class LazyRows:
-    """The examples ``index`` of lazy inputs, as lazy as they are."""
-
-    def __init__(self, x: Lazy, index: Tensor) -> None:
-        self._x = x
-        self._index = index.tolist()
-        self.fingerprint = hashlib.sha256(f"{x.fingerprint}{self._index}".encode()).hexdigest()[:32]
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def __getitem__(self, index: int) -> Tensor:
-        return self._x[self._index[index]]
+#: What evaluation makes of a batch of stored inputs before the net sees it.
+Transform = Callable[[Tensor], Tensor]
+#: What training makes of it; randomness comes from the generator given.
+Augment = Callable[[Tensor, np.random.Generator], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +34,16 @@ class Split:
     """Examples ``x``, labels ``y`` [n] and groups of one split.
 
     ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
-    group-aware methods train with.
+    group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
+    batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
     """
 
     x: Tensor | Lazy
     y: Tensor
     groups: Groups
     training_groups: Groups | None = None
+    transform: Transform | None = None
+    augment: Augment | None = None
 
     def __post_init__(self) -> None:
         lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
@@ -69,6 +54,12 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def example(self) -> Tensor:
+        """The first input as nets see it: for its shape and type."""
+        x = self.x[0]
+        return x if self.transform is None else self.transform(x[None])[0]
 
     @property
     def member(self) -> Tensor:
@@ -101,6 +92,8 @@ class Split:
         else:
             digest.update(self.x.fingerprint.encode())
         digest.update(self.y.contiguous().cpu().numpy().data)
+        if self.transform is not None or self.augment is not None:
+            digest.update(repr((self.transform, self.augment)).encode())
         return digest.hexdigest()[:32]
 
     def to(self, device: torch.device) -> "Split":
@@ -109,13 +102,19 @@ class Split:
             return self
         x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
         training = self.training_groups and self.training_groups.to(device)
-        return Split(x, self.y.to(device), self.groups.to(device), training)
+        return replace(self, x=x, y=self.y.to(device), groups=self.groups.to(device), training_groups=training)
 
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
-        x = self.x[index] if isinstance(self.x, Tensor) else LazyRows(self.x, index)
         training = self.training_groups and self.training_groups.rows(index)
-        return Split(x, self.y[index], self.groups.rows(index), training)
+        x = _examples(self.x, index)
+        return replace(self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training)
+
+
+def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
+    if isinstance(x, Tensor):
+        return x[index]
+    return x.rows(index) if isinstance(x, Mapped) else LazyRows(x, index)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
@@ -173,6 +172,7 @@ class TaskSource(Settings, abc.ABC):
     """Frozen options and how to load the task they describe; a new data set is a subclass in its own file."""
 
     name: ClassVar[str]
+    default_net: ClassVar[str] = "mlp"  # where neither the preset nor the user names one
 
     @property
     def title(self) -> str:

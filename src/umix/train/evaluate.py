@@ -17,7 +17,7 @@ def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
     """Whether each example of ``split`` is predicted correctly by the net in evaluation mode, bool [n]."""
     net.eval()
     correct = torch.empty_like(split.y, dtype=torch.bool)
-    if isinstance(split.x, Tensor):
+    if isinstance(split.x, Tensor) and split.transform is None:
         step = max(batch_size, min(8192, _CHUNK // max(1, split.x[:1].numel())))
         for begin in range(0, len(split), step):
             rows = slice(begin, begin + step)

@@ -103,7 +103,12 @@ def fit(
         for epoch in range(done, settings.epochs):
             order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
             visited = batches(
-                train, order, batch_size=settings.batch_size, first_step=epoch * steps, groups=objective.needs_groups
+                train,
+                order,
+                batch_size=settings.batch_size,
+                first_step=epoch * steps,
+                groups=objective.needs_groups,
+                augment=stream(stage.seed, stage.name, "augment", epoch),
             )
             with torch_stream(stage.seed, stage.name, "noise", epoch):
                 state = run_epoch(

@@ -62,7 +62,7 @@ class Trainer:
     @property
     def example(self) -> Tensor:
         """One training input, for its shape and type."""
-        return self.task.splits["train"].x[0]
+        return self.task.splits["train"].example
 
     def fit(
         self, objective: Objective, *, sampler: Sampler | None = None, step: Step = descend, companion: bool = False

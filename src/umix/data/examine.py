@@ -1,0 +1,73 @@
+"""The check of a folder without training: what its table says, and whether every image can be decoded."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from umix.data.findings import Finding, Findings
+from umix.data.image_task import ImageTask
+from umix.data.images import decode
+
+_AT_ONCE = 256
+
+
+@final
+@dataclass(frozen=True)
+class Examination:
+    """What was found in ``folder``: problems, counts by split and group, and counts that are not as published."""
+
+    folder: Path
+    images: int
+    counts: dict[str, dict[str, int]]
+    problems: list[Finding]
+    mismatches: list[str]
+    allow_subset: bool
+
+    @property
+    def fine(self) -> bool:
+        """Whether the folder can be trained on."""
+        return not self.problems and (self.allow_subset or not self.mismatches)
+
+
+def examine(source: ImageTask, root: Path | None, *, advance: Callable[[int], None] = lambda n: None) -> Examination:
+    """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
+    folder, findings = source.find(root), Findings()
+    listing = source.listing(folder, findings)
+    missing, unreadable = [], []
+    names = list(dict.fromkeys(listing.files))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for begin in range(0, len(names), _AT_ONCE):
+            part = names[begin : begin + _AT_ONCE]
+            for name, problem in zip(part, pool.map(lambda name: _problem(folder / name), part), strict=True):
+                if problem == _MISSING:
+                    missing.append(name)
+                elif problem:
+                    unreadable.append(f"{name} ({problem})")
+            advance(len(part))
+    findings.add("listed images must be in the folder", missing)
+    findings.add("images must be decodable", unreadable)
+    return Examination(
+        folder,
+        len(names),
+        source.counts(listing),
+        findings.entries,
+        source.mismatches(listing),
+        source.allow_subset,
+    )
+
+
+_MISSING = "missing"
+
+
+def _problem(path: Path) -> str:
+    """Why the image at ``path`` cannot be used; empty where it can."""
+    try:
+        decode(path)
+    except FileNotFoundError:
+        return _MISSING
+    except (OSError, SyntaxError, ValueError) as error:
+        return str(error).replace(str(path), "it") or type(error).__name__
+    return ""

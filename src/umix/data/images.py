@@ -1,0 +1,72 @@
+"""Images on disk, decoded when they are asked for."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from umix.errors import UserError
+
+
+@final
+class Images:
+    """The images ``files`` (relative to ``folder``) as lazy inputs, uint8 [3, height, width], scaled to that size.
+
+    ``fingerprint`` holds names, sizes of files and of images: a copied folder is the same data. ``stamp`` holds the times of
+    modification too: what was decoded from a file that was written since is decoded again.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[str], *, height: int, width: int) -> None:
+        self.folder, self.files, self.shape = folder, list(files), (3, height, width)
+        content = hashlib.sha256(f"{self.shape}".encode())
+        times = hashlib.sha256(str(folder.resolve()).encode())
+        missing = []
+        for name in self.files:
+            try:
+                found = os.stat(os.path.join(folder, name))
+            except OSError:
+                missing.append(name)
+                continue
+            content.update(f"{name}\0{found.st_size}\0".encode())
+            times.update(found.st_mtime_ns.to_bytes(16, signed=True))
+        if missing:
+            raise UserError(
+                f"{folder} must hold all {len(self.files)} images that are listed, but {len(missing)} are missing (first: "
+                f"{missing[0]}); unpack the archive again or remove their rows."
+            )
+        self.fingerprint = content.hexdigest()[:32]
+        self.stamp = hashlib.sha256(content.digest() + times.digest()).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.from_numpy(self.pixels(index))
+
+    def pixels(self, index: int) -> NDArray[np.uint8]:
+        """Image ``index`` as uint8 [3, height, width]."""
+        path = self.folder / self.files[index]
+        try:
+            return decode(path, height=self.shape[1], width=self.shape[2])
+        except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for broken files
+            raise UserError(
+                f"{path} must be an image that can be decoded, but it cannot ({error}); replace it or remove its row."
+            ) from None
+
+
+def decode(path: Path, *, height: int | None = None, width: int | None = None) -> NDArray[np.uint8]:
+    """The image at ``path`` as uint8 [3, height, width], scaled by bilinear interpolation where it has another size."""
+    from PIL import Image
+
+    with Image.open(path) as file:
+        image = file.convert("RGB")
+    target = (width or image.width, height or image.height)
+    if image.size != target:
+        image = image.resize(target, Image.Resampling.BILINEAR)
+    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
