@@ -75,3 +75,13 @@ def print_examination(found: "Examination", title: str) -> None:
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
     return "\n".join(values), "\n".join(json.dumps(value) for value in values.values())
+
+
+def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:
+    """Named values in sections."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    for section, entries in facts.items():
+        for name, value in entries.items():
+            table.add_row(section, name, str(value))
+        table.add_section()
+    OUT.print(table)

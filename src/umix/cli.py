@@ -1,16 +1,14 @@
 """The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
 
 import dataclasses
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
-from rich.table import Table
 
-from umix.catalogue import print_catalogue, print_examination, print_json, print_presets
+from umix.catalogue import print_catalogue, print_examination, print_facts, print_json, print_presets
 from umix.errors import UserError
-from umix.table_flags import TableFlags
+from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Set, Subset, TableFlags, parse_settings
 from umix.terminal import ERR, OUT, Bars
 from umix.version import __version__
 
@@ -23,21 +21,6 @@ app = App(
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
-
-Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
-Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
-Subset = Annotated[
-    bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
-]
-Select = Annotated[
-    str | None,
-    Parameter(
-        help="Rule that picks the epoch on validation: worst, average, worst_class, last. Default: worst, without "
-        "groups worst_class."
-    ),
-]
 
 
 @app.command
@@ -81,14 +64,12 @@ def run(
     method: str,
     *,
     seed: int = 0,
-    set_: Annotated[
-        tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")
-    ] = (),
+    set_: Set = (),
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
-    cache: Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")] = None,
-    no_cache: Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")] = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
     select: Select = None,
     table: TableFlags | None = None,
     out: Out = Path("runs"),
@@ -104,7 +85,7 @@ def run(
 
     if select is not None and select not in RULES:
         raise unknown("selection rule", select, RULES)
-    settings = _settings(set_) | (table.settings() if table else {})
+    settings = parse_settings(set_) | (table.settings() if table else {})
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
@@ -224,12 +205,7 @@ def doctor(
     if as_json:
         print_json(found)
         return None
-    table = Table(title="umix doctor", title_justify="left", show_header=False)
-    for section, entries in found.items():
-        for name, value in entries.items():
-            table.add_row(section, name, str(value))
-        table.add_section()
-    OUT.print(table)
+    print_facts(found, "umix doctor")
     return None
 
 
@@ -259,20 +235,6 @@ def _execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **place
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records
-
-
-def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """``key=value`` texts as settings; values are read as TOML where they are, else as text."""
-    settings = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
-        try:
-            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key.strip()] = text.strip()
-    return settings
 
 
 def _run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:

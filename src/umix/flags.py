@@ -1,0 +1,61 @@
+"""The flags of the command line: their types, their help, and what ``--set`` texts mean."""
+
+import tomllib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, final
+
+from cyclopts import Parameter
+
+from umix.errors import UserError
+
+Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
+Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
+Subset = Annotated[
+    bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
+]
+Select = Annotated[
+    str | None,
+    Parameter(
+        help="Rule that picks the epoch on validation: worst, average, worst_class, last. Default: worst, without "
+        "groups worst_class."
+    ),
+]
+Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
+Cache = Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")]
+NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+
+
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TableFlags:
+    """For a table of your own."""
+
+    label: Annotated[str | None, Parameter(help="Table: column of the class to predict.")] = None
+    groups: Annotated[str | None, Parameter(help="Table: columns that make the groups, as a,b; none: no groups.")] = (
+        None
+    )
+    split: Annotated[str | None, Parameter(help="Table: column that says train, val or test.")] = None
+    drop: Annotated[str | None, Parameter(help="Table: columns that are not inputs, as a,b.")] = None
+    id: Annotated[str | None, Parameter(help="Table: column that names each row; not an input.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return {f"task.{name}": value for name, value in asdict(self).items() if value is not None}
+
+
+def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """``key=value`` texts as settings; values are read as TOML where they are, else as text."""
+    settings = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
+        try:
+            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key.strip()] = text.strip()
+    return settings
