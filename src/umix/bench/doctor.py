@@ -7,7 +7,19 @@ from typing import Any
 
 from umix.version import __version__
 
-_NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "pydantic", "polars", "safetensors", "cyclopts", "rich")
+_NEEDED = (
+    "torch",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pydantic",
+    "polars",
+    "safetensors",
+    "skrub",
+    "skops",
+    "cyclopts",
+    "rich",
+)
 _EXTRAS = {"fabric": "lightning-fabric", "docs": "mkdocs-material"}
 
 
