@@ -12,7 +12,20 @@ from umix.version import __version__
 if TYPE_CHECKING:
     from umix.data.examine import Examination
 
-_NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "pydantic", "polars", "safetensors", "cyclopts", "rich", "pillow")
+_NEEDED = (
+    "torch",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pydantic",
+    "polars",
+    "safetensors",
+    "skrub",
+    "skops",
+    "pillow",
+    "cyclopts",
+    "rich",
+)
 _EXTRAS = {"fabric": "lightning-fabric", "docs": "mkdocs-material"}
 
 

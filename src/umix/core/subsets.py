@@ -12,12 +12,13 @@ def stratified_split(group: np.ndarray, *, share: float, rng: np.random.Generato
     >>> len(first), len(rest), 4 in first
     (3, 2, True)
     """
-    parts = []
-    for g in np.unique(group):
-        rows = rng.permutation(np.flatnonzero(group == g))
-        parts.append(rows[: min(max(1, round(share * len(rows))), max(1, len(rows) - 1))])
-    first = np.sort(np.concatenate(parts))
-    return first, np.setdiff1d(np.arange(len(group)), first)
+    order = np.argsort(group, kind="stable")  # group after group: one sort, however many groups
+    begins = np.flatnonzero(np.diff(group[order])) + 1
+    first = np.zeros(len(group), dtype=bool)
+    for members in np.split(order, begins):
+        rows = rng.permutation(members)
+        first[rows[: min(max(1, round(share * len(rows))), max(1, len(rows) - 1))]] = True
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
 def balanced_subset(group: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
