@@ -68,6 +68,6 @@ def _problem(path: Path) -> str:
         decode(path)
     except FileNotFoundError:
         return _MISSING
-    except (OSError, SyntaxError, ValueError) as error:
+    except Exception as error:  # Pillow has many kinds for broken files
         return str(error).replace(str(path), "it") or type(error).__name__
     return ""

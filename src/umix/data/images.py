@@ -54,7 +54,7 @@ class Images:
         path = self.folder / self.files[index]
         try:
             return decode(path, height=self.shape[1], width=self.shape[2])
-        except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for broken files
+        except Exception as error:  # Pillow has many kinds for broken files
             raise UserError(
                 f"{path} must be an image that can be decoded, but it cannot ({error}); replace it or remove its row."
             ) from None

@@ -46,7 +46,9 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
         table = polars.read_csv(path, infer_schema=False)
     except (OSError, polars.exceptions.PolarsError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise UserError(f"{path} must be a CSV file in UTF-8 with a header, but it cannot be read: {reason}") from None
+        raise UserError(
+            f"{path} must be a CSV file in UTF-8 with a header, but it cannot be read ({reason}); save it again as one."
+        ) from None
     known = {name.strip(): name for name in table.columns}
     for name in columns:
         if name not in known:

@@ -1,0 +1,78 @@
+"""Presets say what the paper says, and a method's own fit settings go over those for all."""
+
+import pytest
+
+from umix.bench.presets import presets_of
+from umix.bench.spec import RunSpec
+from umix.data.registry import TASKS
+from umix.methods.registry import METHODS
+
+IMAGES = ("waterbirds", "celeba", "camelyon17")
+
+
+def plan(task, method, preset="paper", **settings):
+    return RunSpec(task=task, method=method, preset=preset, settings=settings).plan
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+@pytest.mark.parametrize(
+    ("task", "second", "first", "weights", "mixing"),
+    [
+        ("waterbirds", (1e-5, 1, 64, 300), (1e-5, 1, 64), (50, 50, 80), ("input", 0.5, 0.5)),
+        ("celeba", (1e-4, 1e-4, 128, 20), (1e-5, 0.1, 128), (0, 5, 50), ("cutmix", 1.5, 0.5)),
+        ("camelyon17", (1e-5, 1e-2, 32, 5), (1e-3, 1e-2, 32), (0, 5, 5), ("input", 0.5, 1)),
+    ],
+)
+def test_umix_has_the_settings_of_the_papers_two_tables(task, preset, second, first, weights, mixing):
+    got = plan(task, "umix", preset)
+    fit, stage, method = got.fit, got.stages["trajectory"], got.method
+    assert (fit.lr, fit.weight_decay, fit.batch_size, fit.epochs) == second
+    assert (fit.optimizer, fit.momentum, stage["optimizer"]) == ("sgd", 0.9, "sgd")
+    assert (stage["lr"], stage["weight_decay"], stage["batch_size"]) == first
+    assert (method.start, method.length, method.eta) == weights
+    assert (method.mixing, method.alpha, method.sigma) == mixing
+    assert (method.normalize, method.c) == (False, 1)
+
+
+@pytest.mark.parametrize(("task", "epochs"), [("waterbirds", 300), ("celeba", 50), ("camelyon17", 5)])
+def test_the_released_scripts_say_how_long_the_first_stage_is(task, epochs):
+    assert plan(task, "umix", "reference").stages["trajectory"]["epochs"] == epochs
+    assert "epochs" not in plan(task, "umix").stages["trajectory"]
+
+
+def test_a_methods_own_fit_settings_go_over_those_for_all_and_under_those_of_the_user():
+    own, all_, users = (
+        plan("waterbirds", "group_dro"),
+        plan("waterbirds", "erm"),
+        plan("waterbirds", "group_dro", lr=0.5),
+    )
+    assert (own.fit.lr, own.fit.weight_decay, own.fit.batch_size, own.fit.epochs) == (1e-3, 1e-4, 128, 300)
+    assert (all_.fit.lr, all_.fit.batch_size) == (1e-5, 64)
+    assert (users.fit.lr, users.fit.batch_size) == (0.5, 128)
+
+
+def test_jtt_has_a_first_stage_of_its_own():
+    got = plan("celeba", "jtt")
+    assert (got.method.identification_epochs, got.method.upweight) == (1, 50)
+    assert (got.fit.lr, got.fit.epochs, got.stages["trajectory"]["weight_decay"]) == (1e-5, 50, 0.1)
+    assert plan("waterbirds", "jtt").stages == {}
+
+
+def test_planning_does_not_change_the_preset():
+    before = repr(presets_of("waterbirds"))
+    plan("waterbirds", "umix", eta=1)
+    assert repr(presets_of("waterbirds")) == before
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+def test_the_net_is_left_open_and_falls_back_to_the_small_one(preset):
+    for task in IMAGES:
+        assert "net" not in presets_of(task)[preset]
+        assert plan(task, "erm", preset).net.name == "cnn"
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_preset_makes_a_plan_with_every_method(task):
+    for preset in presets_of(task):
+        for method in METHODS:
+            assert plan(task, method, preset).method.name == method
