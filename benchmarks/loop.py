@@ -173,7 +173,7 @@ def main() -> None:
     torch.manual_seed(0)
     result = {
         "mlp 64-64-2, batch 128, N 10000": epochs(mlp, split_of(torch.randn(10_000, 64)), 128, repeats=31),
-        "resnet-18 size, 3x64x64, batch 32, N 96": epochs(resnet, split_of(torch.randn(96, 3, 64, 64)), 32, repeats=9),
+        "resnet-18 size, 3x64x64, batch 32, N 96": epochs(resnet, split_of(torch.randn(96, 3, 64, 64)), 32, repeats=15),
         "evaluation, N 130000, 16 overlapping groups": evaluation(130_000, 16, repeats=15),
         "trajectory memory": trajectory_memory(1_000_000, 20),
     }
