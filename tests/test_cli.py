@@ -210,3 +210,15 @@ def test_warnings_of_a_run_are_shown_again_when_it_is_loaded(
     for _ in range(2):
         assert main([*RUN, "--set=lr=1e30", "--out", str(tmp_path)]) == 0
         assert "parameters are not finite" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_window_beyond_the_epochs_leaves_nothing_behind_for_a_table_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{k % 7},{'ab'[k % 2]},{'xy'[k % 2]}" for k in range(60))
+    Path("people.csv").write_text(f"age,kind,label\n{rows}\n")
+    command = ["run", "people.csv", "umix", "--label", "label", "--set=length=5", "--set=trajectory.epochs=2"]
+    assert main(command) == 2
+    assert "within the 2 epochs of stage 'trajectory'" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]

@@ -71,9 +71,9 @@ def execute(
     )
     for note in task.notes:
         trainer.warn(note)
+    plan.method.train(trainer)
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
-    plan.method.train(trainer)
     record = RunRecord(
         task=spec.task,
         method=spec.method,
