@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
@@ -56,7 +57,7 @@ def _best_bold(spreads: Sequence[Spread]) -> list[str]:
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
     """One run: the named rates and each group's rate with its sizes."""
-    run = f"{escape(record.task)} · {record.method} · seed {record.seed}"
+    run = f"{escape(Path(record.task).name)} · {record.method} · seed {record.seed}"
     table = Table(
         title=f"{run} · epoch {summary.epoch} selected by {summary.select} on val",
         title_justify="left",

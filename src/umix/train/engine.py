@@ -1,7 +1,7 @@
 """Where and in which number format a fit runs. Devices and precision are Lightning Fabric's business.
 
-Full precision on one device needs none of its wrappers, and on small nets they cost a quarter of a step, so that case runs the
-bare net; Fabric is imported only where it does something.
+Full precision on one device needs none of its wrappers, whose cost shows on small nets, so that case runs the bare net; Fabric,
+which takes two seconds to import, is imported only where it does something.
 """
 
 from collections.abc import Callable, Iterator

@@ -67,31 +67,24 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that are best so far under some rule, as files or in memory."""
+    """Keeps the weights of the epochs that are best so far under some rule, as files; without a directory it keeps none."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
-        self._memory: dict[int, dict[str, Tensor]] = {}
 
     def offer(self, net: Net, val: Counts, *, last: bool) -> None:
         """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
+        if self._directory is None:
+            return
         newest = val.epochs - 1
         wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
         if newest in wanted:
-            if self._directory is None:
-                self._memory[newest] = {name: tensor.clone() for name, tensor in _predicting(net).items()}
-            else:
-                tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
-                write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
-        self._forget(wanted)
-
-    def _forget(self, wanted: set[int]) -> None:
-        self._memory = {epoch: weights for epoch, weights in self._memory.items() if epoch in wanted}
-        if self._directory is not None:
-            keep = {weights_path(self._directory, epoch) for epoch in wanted}
-            for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
-                if path not in keep:
-                    path.unlink(missing_ok=True)
+            tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
+            write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
+        keep = {weights_path(self._directory, epoch) for epoch in wanted}
+        for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
+            if path not in keep:
+                path.unlink(missing_ok=True)
 
 
 def _predicting(net: Net) -> dict[str, Tensor]:
