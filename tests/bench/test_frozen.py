@@ -175,7 +175,8 @@ def test_other_weights_and_other_inputs_have_other_features(own, tmp_path):
 
 def test_the_size_is_said_before_anything_is_computed(own, tmp_path):
     class Notes:
-        said = []
+        def __init__(self):
+            self.said = []
 
         def start(self, stage, *, total, done): ...
         def advance(self, steps): ...
@@ -184,9 +185,9 @@ def test_the_size_is_said_before_anything_is_computed(own, tmp_path):
             self.said.append((message, len(FORWARDS)))
 
     task, net = ColoredDigits().load(None), net_settings("frozen_net:make", freeze=True)
-    featured(task, net, tmp_path / "cache", seed=0, engine=Engine("cpu"), progress=Notes())
+    featured(task, net, tmp_path / "cache", seed=0, engine=Engine("cpu"), progress=(told := Notes()))
     n = sum(len(split) for split in task.splits.values())
-    [(message, forwards)] = Notes.said
+    [(message, forwards)] = told.said
     assert message.startswith(f"Computing 6 features of {n:,} examples once with frozen_net:make into ")
     assert message.endswith(f"({24 * n / 1e6:,.1f} MB).")
     assert forwards == 1  # the one that tells the width
