@@ -119,7 +119,7 @@ def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Cal
     header = {"descr": "<f4", "fortran_order": False, "shape": (len(split), width)}
     np.lib.format.write_array_header_1_0(file, header)
     begin, size = file.tell(), _BATCH
-    if split.y.device.type == "cpu":
+    if len(split) and split.y.device.type == "cpu":
         size = min(_BATCH, max(4, _NUMBERS // split.example.numel()))
     for batch in batches(split, _order(split.x), batch_size=size):
         z = body(batch.x).float().cpu().numpy().astype("<f4", copy=False)
