@@ -1,0 +1,32 @@
+"""Executing specs from the command line, and what is printed of a run for programs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umix.terminal import Bars
+
+if TYPE_CHECKING:
+    from umix.bench.record import RunRecord
+
+
+def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places: Any) -> dict[str, list["RunRecord"]]:
+    """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
+    from umix.bench.run import execute
+
+    records: dict[str, list[RunRecord]] = {label: [] for label in specs}
+    with Bars(runs=sum(len(group) for group in specs.values()), quiet=quiet) as bars:
+        for label, group in specs.items():
+            for spec in group:
+                bars.label = f"{label}, seed {spec.seed}"
+                record = execute(spec, out=out, progress=bars, **places)
+                bars.run_done(record.warnings)
+                records[label].append(record)
+    return records
+
+
+def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
+    return {
+        "directory": str(record.directory),
+        **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),
+        "summary": record.summary(select).model_dump(mode="json"),
+    }

@@ -1,0 +1,51 @@
+"""``umix tasks``, ``umix methods`` and ``umix presets``: what there is."""
+
+from typing import TYPE_CHECKING
+
+from umix.catalogue import print_catalogue, print_json, print_presets
+from umix.flags import Json
+
+if TYPE_CHECKING:
+    from umix.settings import Settings
+
+
+def tasks(*, as_json: Json = False) -> None:
+    """List the tasks, each with its options."""
+    from umix.data.registry import TASKS
+    from umix.data.table import TableOptions
+
+    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
+    print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
+
+
+def methods(*, as_json: Json = False) -> None:
+    """List the methods, each with its hyperparameters, their legal ranges and defaults, and its paper."""
+    from umix.methods.registry import METHODS
+
+    facts = {
+        name: (
+            kind,
+            kind.__doc__ or "",
+            {
+                "paper": kind.paper,
+                "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
+                "needs_validation_groups": kind.needs_val_groups,
+                "stages_before_the_fit": list(kind.stages),
+            },
+        )
+        for name, kind in METHODS.items()
+    }
+    print_catalogue(facts, as_json=as_json)
+
+
+def presets(task: str, *, as_json: Json = False) -> None:
+    """Show the settings that TASK's presets (run --preset NAME) start from."""
+    from umix.bench.presets import presets_of
+    from umix.data.registry import task_source
+
+    task_source(task)  # raises for an unknown name
+    found = presets_of(task)
+    if as_json:
+        print_json(found)
+    else:
+        print_presets(found, f"presets of {task}")

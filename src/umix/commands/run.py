@@ -1,0 +1,55 @@
+"""``umix run``."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from umix.catalogue import print_json
+from umix.commands.execution import execute_all, run_json
+from umix.errors import UserError
+from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Set, Subset, TableFlags, parse_settings
+from umix.terminal import OUT
+
+
+def run(
+    task: str,
+    method: str,
+    *,
+    seed: int = 0,
+    set_: Set = (),
+    preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
+    root: Root = None,
+    allow_subset: Subset = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    select: Select = None,
+    table: TableFlags | None = None,
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
+    from umix.bench.spec import RunSpec
+    from umix.core.selection import RULES
+    from umix.data.table import TableSource
+    from umix.errors import unknown
+    from umix.report.tables import run_table
+
+    if select is not None and select not in RULES:
+        raise unknown("selection rule", select, RULES)
+    settings = parse_settings(set_) | (table.settings() if table else {})
+    settings |= {"task.allow_subset": True} if allow_subset else {}
+    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
+    if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
+        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    places = {"root": root, "cache": cache, "stream": no_cache}
+    record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
+    if as_json:
+        print_json(run_json(record, select))
+        return
+    OUT.print(run_table(record, record.summary(select)))
+    for name, stage in record.stages.items():
+        how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
+        OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)
+    OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True)
