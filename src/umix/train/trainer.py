@@ -53,6 +53,7 @@ class Trainer:
     reports: dict[str, StageReport] = field(default_factory=dict, init=False)
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
+    val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
@@ -163,8 +164,14 @@ class Trainer:
         return Stage(name, chosen, self.seed, key, None if self.cache is None else self.cache / key)
 
     def _new_history(self, epochs: int) -> History:
-        size = self.settings.batch_size
-        return History(self.splits, self.task.n_classes, epochs=epochs, batch_size=size, directory=self.directory)
+        return History(
+            self.splits,
+            self.task.n_classes,
+            epochs=epochs,
+            batch_size=self.settings.batch_size,
+            directory=self.directory,
+            uncertainty=self.val_uncertainty,
+        )
 
     def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
         with torch_stream(self.seed, stage, purpose):
