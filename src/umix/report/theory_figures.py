@@ -110,10 +110,10 @@ def gap_chart(findings: Findings) -> Any:
     order = ["weighted ERM", "weighted mixup", "shape √(rank/n)", "shape √(d/n)"]
     x = _log_x("n", "training size n", values=_sizes(findings))
     chart = alt.Chart().encode(x=x)
-    scale_y = alt.Scale(type="log", domainMin=_LEAST)
+    scale_y = alt.Scale(type="log", domainMin=_LEAST, nice=False)
     y = alt.Y("value:Q", title="generalisation gap", scale=scale_y, axis=alt.Axis(tickCount=5))
     dashes = alt.Scale(domain=order, range=[[1, 0], [1, 0], [6, 4], [2, 3]])
-    dash = alt.StrokeDash("curve:N", sort=order, title=None, scale=dashes)
+    dash = alt.StrokeDash("curve:N", sort=order, title=None, scale=dashes, legend=alt.Legend(symbolType="stroke"))
     lines = chart.mark_line(point=True).encode(y=y, color=_colour("curve", order), strokeDash=dash)
     bars = chart.mark_rule().encode(
         y=alt.Y("low:Q", title="generalisation gap"), y2="high:Q", color=_colour("curve", order)

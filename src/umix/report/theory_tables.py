@@ -115,8 +115,8 @@ def experiment_table(findings: Findings) -> Table:
     table = Table(
         title=escape(f"Theorem 5.1: gap E[wℓ] - mean wℓ in d = {design.dimension}, {design.seeds} seeds"),
         title_justify="left",
-        caption="Mean ± standard error over seeds; the gap of a fixed model, whose mean is 0, is taken off. mixup - ERM: difference "
-        f"of risks E\\[wℓ], below 0 mixing pays. Bounds hold with probability {1 - design.delta:g} and grow like rank^0.5 / n^0.5; "
+        caption="Mean ± standard error over seeds; the gap of a fixed model, whose mean is 0, is taken off. mixup - ERM: change "
+        f"of the risk E\\[wℓ], below 0 mixing pays. Bounds hold with probability {1 - design.delta:g} and grow like √(rank/n); "
         "the gaps like " + ", ".join(f"{scaling(*powers)} ({fit})" for fit, powers in findings.exponents.items()) + ".",
         caption_justify="left",
     )

@@ -74,8 +74,8 @@ class Population:
 def expected_partition(scale: float) -> float:
     """``E log(1 + exp u)`` for u ~ N(0, scale²).
 
-    >>> abs(expected_partition(0.0) - np.log(2)) < 1e-15
-    True
+    >>> round(expected_partition(0.0), 6)  # log 2
+    0.693147
     """
     # log(1+e^u) is u/2 + |u|/2 + log(1+e^-|u|); the mean of |u| is known and the rest is smooth on one side.
     return float(scale / np.sqrt(2 * np.pi) + _one_sided(lambda u: np.log1p(np.exp(-u)), scale, at_zero=np.log(2)))
