@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -115,12 +116,13 @@ def experiment_table(findings: Findings) -> Table:
     table = Table(
         title=escape(f"Theorem 5.1: gap E[wℓ] - mean wℓ in d = {design.dimension}, {design.seeds} seeds"),
         title_justify="left",
+        box=box.SIMPLE_HEAD,
         caption="Mean ± standard error over seeds; the gap of a fixed model, whose mean is 0, is taken off. mixup - ERM: change "
         f"of the risk E\\[wℓ], below 0 mixing pays. Bounds hold with probability {1 - design.delta:g} and grow like √(rank/n); "
         "the gaps like " + ", ".join(f"{scaling(*powers)} ({fit})" for fit, powers in findings.exponents.items()) + ".",
         caption_justify="left",
     )
-    names = ("rank", "n", "ERM gap", "mixup gap", "mixup - ERM", "bound, rank", "bound, d")
+    names = ("rank", "n", "ERM gap", "mixup gap", "mixup - ERM", "bound\n√(rank/n)", "bound\n√(d/n)")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for last, cell in enumerate(findings.cells, start=1):
@@ -162,7 +164,8 @@ def number(value: float) -> str:
 
 
 def spread(estimate: Estimate) -> str:
-    return f"{estimate.mean:.3f} ± {estimate.error:.3f}"
+    """``0.042±0.010``, narrow: a row of them fits a terminal."""
+    return f"{estimate.mean:.3f}±{estimate.error:.3f}"
 
 
 def _places(points: Sequence[Point]) -> list[float]:
