@@ -25,6 +25,7 @@ def test_tables_of_checks_lemmas_and_gaps_are_printed(capsys: pytest.CaptureFixt
         "Lemma A.1",
         "Lemma A.2",
         "infinite",
+        "Assumption 5.1",
         "Theorem 5.1",
     ):
         assert expected in out

@@ -8,8 +8,8 @@ import pytest
 from umix.core.streams import stream
 from umix.errors import UserError
 from umix.theory.checks import Check, dimension_check, failures, lemma_checks
-from umix.theory.glm import Logistic
-from umix.theory.lemmas import FACTOR, Point, demonstration, factors, order, remainder_shares
+from umix.theory.glm import Gaussian, Logistic
+from umix.theory.lemmas import FACTOR, Point, demonstration, factors, order, remainder_shares, rhos
 
 
 def streams(purpose: str) -> np.random.Generator:
@@ -57,3 +57,10 @@ def test_series_over_alpha_have_no_points_where_they_are_infinite() -> None:
 def test_the_remainders_share_hardly_moves_over_three_decades_of_alpha() -> None:
     shares = [p.value for p in remainder_shares(Logistic(), *demonstration(Logistic(), streams("lemmas")))]
     assert max(shares) < 1.5 * min(shares)
+
+
+def test_rho_falls_with_the_radius_for_a_logistic_model_only() -> None:
+    logistic = [p.value for p in rhos(Logistic(), demonstration(Logistic(), streams("lemmas"))[0], streams("rho"))]
+    assert logistic == sorted(logistic, reverse=True)
+    assert logistic[-1] < logistic[0] / 10
+    assert {p.value for p in rhos(Gaussian(), demonstration(Gaussian(), streams("lemmas"))[0], streams("rho"))} == {0.5}

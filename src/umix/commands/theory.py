@@ -31,7 +31,14 @@ def theory(
     from umix.errors import unknown
     from umix.files import ensure_writable
     from umix.report.theory_figures import Format, save_figures
-    from umix.report.theory_tables import alpha_table, check_table, error_table, experiment_table, remainder_table
+    from umix.report.theory_tables import (
+        alpha_table,
+        check_table,
+        error_table,
+        experiment_table,
+        remainder_table,
+        rho_table,
+    )
     from umix.theory.checks import failures
     from umix.theory.experiment import Design, cells
     from umix.theory.findings import find
@@ -51,7 +58,7 @@ def theory(
     if as_json:
         print_json({**_plain(found), "figures": [str(path) for path in written]})
     else:
-        tables = (remainder_table(found), error_table(found), alpha_table(found), experiment_table(found))
+        tables = (table(found) for table in (remainder_table, error_table, alpha_table, rho_table, experiment_table))
         checks = (check_table(found.checks, refuted=False), check_table(found.checks, refuted=True))
         for table in (*checks, *tables):
             OUT.print(table)

@@ -110,6 +110,23 @@ def alpha_table(findings: Findings) -> Table:
     return table
 
 
+def rho_table(findings: Findings) -> Table:
+    """ρ of every model on balls of growing radius."""
+    models = list(dict.fromkeys(point.model for point in findings.rhos))
+    table = Table(
+        title="Assumption 5.1: ρ of the sample on ‖v‖ ≤ radius, at most 1/2",
+        title_justify="left",
+        caption="The smallest ratio that a search found, so an upper limit. A logistic model flattens along every ray: no ρ holds "
+        "for all of space.",
+        caption_justify="left",
+    )
+    for name in ("radius", *models):
+        table.add_column(name, justify="right")
+    for radius in _places(findings.rhos):
+        table.add_row(f"{radius:g}", *(value_at(findings.rhos, radius, model=model) for model in models))
+    return table
+
+
 def experiment_table(findings: Findings) -> Table:
     """Measured gaps, risks and both bounds, one row for each rank and size."""
     design = findings.design

@@ -9,14 +9,14 @@ from threadpoolctl import threadpool_limits
 from umix.theory.checks import Check, bound_checks, lemma_checks
 from umix.theory.experiment import Design, Measured, Streams, gaps_over_dimension, run
 from umix.theory.glm import GLMS
-from umix.theory.lemmas import Point, demonstration, factors, regulariser_errors, remainder_shares, remainders
+from umix.theory.lemmas import Point, demonstration, factors, regulariser_errors, remainder_shares, remainders, rhos
 from umix.theory.summary import Cell, by_cell, exponents
 
 
 @final
 @dataclass(frozen=True)
 class Findings:
-    """Checks, the series of both lemmas, and the experiment's cells with the exponents (rank, n) of either fit's gap."""
+    """Checks, the series of both lemmas and of ρ, and the experiment's cells with the exponents (rank, n) of either fit's gap."""
 
     design: Design
     checks: list[Check]
@@ -24,6 +24,7 @@ class Findings:
     shares: list[Point]
     errors: list[Point]
     factors: list[Point]
+    rhos: list[Point]
     cells: list[Cell]
     exponents: dict[str, tuple[float, float]]
 
@@ -47,6 +48,7 @@ def find(design: Design, streams: Streams, *, measured: Callable[[Measured], Non
         shares=[point for s in settings.values() for point in remainder_shares(*s)],
         errors=[point for s in settings.values() for point in regulariser_errors(*s, alpha=design.alpha)],
         factors=factors(*settings["logistic"]),
+        rhos=[point for model, sample, _ in settings.values() for point in rhos(model, sample, streams(0, "rho"))],
         cells=cells,
         exponents={fit: exponents(cells, fit) for fit in ("erm", "mixup")},
     )

@@ -1,4 +1,4 @@
-"""Lemmas A.1 and A.2 on a small weighted sample, over mixing strengths and over alpha: the series that tables and figures show."""
+"""Lemmas A.1 and A.2 and assumption 5.1 on a small weighted sample: the series that tables and figures show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from umix.theory.glm import GLM
 from umix.theory.mixing_law import MixingLaw
 from umix.theory.predictor import Linear
 from umix.theory.regulariser import printed_regulariser, regulariser, shrinkage_and_variance
+from umix.theory.retentive import retentiveness
 from umix.theory.sample import Sample
 from umix.theory.weighted_loss import partner_loss, rescaled_loss, standard_loss
 
@@ -21,6 +22,9 @@ STRENGTHS = tuple(2.0**-k for k in range(0, 8))
 ALPHAS = (0.5, 1.0, 1.01, 1.03, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 #: The alphas at which the remainder's share is shown, towards no mixing.
 SMALL_ALPHAS = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 1.5, 3.0)
+
+#: The radii of the balls on which ρ is estimated.
+RADII = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 FACTOR = "E[(1-λ)²/λ²]"
 FORMS = {
@@ -113,3 +117,11 @@ def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
             values |= {FACTOR: law.squared_odds(), "lemma A.2": regulariser(glm, f, sample, law)}
         found += [Point(glm.name, curve, alpha, value) for curve, value in values.items()]
     return found
+
+
+def rhos(glm: GLM, sample: Sample, rng: np.random.Generator) -> list[Point]:
+    """ρ of the sample's weighted law on balls of growing radius."""
+    return [
+        Point(glm.name, "rho", r, retentiveness(glm, sample.x, radius=r, rng=rng, w=sample.w, starts=4).rho)
+        for r in RADII
+    ]

@@ -26,6 +26,8 @@ class Cell:
     mixup_gap: Estimate
     erm_risk: Estimate
     risk_change: Estimate
+    rho: float
+    gamma: float
     rank_bound: float
     dimension_bound: float
     #: The largest mixup gap, luck included, as a share of the bound with the rank, over the seeds: a theorem says at most 1.
@@ -65,6 +67,8 @@ def _cell(rows: Sequence[Measured]) -> Cell:
         mixup_gap=_estimate([row.mixup_gap - row.luck for row in rows]),
         erm_risk=_estimate([row.erm_risk for row in rows]),
         risk_change=_estimate([row.mixup_risk - row.erm_risk for row in rows]),
+        rho=float(np.mean([row.rho for row in rows])),
+        gamma=float(np.mean([row.gamma for row in rows])),
         rank_bound=float(np.mean([row.rank_bound.total for row in rows])),
         dimension_bound=float(np.mean([row.dimension_bound.total for row in rows])),
         tightest=max(row.mixup_gap / row.rank_bound.total for row in rows),
