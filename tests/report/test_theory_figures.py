@@ -8,7 +8,7 @@ import pytest
 
 from umix.core.streams import stream
 from umix.errors import UserError
-from umix.report.theory_figures import figures, save_figures
+from umix.report.theory_figures import figures, rendered, save_figures
 from umix.report.theory_tables import check_table, experiment_table
 from umix.theory.experiment import Design
 from umix.theory.findings import Findings, find
@@ -66,12 +66,16 @@ def test_the_risk_figure_draws_the_paired_difference(found: Findings) -> None:
 
 
 @pytest.mark.parametrize("format_", START)
-def test_files_have_the_format_asked_for(found: Findings, tmp_path: Path, format_: str) -> None:
-    written = save_figures(found, tmp_path, format_=format_)
-    assert {path.stem for path in written} == set(figures(found))
-    for content in (path.read_bytes() for path in written):
-        assert content.startswith(START[format_])
-        assert not re.search(rb'(src|href)="https?://', content)  # opens with no network
+def test_a_figure_is_rendered_in_the_format_asked_for(found: Findings, format_: str) -> None:
+    content = rendered(figures(found)["theory-risk"], format_)
+    assert content.startswith(START[format_])
+    assert not re.search(rb'(src|href)="https?://', content)  # opens with no network
+
+
+def test_every_figure_is_saved_under_its_name(found: Findings, tmp_path: Path) -> None:
+    written = save_figures(found, tmp_path, format_="svg")
+    assert {path.name for path in written} == {f"{name}.svg" for name in figures(found)}
+    assert all(path.stat().st_size > 1000 for path in written)
 
 
 def test_an_unknown_format_is_refused(found: Findings, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def streams(purpose: str) -> np.random.Generator:
     return stream(3, "theory", purpose)
 
 
-@pytest.mark.parametrize("alpha", [1.5, 2.0, 4.0])
+@pytest.mark.parametrize("alpha", [1.5, 4.0])
 def test_every_lemma_check_comes_out_as_expected(alpha: float) -> None:
     checks = lemma_checks(streams, alpha=alpha)
     assert failures(checks) == []

@@ -33,13 +33,11 @@ def figures(findings: Findings) -> dict[str, Any]:
 
 
 def save_figures(findings: Findings, directory: Path, *, format_: str) -> list[Path]:
-    """Write every figure into ``directory`` and return the files; HTML opens with no network."""
-    if format_ not in get_args(Format):
-        raise unknown("figure format", format_, get_args(Format))
+    """Write every figure into ``directory`` and return the files."""
     written = []
     for name, chart in figures(findings).items():
         path = directory / f"{name}.{format_}"
-        write_whole(path, _rendered(chart, format_))
+        write_whole(path, rendered(chart, format_))
         written.append(path)
     return written
 
@@ -215,7 +213,10 @@ def _styled(chart: Any) -> Any:
     )
 
 
-def _rendered(chart: Any, format_: str) -> bytes:
+def rendered(chart: Any, format_: str) -> bytes:
+    """The file of a chart in one of the formats; HTML holds all it needs."""
+    if format_ not in get_args(Format):
+        raise unknown("figure format", format_, get_args(Format))
     if format_ in ("svg", "html"):
         text = io.StringIO()
         chart.save(text, format=format_, **({"inline": True} if format_ == "html" else {}))

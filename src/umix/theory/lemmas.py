@@ -122,6 +122,6 @@ def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
 def rhos(glm: GLM, sample: Sample, rng: np.random.Generator) -> list[Point]:
     """ρ of the sample's weighted law on balls of growing radius."""
     return [
-        Point(glm.name, "rho", r, retentiveness(glm, sample.x, radius=r, rng=rng, w=sample.w, starts=4).rho)
+        Point(glm.name, "rho", r, retentiveness(glm, sample.x, radius=r, rng=rng, w=sample.w, starts=0, shells=2).rho)
         for r in RADII
     ]
