@@ -69,7 +69,8 @@ class TableOptions(Settings):
             rows = split_at_random(stratum, given=rows, **shares)  # type: ignore[arg-type]
         notes += check_classes(rows, y, classes)
         table = frame.select(inputs)
-        preprocessing, x = TablePreprocessing.fit(table[rows["train"]], label=self.label, id=self.id)
+        others = [name for name in (self.split, *self.drop) if name is not None]
+        preprocessing, x = TablePreprocessing.fit(table[rows["train"]], label=self.label, id=self.id, others=others)
         matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
         if preprocessing.dropped:
             notes.append(f"Constant in training and left out: {', '.join(preprocessing.dropped)}.")
