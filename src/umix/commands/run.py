@@ -44,6 +44,10 @@ def run(
     source: object = spec.plan.source
     if select == "worst" and isinstance(source, RowRoles) and not source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
+        raise UserError(
+            f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
+        )
     places = {"root": root, "cache": cache, "stream": no_cache}
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
     if as_json:
