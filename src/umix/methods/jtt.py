@@ -32,6 +32,7 @@ class JTT(Method):
     paper: ClassVar[str] = (
         "Liu et al., Just train twice: Improving group robustness without training group information, ICML 2021"
     )
+    takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     identification_epochs: int = Field(2, ge=1, description="epochs of the first net (the paper's T)")

@@ -17,6 +17,7 @@ from umix.train.trainer import Trainer
 class UncertaintyWeights(Method, abc.ABC):
     """A method whose training examples weigh eta·u + c, where u is how often ERM gets them wrong."""
 
+    takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
 
     eta: float = Field(20.0, ge=0, description="how much an example's weight grows with its uncertainty")
@@ -44,7 +45,7 @@ class UncertaintyWeights(Method, abc.ABC):
             trainer.val_uncertainty = trajectory.val_uncertainty(start=self.start, length=self.length)
         w = importance_weights(u, eta=self.eta, c=self.c)  # eq. 7
         if self.normalize:
-            w = normalized(w)
+            w = normalized(w, by=trainer.task.splits["train"].weight)
         trainer.keep(uncertainty=u, weight=w)
         warn_about(w, trainer, u=u)
         return w.to(trainer.device)

@@ -23,6 +23,7 @@ class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
     needs_groups: bool = False  # without it batches carry no group
+    takes_weights: bool = False  # whether it makes an example of ``batch.weight`` k count as k copies of it
     reset_at: tuple[int, ...] = ()  # the steps before which the optimiser forgets its momentum: the risk changes there
 
     def init(self, n_groups: int) -> State:
@@ -39,10 +40,14 @@ class Objective(abc.ABC):
 class MeanRisk(Objective):
     """Empirical risk: the mean loss. ``watch`` is shown the predictions of the training pass, which cost nothing extra."""
 
+    takes_weights = True
+
     watch: Watch | None = None
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)
         if self.watch is not None:
             self.watch(batch.index, logits, batch.y)
+        if batch.weight is not None:
+            return (batch.weight * cross_entropy(logits, batch.y, reduction="none")).mean(), state
         return cross_entropy(logits, batch.y), state

@@ -184,6 +184,10 @@ class Trainer:
             raise UserError(
                 f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
             )
+        if self.splits["train"].weight is not None and not objective.takes_weights:
+            raise UserError(
+                f"{type(objective).__name__} must weigh examples to train with weights, but it does not; leave --weight out."
+            )
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         self.reports[stage.name] = fit(
