@@ -23,8 +23,8 @@ _PARTS = 5
 class Counts:
     """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
 
-    On validation also, where there was a first stage, the accuracy of each fifth in order of its uncertainty; and the mean loss of
-    the worst ``TAIL`` of the examples, NaN where it is not finite.
+    Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
+    validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
     """
 
     hits: np.ndarray  # [epochs, groups]

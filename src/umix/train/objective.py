@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
+from umix.errors import UserError
 from umix.nets.net import Net
 
 #: What an objective has learned so far: named tensors, saved with every checkpoint.
@@ -33,6 +34,15 @@ class Objective(abc.ABC):
     @abc.abstractmethod
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
+
+
+def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
+    """Refuse an objective that needs training groups it may not see, or that would ignore the weights of examples."""
+    what = type(objective).__name__
+    if objective.needs_groups and not groups:
+        raise UserError(f"{what} needs training groups, but its method does not declare needs_groups.")
+    if weights and not objective.takes_weights:
+        raise UserError(f"{what} must weigh examples to train with weights, but it does not; leave --weight out.")
 
 
 @final
