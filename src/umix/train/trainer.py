@@ -105,7 +105,7 @@ class Trainer:
         """Train by ERM and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
-        how many the method needs; the stage's own setting may ask for more. Its ``val`` and, without groups, ``test`` are about those.
+        how many the method needs; the stage's own setting may ask for more. Its ``val``, and without groups ``test``, are of those.
         """
         test = None if self.task.groups else self.splits["test"]
         others = {"val": self.splits["val"].fingerprint} | ({} if test is None else {"test": test.fingerprint})
