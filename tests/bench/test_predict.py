@@ -21,7 +21,7 @@ from umix.data.lazy import LazyRows, Mapped
 from umix.data.new_inputs import NewInputs, Reader
 from umix.data.readers import READERS
 from umix.errors import UserError
-from umix.report.tables import run_table
+from umix.report.run_table import run_table
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 

@@ -37,6 +37,24 @@ def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
     return eta * u + c
 
 
+def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
+    """The mean of ``u`` over the class of each example, [n]: uncertainty of classes instead of examples.
+
+    Where an example counts as ``by`` copies, the means count them; a class that counts for nothing has the mean 0.
+
+    >>> import torch
+    >>> class_means(torch.tensor([0.0, 1.0, 0.5]), torch.tensor([0, 0, 2]))
+    tensor([0.5000, 0.5000, 0.5000])
+    """
+    n_classes = int(y.max()) + 1 if len(y) else 0
+    each = u.double() if by is None else by * u.double()
+    total = torch.zeros(n_classes, dtype=torch.float64).index_add_(0, y, each)
+    if by is None:
+        return (total / torch.bincount(y).clamp(min=1))[y].to(u)
+    size = torch.bincount(y, weights=by.double())
+    return (total / size.where(size > 0, 1.0))[y].to(u)
+
+
 def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not act on the learning rate.
 
