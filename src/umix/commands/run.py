@@ -46,10 +46,10 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
+    """Train TASK, a name or the path of a table or of arrays, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
-    from umix.data.table import TableSource
+    from umix.data.row_roles import RowRoles
     from umix.report.run_table import run_table
 
     if select is not None:
@@ -58,7 +58,8 @@ def run(
     settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
-    if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
+    source: object = spec.plan.source
+    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
     if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
         raise UserError(
