@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from umix.data.groups import Groups
-from umix.data.lazy import Lazy, LazyRows, Mapped
+from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings
 
 
@@ -114,7 +114,7 @@ class Split:
 def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
     if isinstance(x, Tensor):
         return x[index]
-    return x.rows(index) if isinstance(x, Mapped) else LazyRows(x, index)
+    return x.rows(index) if isinstance(x, Sliced) else LazyRows(x, index)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
