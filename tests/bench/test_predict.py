@@ -3,16 +3,21 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Self, final
 
 import numpy as np
 import polars
 import pytest
+import torch
 
-from umix import load_run
-from umix.bench.predict import predict_table, write_predictions
+from umix import load_net, load_run
+from umix.bench.predict import predict_new, write_predictions
 from umix.bench.record import RunRecord
 from umix.bench.run import execute
 from umix.bench.spec import RunSpec
+from umix.data.lazy import LazyRows, Mapped
+from umix.data.new_inputs import NewInputs, Reader
+from umix.data.readers import READERS
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
@@ -79,7 +84,7 @@ def test_a_row_is_predicted_alike_alone_and_among_others(record: RunRecord) -> N
 
 
 def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(record: RunRecord) -> None:
-    made = predict_table(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
+    made = predict_new(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
     assert made.table.columns == ["label", "p_no", "p_yes"]
     assert made.notes == (
         "Ignored columns that the model was not trained with: colour.",
@@ -97,11 +102,43 @@ def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: R
         write_predictions(record, table(), tmp_path / "out.xlsx")
 
 
-def test_a_run_that_is_not_on_a_table_cannot_predict_tables(tmp_path: Path) -> None:
+def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None:
     moons = {"epochs": 1, "hidden": [4], "sizes": [8, 4, 4, 8], "eval_size": 4}
     run = execute(RunSpec(task="four_moons", method="erm", settings=moons), out=tmp_path)
-    with pytest.raises(UserError, match="must hold a run on a table"):
+    with pytest.raises(UserError, match="got a run on four_moons, which nothing new can be read for"):
         run.predict(table())
+
+
+@final
+class HalvedLater(Reader):
+    """Reads nothing: four inputs that lie twice as large in a lazy store, and two columns that name them."""
+
+    x = torch.linspace(-2, 2, 8).reshape(4, 2)
+
+    def save(self, directory: Path) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        return cls()
+
+    def inputs(self, new: Any) -> NewInputs:
+        lazy = LazyRows(Mapped(2 * self.x, "stored"), torch.arange(4))
+        ids = {"path": polars.Series(list("abcd")), "label": polars.Series(list("efgh"))}
+        return NewInputs(lazy, transform=lambda x: x / 2, ids=ids, notes=("Halved.",))
+
+
+def test_lazy_inputs_are_transformed_and_carry_the_columns_that_name_them(
+    record: RunRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(READERS, "table", HalvedLater)
+    made = predict_new(record, "anything")
+    assert made.table.columns == ["path", "id", "label", "p_no", "p_yes"]
+    assert made.table["id"].to_list() == list("efgh")
+    assert made.notes == ("Halved.",)
+    with torch.inference_mode():
+        expected = load_net(record)(HalvedLater.x).softmax(dim=1)
+    assert made.table.select("p_no", "p_yes").to_numpy() == pytest.approx(expected.numpy(), abs=1e-6)
 
 
 def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:

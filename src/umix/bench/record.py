@@ -135,9 +135,9 @@ class RunRecord(Settings):
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
         )
 
-    def predict(self, table: Any, *, select: str | None = None) -> Any:
-        """Predicted label and probability per class of every row of ``table``, as a polars frame; see ``bench.predict``."""
-        return import_module("umix.bench.predict").predict(self, table, select=select)  # reports do without torch
+    def predict(self, new: Any, *, select: str | None = None) -> Any:
+        """Predicted label and probability per class of every example in ``new``, as a polars frame; see ``bench.predict``."""
+        return import_module("umix.bench.predict").predict(self, new, select=select)  # reports do without torch
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""

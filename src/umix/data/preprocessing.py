@@ -7,7 +7,7 @@ that marks them. Texts of at most 100 values become 0/1 columns, longer lists 30
 
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.data.column_kinds import cast, kind_of
+from umix.data.new_inputs import NewInputs, Reader
+from umix.data.table_file import as_frame
 from umix.data.trusted import TRUSTED
 from umix.errors import UserError
 from umix.files import write_whole
@@ -30,15 +32,17 @@ Matrix = NDArray[np.float32]
 
 
 @final
-class TablePreprocessing:
+class TablePreprocessing(Reader):
     """What was learned from the training split's columns; ``state`` holds nothing but what skops may save."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._state = state
 
     @classmethod
-    def fit(cls, frame: "polars.DataFrame", *, label: str, id: str | None) -> tuple[Self, Matrix]:
-        """The preprocessing of the input columns ``frame`` and their matrix, [n, width]."""
+    def fit(
+        cls, frame: "polars.DataFrame", *, label: str, id: str | None, others: Sequence[str] = ()
+    ) -> tuple[Self, Matrix]:
+        """The preprocessing of the input columns ``frame`` and their matrix, [n, width]; ``others`` have another role."""
         from skrub import StringEncoder, TableVectorizer
 
         kinds = {column.name: kind_of(column) for column in frame.iter_columns()}
@@ -63,6 +67,7 @@ class TablePreprocessing:
             "format": _FORMAT,
             "label": label,
             "id": id or "",
+            "others": list(others),
             "kinds": kinds,
             "dropped": sorted(set(kinds) - set(origin)),
             "vectorizer": vectorizer,
@@ -91,6 +96,26 @@ class TablePreprocessing:
     @property
     def id(self) -> str | None:
         return self._state["id"] or None
+
+    def inputs(self, new: Any) -> NewInputs:
+        """The rows of a table (a path, a polars or a pandas frame): columns of training must be there, others are ignored."""
+        import torch
+
+        frame = as_frame(new)
+        x = torch.from_numpy(self.transform(frame))
+        ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
+        return NewInputs(x, ids=ids, notes=tuple(self._notes(frame)))
+
+    def _notes(self, frame: "polars.DataFrame") -> list[str]:
+        """What was ignored or is missing: columns that training did not have, and the id."""
+        known = {*self.columns, self.id, self.label, *self._state.get("others", ())}
+        extra = [name for name in frame.columns if name not in known]
+        notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
+        for name, count in self.unreadable(frame).items():
+            notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
+        if self.id and self.id not in frame.columns:
+            notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
+        return notes
 
     def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
         """How many values of each column are not what they were in training, and so become gaps."""
