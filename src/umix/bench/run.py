@@ -15,8 +15,9 @@ from umix.data.images import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.nets.registry import net_settings
+from umix.nets.registry import net_kind, net_settings
 from umix.train.engine import Engine
 from umix.train.history import WATCHED, weights_path
 from umix.train.progress import Progress, Silent
@@ -57,6 +58,7 @@ def execute(
         task.splits["val"].group  # noqa: B018 — likewise
     if not stream:
         task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
+    example = task.splits["train"].example
     trainer = Trainer(
         task,
         plan.net,
@@ -84,7 +86,9 @@ def execute(
         fingerprint=task.fingerprint,
         groups=list(task.groups),
         classes=list(task.classes),
-        input_shape=list(trainer.example.shape),
+        input_shape=list(example.shape),
+        input_dtype=str(example.dtype).removeprefix("torch."),
+        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
@@ -126,9 +130,24 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
 
 def load_net(record: RunRecord, *, select: str | None = None) -> Net:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
-    options = dict(record.plan["net"])
-    with torch_stream(record.seed, "load", "init"):
-        net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
+    net = _built(record)
     tensors, _ = read_tensors(weights_path(record.directory, record.best_epoch(select)), kind="weights")
     net.load_state_dict(tensors)
     return net.eval()
+
+
+def _built(record: RunRecord) -> Net:
+    """The net of ``record`` before training; the files it is made of must be what they were."""
+    options = dict(record.plan["net"])
+    name, content = options.pop("name"), options.pop("content", "")
+    implied = net_kind(record.net or name)[1]
+    if "net.weights" in record.settings:
+        options["weights"] = record.settings["net.weights"]
+    settings = net_settings(record.net or name, **{key: v for key, v in options.items() if key not in implied})
+    if settings.content != content:
+        raise UserError(
+            f"The files of the net {record.net} are not what they were when {record.directory} was trained."
+        )
+    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    with torch_stream(record.seed, "load", "init"):
+        return settings.build(example, len(record.classes))

@@ -149,7 +149,7 @@ class Trainer:
         content = {
             "train": self.splits["train"].fingerprint,
             "classes": self.task.n_classes,
-            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
+            "net": self.net.as_json(),
             "settings": settings.model_dump(mode="json"),
             "seed": self.seed,
             **more,
