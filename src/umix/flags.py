@@ -19,8 +19,8 @@ Subset = Annotated[
 Select = Annotated[
     str | None,
     Parameter(
-        help="Rule that picks the epoch on validation: worst, average, worst_class, last. Default: worst, without "
-        "groups worst_class."
+        help="Rule that picks the epoch on validation: worst, average, worst_class, class_difference, "
+        "uncertainty_quintile, cvar, last. Default: worst, without groups worst_class."
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
@@ -32,15 +32,19 @@ NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TableFlags:
-    """For a table of your own."""
+    """For a table or arrays of your own; a column is an array of the .npz file there."""
 
-    label: Annotated[str | None, Parameter(help="Table: column of the class to predict.")] = None
-    groups: Annotated[str | None, Parameter(help="Table: columns that make the groups, as a,b; none: no groups.")] = (
-        None
-    )
-    split: Annotated[str | None, Parameter(help="Table: column that says train, val or test.")] = None
+    label: Annotated[str | None, Parameter(help="Own data: column of the class to predict.")] = None
+    groups: Annotated[
+        str | None, Parameter(help="Own data: columns that make the groups, as a,b; none: no groups.")
+    ] = None
+    split: Annotated[str | None, Parameter(help="Own data: column that says train, val or test.")] = None
+    id: Annotated[str | None, Parameter(help="Own data: column that names each row; not an input.")] = None
     drop: Annotated[str | None, Parameter(help="Table: columns that are not inputs, as a,b.")] = None
-    id: Annotated[str | None, Parameter(help="Table: column that names each row; not an input.")] = None
+    x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
+    rows: Annotated[
+        str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of the task."""

@@ -141,6 +141,19 @@ def test_lazy_inputs_are_transformed_and_carry_the_columns_that_name_them(
     assert made.table.select("p_no", "p_yes").to_numpy() == pytest.approx(expected.numpy(), abs=1e-6)
 
 
+def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) -> None:
+    x, split = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float16), np.repeat([0, 1, 2], 30)
+    y = (x[:, 0] > 0).astype(int)
+    np.savez(tmp_path / "birds.npz", x=x, y=y, split=split)
+    settings = {"label": "y", "task.split": "split", "epochs": 5}
+    run = execute(RunSpec(task=str(tmp_path / "birds.npz"), method="erm", settings=settings), out=tmp_path)
+    predicted = run.predict(tmp_path / "birds.npz")
+    assert predicted.columns == ["label", "p_0", "p_1"]
+    hit = predicted["label"].to_numpy() == y.astype(str)
+    assert hit[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch()].sum()
+    assert load_run(run.directory).predict(x).equals(predicted)
+
+
 def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
     again = load_run(groupless.directory)
     assert again.counts["val"].hits.shape == (3, 0)

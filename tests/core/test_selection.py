@@ -1,13 +1,15 @@
 """The best epoch is a pure function of validation counts."""
 
 import dataclasses
+import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch, quintile_rates
 
 
 @st.composite
@@ -18,7 +20,10 @@ def histories(draw):
     class_sizes = draw(st.lists(st.integers(1, 8), min_size=1, max_size=3))
     hits = [[draw(st.integers(0, size)) for size in sizes] for _ in range(epochs)]
     class_hits = [[draw(st.integers(0, size)) for size in class_sizes] for _ in range(epochs)]
-    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes)))
+    level_sizes = draw(st.lists(st.integers(1, 8), max_size=4))
+    level_hits = [[draw(st.integers(0, size)) for size in level_sizes] for _ in range(epochs)]
+    tail = draw(st.lists(st.floats(0, 9), min_size=epochs, max_size=epochs))
+    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes, level_hits, level_sizes, tail)))
 
 
 def _lowest(hits, sizes):
@@ -32,15 +37,38 @@ def _scores(val, rule):
         return [_lowest(row, val.class_sizes) for row in val.class_hits]
     if rule == "average":
         return [row.sum() / val.class_sizes.sum() for row in val.class_hits]
+    if rule == "cvar":
+        return (-val.tail_losses).tolist()
+    if rule == "class_difference":
+        return [_class_score(row, val.class_sizes) for row in val.class_hits]
+    if rule == "uncertainty_quintile":
+        return [_quintile_score(row, val.level_sizes) for row in val.level_hits]
     return list(range(len(val.class_hits)))
 
 
-@pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
+def _class_score(hits, sizes):
+    """The mean difference between two classes, negated, then the average: exact fractions."""
+    rates = [Fraction(int(hit), int(size)) for hit, size in zip(hits, sizes, strict=True)]
+    pairs = list(itertools.combinations(rates, 2))
+    if not pairs:
+        return None
+    return -sum(abs(a - b) for a, b in pairs) / len(pairs), Fraction(int(hits.sum()), int(sizes.sum()))
+
+
+def _quintile_score(hits, sizes):
+    """Every example cut into five equal pieces, each with its level's rate; a fifth of the pieces is a quintile: exact."""
+    rates = [Fraction(int(hit), int(size)) for hit, size in zip(hits, sizes, strict=True)]
+    pieces = [rate for rate, size in zip(rates, sizes, strict=True) for _ in range(5 * int(size))]
+    n = int(sizes.sum())
+    return min((sum(pieces[part * n : (part + 1) * n]) / n for part in range(5)), default=None) if n else None
+
+
+@pytest.mark.parametrize("rule", list(RULES))
 @given(val=histories())
 @settings(deadline=None, max_examples=40)
 def test_the_best_epoch_is_the_first_with_the_highest_score(rule, val):
     scores = _scores(val, rule)
-    if None in scores:
+    if None in scores or not scores:
         with pytest.raises(ValueError, match="No epoch has a validation score"):
             best_epoch(val, rule)
         return
@@ -48,7 +76,11 @@ def test_the_best_epoch_is_the_first_with_the_highest_score(rule, val):
     for epoch, score in enumerate(scores):
         if score > scores[best]:
             best = epoch
-    assert best_epoch(val, rule) == best
+    found = best_epoch(val, rule)
+    if rule == "uncertainty_quintile":  # shares of fifths are floats: a tie may go either way
+        assert float(scores[found]) == pytest.approx(float(scores[best]), abs=1e-12)
+    else:
+        assert found == best
 
 
 @pytest.fixture
@@ -59,20 +91,60 @@ def val():
         sizes=np.array([10, 4, 0]),
         class_hits=np.array([[7, 6], [8, 4], [10, 1]]),
         class_sizes=np.array([10, 6]),
+        level_hits=np.array([[8, 5, 0], [7, 3, 2], [8, 2, 1]]),
+        level_sizes=np.array([8, 5, 3]),
+        tail_losses=np.array([np.nan, 2.0, 1.5]),
     )
 
 
-@pytest.mark.parametrize(("rule", "epoch"), [("worst", 1), ("average", 0), ("worst_class", 0), ("last", 2)])
+@pytest.mark.parametrize(
+    ("rule", "epoch"),
+    [
+        ("worst", 1),
+        ("average", 0),
+        ("worst_class", 0),
+        ("class_difference", 1),
+        ("uncertainty_quintile", 1),
+        ("cvar", 2),
+        ("last", 2),
+    ],
+)
 def test_each_rule_prefers_its_own_epoch(val, rule, epoch):
     assert best_epoch(val, rule) == epoch
 
 
-def test_every_rule_is_tested_here():
-    assert set(RULES) == {"worst", "average", "worst_class", "last"}
+def test_the_oracle_is_no_rule():
+    assert ORACLE not in RULES
+
+
+def test_the_oracle_looks_at_the_worst_group_of_test_or_class_without_groups(val):
+    assert oracle_epoch(val) == 1
+    assert oracle_epoch(dataclasses.replace(val, hits=np.zeros((3, 0), int), sizes=np.zeros(0, int))) == 0
+
+
+def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first():
+    rows = np.array([[0, 0], [3, 2], [6, 5], [6, 5], [1, 0]])  # 0, .1, .1, .1 and .1 apart
+    counts = Counts(np.zeros((5, 0)), np.zeros(0), rows[1:], np.array([10, 10]))
+    assert best_epoch(counts, "class_difference") == 1
+
+
+def test_equally_uncertain_examples_make_quintiles_of_equal_accuracy(val):
+    same = dataclasses.replace(val, level_hits=val.all_hits[:, None], level_sizes=np.array([16]))
+    np.testing.assert_allclose(quintile_rates(same), np.repeat(val.all_hits[:, None] / 16, 5, axis=1))
+
+
+def test_quintiles_average_to_the_accuracy_of_all(val):
+    np.testing.assert_allclose(quintile_rates(val).mean(axis=1), val.level_hits.sum(axis=1) / 16)
+
+
+def test_a_split_without_levels_or_losses_has_no_score_under_their_rules(val):
+    bare = Counts(val.hits, val.sizes, val.class_hits, val.class_sizes)
+    for rule in ("uncertainty_quintile", "cvar"):
+        assert np.isnan(RULES[rule](bare)).tolist() == [True] * 3
 
 
 def test_the_average_counts_every_example_once_even_where_groups_overlap(val):
-    assert RULES["average"](val, 0) == 13 / 16
+    assert RULES["average"](val)[0] == 13 / 16
 
 
 def test_counts_know_their_examples_and_epochs(val):
@@ -86,8 +158,8 @@ def test_permuting_groups_leaves_the_choice_alone(val):
 
 
 def test_an_epoch_without_a_score_never_wins(monkeypatch, val):
-    scores = [np.nan, -1.0, np.nan]
-    monkeypatch.setattr("umix.core.selection.RULES", {"holes": lambda _, epoch: scores[epoch]})
+    scores = np.array([np.nan, -1.0, np.nan])
+    monkeypatch.setattr("umix.core.selection.RULES", {"holes": lambda _: scores})
     assert best_epoch(val, "holes") == 1
 
 
@@ -99,7 +171,7 @@ def test_worst_without_known_groups_is_an_error_and_average_is_not(val, groups):
     assert best_epoch(oblivious, "average") == 0
 
 
-@pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_no_epochs_are_an_error(rule):
     with pytest.raises(ValueError, match=f"rule '{rule}', got 0 epochs"):
         best_epoch(Counts(np.zeros((0, 2)), np.ones(2), np.zeros((0, 2)), np.ones(2)), rule)

@@ -1,9 +1,11 @@
 """Who reads new data for a finished run: one line for each kind of data that people bring."""
 
+from umix.data.array_preprocessing import ArrayPreprocessing
 from umix.data.new_inputs import Reader
 from umix.data.preprocessing import TablePreprocessing
 
 #: By the name of the task's source.
 READERS: dict[str, type[Reader]] = {
+    "arrays": ArrayPreprocessing,
     "table": TablePreprocessing,
 }

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from umix.data.array_file import SUFFIXES as ARRAYS
+from umix.data.arrays import ArraySource
 from umix.data.camelyon17 import Camelyon17
 from umix.data.celeba import CelebA
 from umix.data.colored_digits import ColoredDigits
@@ -19,7 +21,7 @@ TASKS: dict[str, type[TaskSource]] = {
 
 
 def source_kind(name: str) -> tuple[type[TaskSource], dict[str, Any]]:
-    """The class of the task called ``name``, or of the table at that path, and the options the name stands for.
+    """The class of the task called ``name``, or of the table or arrays at that path, and the options the name stands for.
 
     >>> source_kind("people.csv")[0].name
     'table'
@@ -27,13 +29,15 @@ def source_kind(name: str) -> tuple[type[TaskSource], dict[str, Any]]:
     if name in TASKS:
         return TASKS[name], {}
     path = Path(name)
+    if path.suffix.lower() in ARRAYS:
+        return ArraySource, {"path": path}
     if path.suffix.lower() in SUFFIXES or path.is_file():
         return TableSource, {"path": path}
     raise unknown("task", name, TASKS)
 
 
 def task_source(name: str, **options: Any) -> TaskSource:
-    """The source of the task called ``name`` (or the table at that path) with these options, not loaded yet."""
+    """The source of the task called ``name`` (or the table or arrays at that path) with these options, not loaded yet."""
     kind, implied = source_kind(name)
     return kind(**options, **implied)
 
