@@ -8,7 +8,21 @@ from cyclopts import Parameter
 from umix.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.errors import UserError
-from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Set, Subset, TableFlags, parse_settings
+from umix.flags import (
+    Cache,
+    ImageFlags,
+    Json,
+    NoCache,
+    Out,
+    Quiet,
+    Root,
+    Select,
+    Set,
+    Subset,
+    TableFlags,
+    TextFlags,
+    parse_settings,
+)
 from umix.terminal import OUT
 
 
@@ -25,11 +39,13 @@ def run(
     no_cache: NoCache = False,
     select: Select = None,
     table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of a table or of arrays, with METHOD and print the test rates; a killed run goes on."""
+    """Train TASK, a name or the path of your own table, arrays or folder of images, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.spec import RunSpec
     from umix.core.selection import RULES
     from umix.data.row_roles import RowRoles
@@ -38,7 +54,9 @@ def run(
 
     if select is not None and select not in RULES:
         raise unknown("selection rule", select, RULES)
-    settings = parse_settings(set_) | (table.settings() if table else {})
+    settings = parse_settings(set_)
+    for flags in (table, images, texts):
+        settings |= flags.settings() if flags else {}
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source

@@ -12,7 +12,7 @@ from umix.data.groups import Groups
 from umix.data.lazy import Lazy
 from umix.data.table_notes import check_classes
 from umix.data.table_roles import Rows, encode_attribute, encode_labels, named, split_at_random, split_by_column
-from umix.data.task import Split, Transform
+from umix.data.task import Augment, Split, Transform
 from umix.errors import UserError, unknown
 from umix.settings import Settings
 
@@ -33,12 +33,14 @@ class KnownRows:
     rows: Mapping[str, Rows]
     notes: tuple[str, ...]
 
-    def split(self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None) -> Split:
+    def split(
+        self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None, augment: Augment | None = None
+    ) -> Split:
         """The split ``name``, whose inputs are ``x``."""
         index = torch.from_numpy(self.rows[name])
         none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
         known = none if self.groups is None else self.groups.rows(index)
-        return Split(x, self.y[index], known, transform=transform)
+        return Split(x, self.y[index], known, transform=transform, augment=augment)
 
 
 class RowRoles(Settings):
