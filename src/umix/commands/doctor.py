@@ -15,7 +15,7 @@ def doctor(
     images: ImageFlags | None = None,
     as_json: Json = False,
 ) -> int | None:
-    """Show versions, devices and extras; with TASK, a name or your folder of images, check its folder. Exit code 2 if it is not fine."""
+    """Show versions, devices and extras; with TASK (or your folder of images) check its files. Exit code 2 if it is not fine."""
     from umix.bench.doctor import check, facts
 
     if task is not None:
