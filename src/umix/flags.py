@@ -40,6 +40,7 @@ class TableFlags:
     ] = None
     split: Annotated[str | None, Parameter(help="Own data: column that says train, val or test.")] = None
     id: Annotated[str | None, Parameter(help="Own data: column that names each row; not an input.")] = None
+    weight: Annotated[str | None, Parameter(help="Own data: column of what a training row counts for.")] = None
     drop: Annotated[str | None, Parameter(help="Table: columns that are not inputs, as a,b.")] = None
     x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
     rows: Annotated[

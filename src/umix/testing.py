@@ -208,7 +208,7 @@ def _equal(first: Net, second: Net) -> bool:
 
 
 def _equal_counts(first: Counts, second: Counts) -> bool:
-    names = ("hits", "class_hits", "level_hits", "tail_losses")
+    names = ("hits", "class_hits", "quintile_rates", "tail_losses")
     return all(np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True) for name in names)
 
 

@@ -1,5 +1,6 @@
 """Runs on tables, and their predictions for new rows."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import polars
 import pytest
 import torch
+from rich.console import Console
 
 from umix import load_net, load_run
 from umix.bench.predict import predict_new, write_predictions
@@ -19,6 +21,7 @@ from umix.data.lazy import LazyRows, Mapped
 from umix.data.new_inputs import NewInputs, Reader
 from umix.data.readers import READERS
 from umix.errors import UserError
+from umix.report.tables import run_table
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -161,9 +164,38 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
+    assert np.mean(summary.quintiles) == pytest.approx(summary.average)  # fifths of all test examples
     assert again.predict(table(), select="last").height == 200
     with pytest.raises(UserError, match="--select worst must know the groups"):
         again.summary("worst")
+
+
+@pytest.mark.parametrize("method", ["jtt", "umix"])
+def test_fifths_of_uncertainty_are_reported_where_there_are_no_groups_only(
+    path: Path, tmp_path: Path, method: str
+) -> None:
+    settings = {"identification_epochs": 1} if method == "jtt" else {"length": 2, "uncertainty": "ensemble"}
+    plain = execute(spec(path, method, epochs=1, **settings), out=tmp_path)
+    grouped = execute(spec(path, method, epochs=1, groups="place", **settings), out=tmp_path)
+    assert len(plain.summary().quintiles) == 5
+    assert grouped.summary().quintiles is None
+
+
+def shown(record: RunRecord) -> str:
+    console = Console(width=120, file=io.StringIO())
+    console.print(run_table(record, record.summary()))
+    return console.file.getvalue()
+
+
+def test_the_table_of_a_run_without_groups_shows_fifths_or_says_why_not(
+    path: Path, groupless: RunRecord, tmp_path: Path
+) -> None:
+    text = shown(groupless)
+    for expected in ("least uncertain fifth", "most uncertain fifth", "The worst group is unknown"):
+        assert expected in text
+    text = shown(execute(spec(path, epochs=1), out=tmp_path))
+    assert "fifth" not in text
+    assert "erm has no first stage that tells how uncertain" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("method", ["group_dro", "dfr"])

@@ -139,9 +139,9 @@ def test_the_oracle_is_marked_and_never_below_a_rule(finished: Path) -> None:
     assert all(record.oracle().worst >= record.summary(rule).worst for rule in RULES)
 
 
-def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_validation_losses_and_levels(finished: Path) -> None:
+def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_uncertainty(finished: Path) -> None:
     record = execute(spec(length=2), out=finished).model_dump()
     for counts in record["split_counts"].values():
-        del counts["level_hits"], counts["level_sizes"], counts["tail_losses"]
+        del counts["quintile_rates"], counts["tail_losses"]
     old = RunRecord(**record)
     assert {rule for rule in RULES if not old.has(rule)} == {"uncertainty_quintile", "cvar"}

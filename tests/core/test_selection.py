@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch, quintile_rates
+from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch, quintiles
 
 
 @st.composite
@@ -20,10 +20,9 @@ def histories(draw):
     class_sizes = draw(st.lists(st.integers(1, 8), min_size=1, max_size=3))
     hits = [[draw(st.integers(0, size)) for size in sizes] for _ in range(epochs)]
     class_hits = [[draw(st.integers(0, size)) for size in class_sizes] for _ in range(epochs)]
-    level_sizes = draw(st.lists(st.integers(1, 8), max_size=4))
-    level_hits = [[draw(st.integers(0, size)) for size in level_sizes] for _ in range(epochs)]
+    fifths = [[draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for _ in range(5)] for _ in range(epochs)]
     tail = draw(st.lists(st.floats(0, 9), min_size=epochs, max_size=epochs))
-    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes, level_hits, level_sizes, tail)))
+    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes, fifths, tail)))
 
 
 def _lowest(hits, sizes):
@@ -42,7 +41,7 @@ def _scores(val, rule):
     if rule == "class_difference":
         return [_class_score(row, val.class_sizes) for row in val.class_hits]
     if rule == "uncertainty_quintile":
-        return [_quintile_score(row, val.level_sizes) for row in val.level_hits]
+        return [min(row) for row in val.quintile_rates]
     return list(range(len(val.class_hits)))
 
 
@@ -55,20 +54,12 @@ def _class_score(hits, sizes):
     return -sum(abs(a - b) for a, b in pairs) / len(pairs), Fraction(int(hits.sum()), int(sizes.sum()))
 
 
-def _quintile_score(hits, sizes):
-    """Every example cut into five equal pieces, each with its level's rate; a fifth of the pieces is a quintile: exact."""
-    rates = [Fraction(int(hit), int(size)) for hit, size in zip(hits, sizes, strict=True)]
-    pieces = [rate for rate, size in zip(rates, sizes, strict=True) for _ in range(5 * int(size))]
-    n = int(sizes.sum())
-    return min((sum(pieces[part * n : (part + 1) * n]) / n for part in range(5)), default=None) if n else None
-
-
 @pytest.mark.parametrize("rule", list(RULES))
 @given(val=histories())
 @settings(deadline=None, max_examples=40)
 def test_the_best_epoch_is_the_first_with_the_highest_score(rule, val):
     scores = _scores(val, rule)
-    if None in scores or not scores:
+    if None in scores:
         with pytest.raises(ValueError, match="No epoch has a validation score"):
             best_epoch(val, rule)
         return
@@ -76,11 +67,7 @@ def test_the_best_epoch_is_the_first_with_the_highest_score(rule, val):
     for epoch, score in enumerate(scores):
         if score > scores[best]:
             best = epoch
-    found = best_epoch(val, rule)
-    if rule == "uncertainty_quintile":  # shares of fifths are floats: a tie may go either way
-        assert float(scores[found]) == pytest.approx(float(scores[best]), abs=1e-12)
-    else:
-        assert found == best
+    assert best_epoch(val, rule) == best
 
 
 @pytest.fixture
@@ -91,8 +78,7 @@ def val():
         sizes=np.array([10, 4, 0]),
         class_hits=np.array([[7, 6], [8, 4], [10, 1]]),
         class_sizes=np.array([10, 6]),
-        level_hits=np.array([[8, 5, 0], [7, 3, 2], [8, 2, 1]]),
-        level_sizes=np.array([8, 5, 3]),
+        quintile_rates=np.array([[1, 1, 1, 1, 0.0], [0.9, 0.9, 0.8, 0.7, 0.6], [1, 1, 1, 1, 0.2]]),
         tail_losses=np.array([np.nan, 2.0, 1.5]),
     )
 
@@ -128,16 +114,33 @@ def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first()
     assert best_epoch(counts, "class_difference") == 1
 
 
-def test_equally_uncertain_examples_make_quintiles_of_equal_accuracy(val):
-    same = dataclasses.replace(val, level_hits=val.all_hits[:, None], level_sizes=np.array([16]))
-    np.testing.assert_allclose(quintile_rates(same), np.repeat(val.all_hits[:, None] / 16, 5, axis=1))
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=23))
+def test_quintiles_hold_a_fifth_each_and_every_example_once(levels):
+    shares = quintiles(np.array(levels) / 4)
+    np.testing.assert_allclose(shares.sum(axis=0), len(levels) / 5)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
 
 
-def test_quintiles_average_to_the_accuracy_of_all(val):
-    np.testing.assert_allclose(quintile_rates(val).mean(axis=1), val.level_hits.sum(axis=1) / 16)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
+def test_quintiles_are_the_mean_over_the_orders_of_equally_uncertain_examples(levels):
+    """Every example cut into five pieces: a fifth of the sorted pieces is a quintile, averaged over permutations of ties."""
+    n = len(levels)
+    expected = np.zeros((n, 5))
+    for k in range(n):
+        ties = [j for j in range(n) if levels[j] == levels[k]]
+        first = sum(level < levels[k] for level in levels)
+        for place in range(first, first + len(ties)):  # any of the tied may stand here, all alike
+            for piece in range(5 * place, 5 * place + 5):
+                expected[k, piece // n] += 1 / 5 / len(ties)
+    np.testing.assert_allclose(quintiles(np.array(levels)), expected, atol=1e-12)
 
 
-def test_a_split_without_levels_or_losses_has_no_score_under_their_rules(val):
+def test_permuting_examples_permutes_their_quintiles():
+    u, order = np.array([0.1, 0.5, 0.5, 0.0, 0.9, 0.5, 0.2]), np.array([3, 1, 6, 0, 5, 2, 4])
+    np.testing.assert_array_equal(quintiles(u[order]), quintiles(u)[order])
+
+
+def test_a_split_without_uncertainty_or_losses_has_no_score_under_their_rules(val):
     bare = Counts(val.hits, val.sizes, val.class_hits, val.class_sizes)
     for rule in ("uncertainty_quintile", "cvar"):
         assert np.isnan(RULES[rule](bare)).tolist() == [True] * 3

@@ -70,17 +70,18 @@ def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validat
     assert len(run.history.counts("test").tail_losses) == 0
 
 
-def test_hits_are_counted_by_level_of_uncertainty_lowest_first(trainer: Make) -> None:
+def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(trainer: Make) -> None:
     n = len(trainer().splits["val"])
-    uncertainty = torch.tensor([0.5, 0.0, 1.0, 0.0] * (n // 4))
+    uncertainty = torch.randperm(n, generator=torch.Generator().manual_seed(0)) / n
     run, net = watched(trainer, uncertainty)
     val, found = run.splits["val"], run.history.counts("val")
-    correct = net(val.x).argmax(dim=1) == val.y
-    assert found.level_sizes.tolist() == [n // 2, n // 4, n // 4]
-    assert found.level_hits[-1].tolist() == [int(correct[uncertainty == u].sum()) for u in (0.0, 0.5, 1.0)]
+    in_order = (net(val.x).argmax(dim=1) == val.y)[uncertainty.argsort()].double()
+    assert n % 5 == 0
+    assert found.quintile_rates[-1] == pytest.approx(in_order.view(5, n // 5).mean(dim=1).numpy())
+    assert len(run.history.counts("test").quintile_rates) == 0
 
 
-def test_a_method_without_a_first_stage_has_no_levels_and_every_other_rule(trainer: Make) -> None:
+def test_a_method_without_a_first_stage_has_no_quintiles_and_every_other_rule(trainer: Make) -> None:
     run, _ = watched(trainer, None)
     assert set(RULES) - set(scored_rules(run.history.counts("val"))) == {"uncertainty_quintile"}
 
@@ -100,3 +101,14 @@ def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> N
     kept = {name: tensor for name, tensor in run.history.tensors().items() if name != "val/tail_losses"}
     with pytest.raises(UserError, match="an earlier one wrote it; delete the run's folder"):
         run.history.restore(4, kept)
+
+
+def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(trainer: Make) -> None:
+    run = trainer()
+    test = run.splits["test"]
+    run.test_uncertainty = torch.arange(len(test)).flip(0) / len(test)
+    net = run.fit(MeanRisk())
+    found = run.history.counts("test").quintile_rates
+    in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
+    assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())
+    assert len(run.history.counts("val").quintile_rates) == 0

@@ -6,6 +6,7 @@ from typing import Any, final
 
 from umix.bench.presets import PRETRAINED, Tables, preset, presets_of
 from umix.data.registry import source_kind
+from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.method import Method
@@ -74,14 +75,26 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **implied)
+    _check_weights(source, method_name)
     return Plan(
-        source=kind(**kind.suited(tables.get("task", {}), net_name), **implied),
+        source=source,
         method=method(method_name, **tables.get(method_name, {})),
         net_name=net_name,
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
     )
+
+
+def _check_weights(source: object, method_name: str) -> None:
+    """Refuse weights that the method would have to ignore."""
+    if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it."
+        )
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:

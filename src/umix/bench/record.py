@@ -1,6 +1,5 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
-import json
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any, Literal, Self, final
 
 import numpy as np
 from pydantic import Field, PrivateAttr
+from pydantic_core import from_json
 
 from umix.core import rates
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
@@ -24,8 +24,7 @@ class SplitCounts(Settings):
     sizes: list[int]
     class_hits: list[list[int]]  # [epochs][classes]
     class_sizes: list[int]
-    level_hits: list[list[int]] = Field(default_factory=list)  # [epochs][levels], of validation after a first stage
-    level_sizes: list[int] = Field(default_factory=list)
+    quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
     tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
 
     @classmethod
@@ -39,8 +38,7 @@ class SplitCounts(Settings):
             sizes=np.array(self.sizes, dtype=np.int64),
             class_hits=np.array(self.class_hits, dtype=np.int64).reshape(-1, len(self.class_sizes)),
             class_sizes=np.array(self.class_sizes, dtype=np.int64),
-            level_hits=np.array(self.level_hits, dtype=np.int64).reshape(len(self.level_hits), len(self.level_sizes)),
-            level_sizes=np.array(self.level_sizes, dtype=np.int64),
+            quintile_rates=np.array(self.quintile_rates, dtype=np.float64).reshape(len(self.quintile_rates), 5),
             tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
         )
 
@@ -76,6 +74,9 @@ class Summary(Settings):
     worst: float | None = Field(description="lowest group rate")
     groups: dict[str, GroupRate]
     classes: dict[str, GroupRate]
+    quintiles: list[float] | None = Field(
+        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
+    )
 
 
 @final
@@ -156,6 +157,7 @@ class RunRecord(Settings):
             worst=_known(rates.worst(hits, test.sizes)),
             groups=_named_rates(self.groups, hits, test.sizes),
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
+            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
 
     def predict(self, new: Any, *, select: str | None = None) -> Any:
@@ -190,7 +192,7 @@ def load_run(directory: str | Path) -> RunRecord:
     """The record of the finished run in ``directory``."""
     path = Path(directory) / RECORD
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = from_json(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
     except (OSError, ValueError) as error:

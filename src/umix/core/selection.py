@@ -19,24 +19,19 @@ ORACLE = "oracle_test"
 _PARTS = 5
 
 
-def _none() -> np.ndarray:
-    return np.zeros((0, 0))
-
-
 @dataclass(frozen=True, eq=False)
 class Counts:
     """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
 
-    On validation also, where there was a first stage, by level of its uncertainty (how often it was wrong), lowest first; and the
-    mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
+    Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
+    validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
     """
 
     hits: np.ndarray  # [epochs, groups]
     sizes: np.ndarray  # [groups]
     class_hits: np.ndarray  # [epochs, classes]
     class_sizes: np.ndarray  # [classes]
-    level_hits: np.ndarray = field(default_factory=_none)  # [epochs, levels]
-    level_sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [levels]
+    quintile_rates: np.ndarray = field(default_factory=lambda: np.zeros((0, 5)))  # [epochs, 5]
     tail_losses: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [epochs]
 
     @property
@@ -89,7 +84,7 @@ def _class_difference(val: Counts) -> Scores:
 
 
 def _uncertainty_quintile(val: Counts) -> Scores:
-    return quintile_rates(val).min(axis=1) if val.level_sizes.sum() else _unknown(val)
+    return val.quintile_rates.min(axis=1) if len(val.quintile_rates) else _unknown(val)
 
 
 def _cvar(val: Counts) -> Scores:
@@ -100,22 +95,24 @@ def _last(val: Counts) -> Scores:
     return np.arange(val.epochs, dtype=np.float64)
 
 
-def quintile_rates(val: Counts) -> Scores:
-    """Accuracy of each fifth of the examples in order of the first stage's uncertainty, [epochs, 5].
+def quintiles(u: np.ndarray) -> Scores:
+    """The share of every example in each fifth of the examples in order of uncertainty ``u`` [n], [n, 5]; rows sum to 1.
 
-    Examples that are equally uncertain are spread over the fifths they span in equal shares: the mean over all ways to order
-    them, so no order of the data set decides.
+    Examples that are equally uncertain share the fifths they span equally, so no order of the data set decides.
 
-    >>> nothing = np.zeros((1, 0))
-    >>> quintile_rates(Counts(nothing, nothing[0], nothing, nothing[0], np.array([[6, 1]]), np.array([6, 4])))
-    array([[1.  , 1.  , 1.  , 0.25, 0.25]])
+    >>> quintiles(np.array([0.0, 0.5, 0.0, 0.0, 1.0]))[:, 2:]
+    array([[0.33333333, 0.        , 0.        ],
+           [0.        , 1.        , 0.        ],
+           [0.33333333, 0.        , 0.        ],
+           [0.33333333, 0.        , 0.        ],
+           [0.        , 0.        , 1.        ]])
     """
-    ends = np.cumsum(val.level_sizes)
-    begins, part = ends - val.level_sizes, ends[-1] / _PARTS
+    _, level, sizes = np.unique(u, return_inverse=True, return_counts=True)
+    ends, part = np.cumsum(sizes)[:, None], len(u) / _PARTS
     edges = part * np.arange(_PARTS)
-    shared = np.minimum(ends[:, None], edges + part) - np.maximum(begins[:, None], edges)  # [levels, 5]
-    rates: Scores = per_group(val.level_hits, val.level_sizes) @ shared.clip(min=0) / part
-    return rates
+    held = np.minimum(ends, edges + part) - np.maximum(ends - sizes[:, None], edges)  # [levels, 5], in examples
+    shares: Scores = (held.clip(min=0) / sizes[:, None])[level]
+    return shares
 
 
 #: The score of every epoch under each rule, higher is better, NaN where the rule has none. ``worst`` needs groups in the

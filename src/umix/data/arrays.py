@@ -100,7 +100,9 @@ class ArraySource(ArrayOptions, TaskSource):
         return self.task(values, frame, self.title, self.content)
 
 
-def task_from_arrays(x: Any, y: Any, *, groups: Any = None, split: Any = None, id: Any = None, **options: Any) -> Task:
+def task_from_arrays(
+    x: Any, y: Any, *, groups: Any = None, split: Any = None, weight: Any = None, id: Any = None, **options: Any
+) -> Task:
     """The task of inputs ``x`` [n, ...] and labels ``y`` [n]; ``options`` are those of ``ArrayOptions`` that name no array.
 
     ``groups`` is an array [n] or a mapping from names to arrays [n], whose values make the groups, with the label.
@@ -113,9 +115,9 @@ def task_from_arrays(x: Any, y: Any, *, groups: Any = None, split: Any = None, i
     values = in_memory(x)
     check_shape(values, "x")
     by = groups if isinstance(groups, Mapping) else {} if groups is None else {"group": groups}
-    given = {"y": y, **by, "split": split, "id": id}
-    arrays = {name: in_memory(array) for name, array in given.items() if array is not None}
-    roles = {"split": None if split is None else "split", "id": None if id is None else "id"}
+    single = {"split": split, "weight": weight, "id": id}
+    arrays = {name: in_memory(array) for name, array in {"y": y, **by, **single}.items() if array is not None}
+    roles: dict[str, Any] = {name: None if array is None else name for name, array in single.items()}
     chosen = ArrayOptions(label="y", groups=tuple(by), **roles, **options)
     chosen.check_roles(list(arrays), "the arrays")
     return chosen.task(values, columns(arrays, n=len(values)), "arrays", "memory")

@@ -38,7 +38,8 @@ def batches(
         if change is not None:
             x = change(x)
         known = None if group is None else group.index_select(0, index)
-        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy())
+        weight = None if split.weight is None else split.weight.index_select(0, index)
+        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy(), weight)
 
 
 def n_batches(n: int, batch_size: int) -> int:

@@ -11,7 +11,15 @@ from torch import Tensor
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy
 from umix.data.table_notes import check_classes
-from umix.data.table_roles import Rows, encode_attribute, encode_labels, named, split_at_random, split_by_column
+from umix.data.table_roles import (
+    Rows,
+    encode_attribute,
+    encode_labels,
+    named,
+    row_weights,
+    split_at_random,
+    split_by_column,
+)
 from umix.data.task import Augment, Split, Transform
 from umix.errors import UserError, unknown
 from umix.settings import Settings
@@ -25,12 +33,13 @@ _MOST_GROUPS = 1000  # membership is a matrix with a column for each
 @final
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """What is known of ``n`` rows: class, groups (None: there are none) and the rows of every split."""
+    """What is known of all rows: class, groups (None: there are none), the rows of every split and what those of train count."""
 
     y: Tensor
     classes: tuple[str, ...]
     groups: Groups | None
     rows: Mapping[str, Rows]
+    weight: Tensor | None  # of the training rows, [len(rows["train"])], mean 1
     notes: tuple[str, ...]
 
     def split(
@@ -40,7 +49,8 @@ class KnownRows:
         index = torch.from_numpy(self.rows[name])
         none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
         known = none if self.groups is None else self.groups.rows(index)
-        return Split(x, self.y[index], known, transform=transform, augment=augment)
+        weight = self.weight if name == "train" else None
+        return Split(x, self.y[index], known, transform=transform, augment=augment, weight=weight)
 
 
 class RowRoles(Settings):
@@ -54,6 +64,9 @@ class RowRoles(Settings):
         None, description="column that says train, val or test (0, 1, 2); none: divided at random"
     )
     id: str | None = Field(None, description="column that names each row: not an input, carried into predictions")
+    weight: str | None = Field(
+        None, description="column of what a training row counts for, relative to others: 2 is as two rows; not an input"
+    )
     val_share: float = Field(0.2, gt=0, lt=0.5, description="share of val where no column says")
     test_share: float = Field(0.2, gt=0, lt=0.5, description="share of test where no column says")
     data_seed: int = Field(0, ge=0, description="seed of the random split, independent of the run's seed")
@@ -72,11 +85,12 @@ class RowRoles(Settings):
     @property
     def single(self) -> list[str]:
         """The columns that have one role each and are no inputs, in order."""
-        return [name for name in (self.label, self.split, self.id) if name is not None]
+        return [name for name in (self.label, self.split, self.id, self.weight) if name is not None]
 
     def check_roles(self, known: list[str], title: str) -> None:
         """Refuse a column that is not there, or that has two roles."""
-        roles = {"label": (self.label,), "groups": self.groups, "split": (self.split,), "id": (self.id,)}
+        single = {"label": self.label, "split": self.split, "id": self.id, "weight": self.weight}
+        roles = {"groups": self.groups, **{role: (name,) for role, name in single.items()}}
         for role, names in roles.items():
             for name in names:
                 if name is not None and name not in known:
@@ -84,7 +98,7 @@ class RowRoles(Settings):
         for name in self.single:
             if self.single.count(name) > 1 or name in self.groups:
                 raise UserError(
-                    f"The column {name!r} must have one role among label, groups, split and id; it has two."
+                    f"The column {name!r} must have one role among label, groups, split, id and weight; it has two."
                 )
 
     def known_rows(self, frame: "polars.DataFrame") -> KnownRows:
@@ -101,7 +115,10 @@ class RowRoles(Settings):
                 )
             rows = split_at_random(stratum, given=rows, **shares)  # type: ignore[arg-type]
         notes += check_classes(rows, y, classes)
-        return KnownRows(torch.from_numpy(y), classes, groups, rows, tuple(notes))
+        weight = None if self.weight is None else torch.from_numpy(row_weights(frame[self.weight], rows["train"]))
+        if weight is not None:
+            notes.append(f"Training rows count by {self.weight!r}; all rates count every row once.")
+        return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
 
     def _groups(self, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
         if not self.groups:

@@ -2,7 +2,7 @@
 
 Groups are label × every combination of the group columns' values that occurs: disjoint, so that methods which need groups can
 be compared with those that do not. Without group columns the task has no groups. Group columns stay inputs unless they are
-dropped. The label, split and id columns are never inputs.
+dropped. The label, split, id and weight columns are never inputs.
 """
 
 from pathlib import Path

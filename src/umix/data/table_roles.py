@@ -134,6 +134,27 @@ def split_by_column(column: "polars.Series") -> dict[str, Rows]:
     return splits
 
 
+def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
+    """What each row of ``train`` counts for, scaled to mean 1, so that weights do not act on the learning rate; 0 is allowed."""
+    import polars
+
+    name = column.name
+    if not column.dtype.is_numeric():
+        raise UserError(f"The weight {name!r} must be a number in every training row, got {column.dtype}.")
+    values = column.cast(polars.Float64).to_numpy()[train]
+    bad = ~(np.isfinite(values) & (values >= 0))  # a gap is NaN
+    if bad.any():
+        row = train[bad.argmax()]
+        raise UserError(
+            f"The weight {name!r} must be a finite number of at least 0 in every training row, got {column[int(row)]} in row "
+            f"{row} (counted from 0), and {int(bad.sum())} such rows in all."
+        )
+    if not values.any():
+        raise UserError(f"The weight {name!r} must be above 0 in some training row, but it is 0 in all.")
+    scaled: NDArray[np.float32] = (values / values.mean()).astype(np.float32)
+    return scaled
+
+
 def split_at_random(
     stratum: Rows, *, val_share: float, test_share: float, seed: int, given: Mapping[str, Rows] | None = None
 ) -> dict[str, Rows]:

@@ -37,6 +37,7 @@ class Split:
     ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
     group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
     batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
+    ``weight`` [n], of mean 1, is what each example counts for in training; None where all count alike. Rates never use it.
     """
 
     x: Tensor | Lazy
@@ -45,11 +46,14 @@ class Split:
     training_groups: Groups | None = None
     transform: Transform | None = None
     augment: Augment | None = None
+    weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
         if self.training_groups is not None:
             lengths["training_groups"] = len(self.training_groups.member)
+        if self.weight is not None:
+            lengths["weight"] = len(self.weight)
         if len(set(lengths.values())) != 1:
             raise ValueError(f"Split fields must be about the same examples, got lengths {lengths}.")
 
@@ -84,7 +88,7 @@ class Split:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the inputs and labels, in order. Groups are not in it: what ignores groups may be shared across groupings."""
+        """A hash of inputs, labels and weights, in order. Groups are not in it: what ignores them is shared across groupings."""
         digest = hashlib.sha256()
         if isinstance(self.x, Tensor):
             digest.update(f"{self.x.dtype}{list(self.x.shape)}".encode())
@@ -95,6 +99,8 @@ class Split:
         digest.update(self.y.contiguous().cpu().numpy().data)
         if self.transform is not None or self.augment is not None:
             digest.update(repr((self.transform, self.augment)).encode())
+        if self.weight is not None:
+            digest.update(b"weight" + self.weight.contiguous().cpu().numpy().tobytes())
         return digest.hexdigest()[:32]
 
     def to(self, device: torch.device) -> "Split":
@@ -103,13 +109,18 @@ class Split:
             return self
         x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
         training = self.training_groups and self.training_groups.to(device)
-        return replace(self, x=x, y=self.y.to(device), groups=self.groups.to(device), training_groups=training)
+        weight = None if self.weight is None else self.weight.to(device)
+        return replace(
+            self, x=x, y=self.y.to(device), groups=self.groups.to(device), training_groups=training, weight=weight
+        )
 
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
         training = self.training_groups and self.training_groups.rows(index)
-        x = _examples(self.x, index)
-        return replace(self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training)
+        x, weight = _examples(self.x, index), None if self.weight is None else self.weight[index]
+        return replace(
+            self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training, weight=weight
+        )
 
 
 def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:

@@ -17,6 +17,7 @@ from umix.train.trainer import Trainer
 class UncertaintyWeights(Method, abc.ABC):
     """A method whose training examples weigh eta·u + c, where u is how often ERM gets them wrong."""
 
+    takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
 
     eta: float = Field(20.0, ge=0, description="how much an example's weight grows with its uncertainty")
@@ -42,9 +43,10 @@ class UncertaintyWeights(Method, abc.ABC):
             trajectory = trainer.trajectory(epochs=self.start + self.length, record=self.record)
             u = trajectory.uncertainty(start=self.start, length=self.length)  # eq. 6
             trainer.val_uncertainty = trajectory.val_uncertainty(start=self.start, length=self.length)
+            trainer.test_uncertainty = trajectory.test_uncertainty(start=self.start, length=self.length)
         w = importance_weights(u, eta=self.eta, c=self.c)  # eq. 7
         if self.normalize:
-            w = normalized(w)
+            w = normalized(w, by=trainer.task.splits["train"].weight)
         trainer.keep(uncertainty=u, weight=w)
         warn_about(w, trainer, u=u)
         return w.to(trainer.device)
@@ -56,12 +58,12 @@ def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Tensor:
     Each is a stage ``member-i`` of its own, shared between runs like a trajectory; all have the fit settings of ``ensemble``
     (UMIX, appendix on the simulated data set).
     """
-    correct: dict[str, list[Tensor]] = {"train": [], "val": []}
+    watched = ("train", "val") if trainer.task.groups else ("train", "val", "test")
+    correct: dict[str, list[Tensor]] = {split: [] for split in watched}
     for member in range(size):
         net = trainer.reference(stage=f"member-{member}", settings="ensemble")
         for split, rows in correct.items():
             rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
-    u, trainer.val_uncertainty = (
-        uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for rows in correct.values()
-    )
-    return u
+    u = {split: uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for split, rows in correct.items()}
+    trainer.val_uncertainty, trainer.test_uncertainty = u["val"], u.get("test")
+    return u["train"]

@@ -11,6 +11,7 @@ from umix.bench.record import GroupRate, RunRecord, Summary
 from umix.report.comparison import RATES, Row, Spread
 
 _MOST_CLASSES = 20
+_FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 _TITLES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
 
 
@@ -64,9 +65,9 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     )
     for name, justify in (("test rate", "left"), ("percent", "right"), ("n test", "right"), ("n train", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for rate in RATES:
-        value = getattr(summary, rate)
-        table.add_row(_TITLES[rate], "–" if value is None else f"{100 * value:.1f}", "", "")
+    for rate in RATES if record.groups else ("average", "worst"):
+        value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
+        table.add_row(_TITLES[rate], unknown if value is None else f"{100 * value:.1f}", "", "")
     table.add_section()
     if record.groups:
         for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
@@ -76,6 +77,14 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     for name, found in lowest[:_MOST_CLASSES]:
         table.add_row(escape(f"class {name}"), *_rate_and_size(found), "")
     table.caption = "The worst group is unknown: this task has no groups."
+    if summary.quintiles is None:
+        table.caption += f" {record.method} has no first stage that tells how uncertain test examples are."
+    else:
+        table.add_section()
+        n = sum(found.size for found in summary.classes.values())
+        for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
+            table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", f"{n / 5:.0f}", "")
+        table.caption += " Fifths: test examples in order of how often the first stage got them wrong."
     if len(lowest) > _MOST_CLASSES:
         table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table
