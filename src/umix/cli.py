@@ -4,7 +4,7 @@ from cyclopts import App, CycloptsError
 
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
-from umix.commands.listings import methods, presets, tasks
+from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
 from umix.commands.weights import weights
@@ -18,7 +18,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, predict, weights, tasks, nets, methods, presets, doctor):
     app.command(_command)
 
 

@@ -10,8 +10,10 @@ from umix.commands.execution import execute_all, run_json
 from umix.errors import UserError
 from umix.flags import (
     Cache,
+    Freeze,
     ImageFlags,
     Json,
+    NetName,
     NoCache,
     Out,
     Quiet,
@@ -21,6 +23,7 @@ from umix.flags import (
     Subset,
     TableFlags,
     TextFlags,
+    net_flags,
     parse_settings,
 )
 from umix.terminal import OUT
@@ -32,6 +35,8 @@ def run(
     *,
     seed: int = 0,
     set_: Set = (),
+    net: NetName = None,
+    freeze: Freeze = False,
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
@@ -45,7 +50,7 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of your own table, arrays or folder of images, with METHOD and print the test rates; a killed run goes on."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.spec import RunSpec
     from umix.core.selection import RULES
     from umix.data.row_roles import RowRoles
@@ -57,6 +62,7 @@ def run(
     settings = parse_settings(set_)
     for flags in (table, images, texts):
         settings |= flags.settings() if flags else {}
+    settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
