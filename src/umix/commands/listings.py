@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
-    from umix.data.registry import TASKS
     from umix.data.arrays import ArrayOptions
     from umix.data.image_folder import ImageFolder
+    from umix.data.registry import TASKS
     from umix.data.table import TableOptions
     from umix.data.texts import TextOptions
 

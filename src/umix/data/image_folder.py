@@ -80,8 +80,8 @@ class ImageFolder(RowRoles, CheckedSource):
             values = {**values, "label": FOLDER}
         elif table is None:
             raise UserError(
-                f"{folder} needs --label-from folder where each class has a folder, or a table of its images (metadata.csv in it, or "
-                "--metadata FILE) and --label COLUMN."
+                f"{folder} needs --label-from folder where each class has a folder, or a table of its images "
+                "(metadata.csv in it, or --metadata FILE) and --label COLUMN."
             )
         elif not values.get("label"):
             raise UserError(
