@@ -96,6 +96,18 @@ def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(re
     )
 
 
+def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord) -> None:
+    places = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
+    made = predict_new(record, table(9).with_columns(place=polars.Series(places)))
+    assert made.notes == (
+        "5 values of 'place' were never seen in training and count as none of its values: 'mars', 'moon', 'sky', ….",
+    )
+    assert predict_new(record, table(9)).notes == ()
+    unseen = made.table.filter(polars.Series(places) == "mars")["p_yes"][0]
+    alone = predict_new(record, table(9)[2:3].with_columns(place=polars.lit("nowhere"))).table["p_yes"][0]
+    assert unseen == pytest.approx(alone, abs=1e-6)
+
+
 def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: RunRecord, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="but 'x' is missing"):
         record.predict(table().drop("x"))

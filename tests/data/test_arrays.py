@@ -223,7 +223,7 @@ def test_files_that_cannot_be_read_are_refused_in_one_sentence(tmp_path: Path) -
     cases = {
         "absent.npz": (None, "There is no file"),
         "empty.npz": (b"", "must be a whole npz file"),
-        "text.npz": (b"x,y\n1,2\n", "text.npz must hold plain numbers or texts"),
+        "text.npz": (b"x,y\n1,2\n", "text.npz must be a whole npz file, but it is none"),
         "cut.npz": (whole[: len(whole) // 2], "must be a whole npz file"),
         "flipped.npz": (whole[:400] + b"\xff\xff\xff" + whole[403:], "must be a whole npz file"),
         "single.npz": (single.getvalue(), "rename it to .npy"),

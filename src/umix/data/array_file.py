@@ -48,10 +48,13 @@ def _opened(path: Path, name: str = "") -> Iterator[Any]:
     """An .npz file; what is wrong with it, or with its array ``name``, is said in one sentence."""
     try:
         with open(path, "rb") as file:  # numpy leaves a broken file open
-            found = np.load(file, allow_pickle=False)
-            if isinstance(found, np.ndarray):
+            begins = file.read(6)
+            if begins == np.lib.format.MAGIC_PREFIX:
                 raise UserError(f"{path} must be a file of named arrays, but it holds a single one; rename it to .npy.")
-            yield found
+            if not begins.startswith(b"PK"):
+                raise UserError(f"{path} must be a whole npz file, but it is none; write it with numpy.savez.")
+            file.seek(0)
+            yield np.load(file, allow_pickle=False)
     except _BROKEN as error:
         if isinstance(error, UserError):
             raise

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FILE = "preprocessing.skops"
 _FORMAT = "umix table preprocessing 1"
 _ONE_HOT, _FARTHEST = 100, 10.0
+_SHOWN = 3  # values in a note
+_GAPS = ("?", "...", "null", "NULL", "nan", "NaN", "NA", "N/A", "n/a", "#NA", "#N/A", "<NA>", "none", "None")
 Matrix = NDArray[np.float32]
 
 
@@ -43,6 +45,7 @@ class TablePreprocessing(Reader):
         cls, frame: "polars.DataFrame", *, label: str, id: str | None, others: Sequence[str] = ()
     ) -> tuple[Self, Matrix]:
         """The preprocessing of the input columns ``frame`` and their matrix, [n, width]; ``others`` have another role."""
+        import polars
         from skrub import StringEncoder, TableVectorizer
 
         kinds = {column.name: kind_of(column) for column in frame.iter_columns()}
@@ -70,6 +73,7 @@ class TablePreprocessing(Reader):
             "others": list(others),
             "kinds": kinds,
             "dropped": sorted(set(kinds) - set(origin)),
+            "values": {name: frame[name].cast(polars.String).unique().drop_nulls().to_list() for name in one_hot},
             "vectorizer": vectorizer,
             "scaled": scaled,
             "marked": np.array(sorted(first.values()), dtype=np.int64),
@@ -113,6 +117,11 @@ class TablePreprocessing(Reader):
         notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
         for name, count in self.unreadable(frame).items():
             notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
+        for name, (count, values) in self.unseen(frame).items():
+            shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
+            notes.append(
+                f"{count} values of {name!r} were never seen in training and count as none of its values: {shown}."
+            )
         if self.id and self.id not in frame.columns:
             notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
         return notes
@@ -123,6 +132,20 @@ class TablePreprocessing(Reader):
         read = cast(frame, kinds)
         lost = {name: read[name].null_count() - frame[name].null_count() for name in kinds}
         return {name: count for name, count in lost.items() if count}
+
+    def unseen(self, frame: "polars.DataFrame") -> dict[str, tuple[int, list[str]]]:
+        """For columns of few values: how many texts are none of those of training, and which; gaps are not meant."""
+        import polars
+
+        found = {}
+        for name, values in self._state.get("values", {}).items():
+            if name not in frame.columns:
+                continue
+            text = frame[name].cast(polars.String, strict=False)
+            new = text.filter(~text.is_in([*values, *_GAPS]) & (text.str.strip_chars() != ""))
+            if len(new):
+                found[name] = (len(new), sorted(new.unique().to_list()))
+        return found
 
     def transform(self, frame: "polars.DataFrame") -> Matrix:
         """The matrix of ``frame``, [n, width]; unseen texts are none of the known ones, unreadable numbers are gaps."""
