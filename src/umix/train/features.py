@@ -29,7 +29,10 @@ from umix.train.engine import Engine
 from umix.train.progress import Progress, Silent
 
 _FORMAT = 1  # raised when the same key would mean other features
-_BATCH = 64
+_BATCH, _NUMBERS = (
+    64,
+    2**20,
+)  # examples, and numbers in them on a CPU: the memory of larger activations is mapped anew each time
 _IN_MEMORY = 2**30  # bytes of features that are read into memory; more are sliced from the file
 
 
@@ -115,8 +118,10 @@ def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Cal
     """The features of all examples as one array [n, width] in the order of the split."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (len(split), width)}
     np.lib.format.write_array_header_1_0(file, header)
-    begin = file.tell()
-    for batch in batches(split, _order(split.x), batch_size=_BATCH):
+    begin, size = file.tell(), _BATCH
+    if len(split) and split.y.device.type == "cpu":
+        size = min(_BATCH, max(4, _NUMBERS // split.example.numel()))
+    for batch in batches(split, _order(split.x), batch_size=size):
         z = body(batch.x).float().cpu().numpy().astype("<f4", copy=False)
         if not np.isfinite(z).all():
             raise UserError("The features must be finite, but some are not; the net's weights do not fit these inputs.")
