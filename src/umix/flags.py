@@ -65,7 +65,44 @@ class TableFlags:
 
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of the task."""
-        return {f"task.{name}": value for name, value in asdict(self).items() if value is not None}
+        return task_settings(asdict(self))
+
+
+@final
+@Parameter(name="*", group="For images")
+@dataclass(frozen=True)
+class ImageFlags:
+    """For a folder of images of your own."""
+
+    label_from: Annotated[str | None, Parameter(help="folder: the class is the folder an image lies in.")] = None
+    metadata: Annotated[
+        str | None, Parameter(help="Table of the images, else metadata.csv in the folder; with --label.")
+    ] = None
+    path: Annotated[str | None, Parameter(help="Column of that table that names the images.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings({"label_from": self.label_from, "metadata": self.metadata, "path_column": self.path})
+
+
+@final
+@Parameter(name="*", group="For texts")
+@dataclass(frozen=True)
+class TextFlags:
+    """For a table of texts of your own."""
+
+    text: Annotated[
+        str | None, Parameter(help="Column of the texts, the only input; word counts unless the net reads tokens.")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings(asdict(self))
+
+
+def task_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a task that were given, as settings of a run."""
+    return {f"task.{name}": value for name, value in options.items() if value is not None}
 
 
 def net_flags(net: str | None, freeze: bool) -> dict[str, Any]:

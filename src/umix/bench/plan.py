@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from umix.bench.presets import Tables, preset
+from umix.bench.presets import PRETRAINED, Tables, preset, presets_of
 from umix.data.registry import source_kind
 from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
@@ -49,11 +49,15 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
     another net do not count then.
     """
-    kind, implied = source_kind(task)
+    kind, implied = source_kind(task, {key.removeprefix("task.") for key in settings})
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
+    frozen = settings.get("net.freeze", settings.get("freeze"))
+    foreign = ":" in str(settings.get("net.name", "")) and not frozen
+    if preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        preset_name = PRETRAINED  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(kind.name, preset_name), method_name)
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
@@ -71,7 +75,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
-    source = kind(**tables.get("task", {}), **implied)
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **implied)
     _check_weights(source, method_name)
     return Plan(
         source=source,

@@ -11,6 +11,7 @@ from umix.errors import UserError
 from umix.flags import (
     Cache,
     Freeze,
+    ImageFlags,
     Json,
     NetName,
     NoCache,
@@ -21,6 +22,7 @@ from umix.flags import (
     Set,
     Subset,
     TableFlags,
+    TextFlags,
     net_flags,
     parse_settings,
 )
@@ -42,11 +44,13 @@ def run(
     no_cache: NoCache = False,
     select: Select = None,
     table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of a table or of arrays, with METHOD and print the test rates; a killed run goes on."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
     from umix.data.row_roles import RowRoles
@@ -54,7 +58,9 @@ def run(
 
     if select is not None:
         known_rule(select)
-    settings = parse_settings(set_) | (table.settings() if table else {})
+    settings = parse_settings(set_)
+    for flags in (table, images, texts):
+        settings |= flags.settings() if flags else {}
     settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
