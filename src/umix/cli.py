@@ -4,7 +4,7 @@ from cyclopts import App, CycloptsError
 
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
-from umix.commands.listings import methods, presets, tasks
+from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
 from umix.commands.select import select
@@ -21,7 +21,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, table, select, predict, weights, tasks, methods, presets, theory, doctor):
+for _command in (demo, run, table, select, predict, weights, tasks, nets, methods, presets, theory, doctor):
     app.command(_command)
 
 

@@ -36,7 +36,7 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict_new(record: RunRecord, new: Any, *, select: str | None = None, workers: int = 0) -> Prediction:
+def predict_new(record: RunRecord, new: Any, *, select: str | None = None, workers: int | None = None) -> Prediction:
     """Predictions for ``new``, data of the kind that the run was trained on, by the net that the rule ``select`` chooses.
 
     For a run on a table that is a path, a polars or a pandas frame. Labels are not needed.
@@ -63,7 +63,7 @@ def reader(record: RunRecord) -> Reader:
     return READERS[kind].load(record.directory)
 
 
-def _probabilities(net: Net, inputs: NewInputs, workers: int) -> NDArray[np.float32]:
+def _probabilities(net: Net, inputs: NewInputs, workers: int | None) -> NDArray[np.float32]:
     """Probability of every class, [n, classes]."""
     n = len(inputs.x)
     none = Groups(torch.zeros(n, 0, dtype=torch.bool), ())

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from umix.bench.inputs import training_inputs
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
 from umix.core.streams import torch_stream
-from umix.data.image_cache import cached
-from umix.data.images import Images
-from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.nets.registry import net_settings
+from umix.nets.registry import net_kind, net_settings
+from umix.nets.weight_files import state_hash
 from umix.train.engine import Engine
 from umix.train.history import WATCHED, weights_path
 from umix.train.progress import Progress, Silent
@@ -42,7 +42,8 @@ def execute(
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
-    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
+    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
+    frozen net the features are stored there instead, and only a linear head is trained.
     """
     out, plan = Path(out), spec.plan
     directory = out / spec.directory_name
@@ -55,19 +56,21 @@ def execute(
         task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
     if plan.method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
-    if not stream:
-        task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
+    example, data, store = task.splits["train"].example, task.fingerprint, out / CACHE if cache is None else Path(cache)
+    engine, progress = engine or Engine(), progress or Silent()
+    inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
+    task = inputs.task
     trainer = Trainer(
         task,
-        plan.net,
+        inputs.net,
         plan.fit,
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
         directory=directory,
         cache=out / STAGES,
-        engine=engine or Engine(),
-        progress=progress or Silent(),
+        engine=engine,
+        progress=progress,
     )
     for note in task.notes:
         trainer.warn(note)
@@ -81,10 +84,13 @@ def execute(
         settings=spec.settings,
         plan=plan.as_json(),
         key=spec.key,
-        fingerprint=task.fingerprint,
+        fingerprint=data,
         groups=list(task.groups),
         classes=list(task.classes),
-        input_shape=list(trainer.example.shape),
+        input_shape=list(example.shape),
+        input_dtype=str(example.dtype).removeprefix("torch."),
+        body=inputs.body,
+        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
@@ -102,18 +108,6 @@ def execute(
     return record
 
 
-def _decoded(task: Task, directory: Path, progress: Progress) -> Task:
-    """``task`` with its images, if it has any, decoded once into ``directory``."""
-    total = sum(len(split) for split in task.splits.values() if isinstance(split.x, Images))
-    if not total:
-        return task
-    progress.start("decode", total=total, done=0)
-    try:
-        return cached(task, directory, announce=progress.note, advance=progress.advance)
-    finally:
-        progress.finish()
-
-
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
     if record.key != spec.key:
         raise UserError(
@@ -125,11 +119,36 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
         )
 
 
-def load_net(record: RunRecord, *, select: str | None = None) -> Net:
-    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
-    options = dict(record.plan["net"])
-    with torch_stream(record.seed, "load", "init"):
-        net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
+def load_net(record: RunRecord, *, select: str | None = None, net_name: str | None = None) -> Net:
+    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
+
+    A net whose folder has moved is found by ``net_name`` (``hf:FOLDER``); the files must be the same.
+    """
+    net = _built(record, net_name)
     tensors, _ = read_tensors(weights_path(record.directory, record.best_epoch(select)), kind="weights")
-    net.load_state_dict(tensors)
+    if record.plan["net"].get("freeze"):
+        net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in tensors.items()})
+    else:
+        net.load_state_dict(tensors)
     return net.eval()
+
+
+def _built(record: RunRecord, net_name: str | None) -> Net:
+    """The net of ``record`` before training; the files it is made of must be what they were."""
+    options = dict(record.plan["net"])
+    name, content = options.pop("name"), options.pop("content", "")
+    name = net_name or record.net or name
+    implied = net_kind(name)[1]
+    if "net.weights" in record.settings:
+        options["weights"] = record.settings["net.weights"]
+    settings = net_settings(name, **{key: v for key, v in options.items() if key not in implied})
+    if settings.content != content:
+        raise UserError(f"The files of the net {name} are not what they were when {record.directory} was trained.")
+    if settings.model_dump().get("freeze"):
+        settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
+    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    with torch_stream(record.seed, "features", "init"):  # where a frozen body is random, it is the one of training
+        net = settings.build(example, len(record.classes))
+    if record.body and record.body != state_hash(net.body):
+        raise UserError(f"The body of the net {name} is not what it was when {record.directory} was trained.")
+    return net

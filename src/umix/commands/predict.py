@@ -29,4 +29,6 @@ def predict(
     for note in made.notes:
         ERR.print(f"note: {note}", highlight=False, markup=False)
     columns = ", ".join(made.table.columns[:6]) + (", …" if made.table.width > 6 else "")
-    OUT.print(f"{len(made.table)} predictions written to {output} ({columns})", highlight=False, soft_wrap=True)
+    OUT.print(
+        f"{len(made.table)} predictions written to {output} ({columns})", highlight=False, soft_wrap=True, markup=False
+    )

@@ -20,7 +20,7 @@ from umix.data.table_roles import (
     split_at_random,
     split_by_column,
 )
-from umix.data.task import Split, Transform
+from umix.data.task import Augment, Split, Transform
 from umix.errors import UserError, unknown
 from umix.settings import Settings
 
@@ -42,13 +42,15 @@ class KnownRows:
     weight: Tensor | None  # of the training rows, [len(rows["train"])], mean 1
     notes: tuple[str, ...]
 
-    def split(self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None) -> Split:
+    def split(
+        self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None, augment: Augment | None = None
+    ) -> Split:
         """The split ``name``, whose inputs are ``x``."""
         index = torch.from_numpy(self.rows[name])
         none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
         known = none if self.groups is None else self.groups.rows(index)
         weight = self.weight if name == "train" else None
-        return Split(x, self.y[index], known, transform=transform, weight=weight)
+        return Split(x, self.y[index], known, transform=transform, augment=augment, weight=weight)
 
 
 class RowRoles(Settings):

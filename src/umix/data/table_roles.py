@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 #: Beyond these a label is taken for a quantity: distinct numbers, and distinct values per row.
 MOST_NUMBERS, MOST_DISTINCT = 100, 0.5
+#: What a split may be called, and the split that is meant.
 _CODES = {
     **dict.fromkeys(("train", "training", "0"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev", "1"), "val"),
     **dict.fromkeys(("test", "testing", "2"), "test"),
 }
+#: The words among them.
+SPLIT_WORDS = tuple(name for name in _CODES if not name.isdecimal())
 Rows = NDArray[np.int64]
 
 

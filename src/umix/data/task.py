@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from umix.data.findings import Checked
 from umix.data.groups import Groups
-from umix.data.lazy import Lazy, LazyRows, Mapped
+from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings
 
 
@@ -125,7 +126,7 @@ class Split:
 def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
     if isinstance(x, Tensor):
         return x[index]
-    return x.rows(index) if isinstance(x, Mapped) else LazyRows(x, index)
+    return x.rows(index) if isinstance(x, Sliced) else LazyRows(x, index)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
@@ -185,6 +186,11 @@ class TaskSource(Settings, abc.ABC):
     name: ClassVar[str]
     default_net: ClassVar[str] = "mlp"  # where neither the preset nor the user names one
 
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        """``options`` with what the net called ``net`` wants of the data, where they do not say it."""
+        return options
+
     @property
     def title(self) -> str:
         """What people call these data; the names of their runs' folders begin with it."""
@@ -193,3 +199,11 @@ class TaskSource(Settings, abc.ABC):
     @abc.abstractmethod
     def load(self, root: Path | None) -> Task:
         """The task, read from the local folder ``root`` where it has files; nothing is ever downloaded."""
+
+
+class CheckedSource(TaskSource, abc.ABC):
+    """A source with a folder that the doctor can look through."""
+
+    @abc.abstractmethod
+    def check(self, root: Path | None) -> Checked:
+        """What the folder says, and what is wrong with it; nothing is refused that can be told."""
