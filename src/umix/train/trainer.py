@@ -92,7 +92,7 @@ class Trainer:
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
         """The net of an ERM fit shared between runs; several stages may share the overrides of one name, ``settings``."""
-        shared, net = self._shared(stage, epochs, settings=settings), self._fresh_net(stage)
+        shared, net = self.shared(stage, epochs, settings=settings), self._fresh_net(stage)
         with locked(shared.directory):
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
@@ -105,7 +105,7 @@ class Trainer:
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
         how many the method needs; the stage's own setting may ask for more.
         """
-        shared = self._shared(stage, epochs, record=record)
+        shared = self.shared(stage, epochs, record=record)
         if shared.settings.epochs < epochs:
             raise UserError(
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
@@ -156,7 +156,7 @@ class Trainer:
         }
         return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
 
-    def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
+    def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
