@@ -146,7 +146,7 @@ def test_the_estimate_is_that_of_finished_runs_and_unknown_without_any(tmp_path:
 
 
 def test_cells_without_shared_stages_keep_their_order() -> None:
-    cells = [Cell("t", label, spec, None) for label, spec in (("x", grid("erm").cells[0].spec),) * 3]
+    cells = [Cell("t", label, spec, None, "") for label, spec in (("x", grid("erm").cells[0].spec),) * 3]
     assert spread_out(cells) == cells
 
 

@@ -28,6 +28,7 @@ class Cell:
     label: str
     spec: RunSpec
     stage: str | None  # the first stage that it shares with other runs
+    fingerprint: str  # of the data
 
     @property
     def key(self) -> str:
@@ -63,7 +64,8 @@ def make_grid(study: Study) -> Grid:
             task = load_once(specs[0].plan.source, entry.root)
             reason = _impossible(specs[0], task)
             if reason is None:
-                cells += [Cell(names[entry.name], method.title, spec, shared_stage(spec, task)) for spec in specs]
+                found = (names[entry.name], method.title)
+                cells += [Cell(*found, spec, shared_stage(spec, task), task.fingerprint) for spec in specs]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[entry.name]} is left out: {reason}")
             else:
@@ -81,9 +83,15 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
     """The runs of one method on one task, a spec per seed."""
     settings = {**study.settings, **task.settings, **method.settings}
     preset = task.preset or study.preset
-    return [
-        RunSpec(task=task.name, method=method.name, settings=settings, seed=seed, preset=preset) for seed in study.seeds
-    ]
+    try:
+        return [
+            RunSpec(task=task.name, method=method.name, settings=settings, seed=seed, preset=preset)
+            for seed in study.seeds
+        ]
+    except UserError as error:
+        shared = str(error).startswith("Unknown setting") and len(study.methods) > 1
+        hint = " Settings of one method are given as METHOD.key, of one task as TASK.key." if shared else ""
+        raise UserError(f"{error}{hint}") from None
 
 
 def _impossible(spec: RunSpec, task: Task) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, final
 from pydantic import Field, field_validator, model_validator
 
 from umix.errors import UserError, unknown
+from umix.methods.registry import METHODS
 from umix.settings import Settings
 
 
@@ -146,6 +147,7 @@ def study_schema() -> dict[str, Any]:
 def assign(study: Study, settings: Mapping[str, Any]) -> Study:
     """``study`` with ``settings`` from the command line: ``METHOD.key`` and ``TASK.key`` are for those runs alone."""
     tasks, methods = list(study.tasks), list(study.methods)
+    listed = ", ".join(entry.title for entry in methods)
     everywhere = dict(study.settings)
     for key, value in settings.items():
         owner, _, rest = key.partition(".")
@@ -154,6 +156,8 @@ def assign(study: Study, settings: Mapping[str, Any]) -> Study:
             methods = [_with(entry, own, value) if owner in (entry.name, entry.title) else entry for entry in methods]
         elif rest and any(owner == _stem(entry) for entry in tasks):
             tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
+        elif rest and owner in METHODS:
+            raise UserError(f"--set {key} must be about a method of the study ({listed}); add {owner} to its methods.")
         else:
             everywhere[key] = value
     return study.model_copy(update={"tasks": tuple(tasks), "methods": tuple(methods), "settings": everywhere})

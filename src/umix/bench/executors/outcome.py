@@ -1,6 +1,6 @@
 """What executors take and give: places, events of runs under way, and outcomes. Imports no torch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, final
@@ -61,5 +61,5 @@ class Executor(Protocol):
     def workers(self) -> int:
         """How many runs are executed at once, as far as that is known."""
 
-    def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Iterator[Outcome]:
+    def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
         """The outcome of every one of ``specs``, as they end; ``on_event`` hears of those under way."""

@@ -9,8 +9,8 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, final
@@ -33,6 +33,7 @@ class WorkerDied(RuntimeError):  # noqa: N818 — the name is what people read i
 @dataclass(frozen=True, eq=False)
 class _Job:
     spec: "RunSpec"
+    places: Places
     wait: bool = False  # for another process that executes it
     attempt: int = 1
 
@@ -66,52 +67,61 @@ class Processes:
             raise UserError(f"--workers and --threads must be at least 1, got {workers} and {threads}.")
         self.workers = workers
         self._threads = threads
+        self._staff: list[_Worker] = []
 
-    def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Iterator[Outcome]:
-        waiting = deque(_Job(spec) for spec in specs)
-        workers: list[_Worker] = []
+    def start(self) -> None:
+        """Start all workers now: importing takes them seconds, in which there may be something else to do."""
+        while len(self._staff) < self.workers:
+            self._hire()
+
+    def close(self) -> None:
+        """End all workers, whatever they do."""
+        while self._staff:
+            self._staff.pop().end()
+
+    def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+        waiting = deque(_Job(spec, places) for spec in specs)
         try:
-            while waiting or any(worker.job for worker in workers):
-                while waiting and (worker := self._free(workers, places)) is not None:
+            while waiting or any(worker.job for worker in self._staff):
+                while waiting and (worker := self._free()) is not None:
                     worker.give(waiting.popleft())
-                for pipe in wait([worker.pipe for worker in workers]):
-                    worker = next(worker for worker in workers if worker.pipe is pipe)
+                for pipe in wait([worker.pipe for worker in self._staff]):
+                    worker = next(worker for worker in self._staff if worker.pipe is pipe)
                     try:
                         message = worker.pipe.recv()
                     except (EOFError, OSError):
-                        workers.remove(worker)
-                        yield from self._buried(worker, waiting, places, on_event)
+                        self._staff.remove(worker)
+                        yield from self._buried(worker, waiting, on_event)
                         continue
                     if isinstance(message, Event):
                         on_event(message)
                     elif worker.job is not None:
                         job, worker.job = worker.job, None
                         if message.busy:
-                            waiting.append(_Job(job.spec, wait=True, attempt=job.attempt))
+                            waiting.append(replace(job, wait=True))
                         else:
                             yield message
         finally:
-            for worker in workers:
-                worker.end()
+            self.close()
 
-    def _free(self, workers: list[_Worker], places: Places) -> _Worker | None:
+    def _free(self) -> _Worker | None:
         """A worker without a job, started if there may be one more; None if all are at work."""
-        for worker in workers:
+        for worker in self._staff:
             if worker.job is None:
                 return worker
-        if len(workers) >= self.workers:
-            return None
+        return self._hire() if len(self._staff) < self.workers else None
+
+    def _hire(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, places, self._threads), daemon=True, name="umix worker")
+        process = context.Process(target=_serve, args=(theirs, self._threads), daemon=True, name="umix worker")
         with _threads(self._threads):
             process.start()
         theirs.close()  # so that the pipe ends when the worker does
-        worker = _Worker(process, ours)
-        workers.append(worker)
-        return worker
+        self._staff.append(_Worker(process, ours))
+        return self._staff[-1]
 
-    def _buried(self, worker: _Worker, waiting: deque[_Job], places: Places, on_event: OnEvent) -> Iterator[Outcome]:
+    def _buried(self, worker: _Worker, waiting: deque[_Job], on_event: OnEvent) -> Generator[Outcome, None, None]:
         """What becomes of the run of a dead worker: it goes on in another, or has failed after the second death."""
         from umix.bench.executors.attempt import keep
 
@@ -121,15 +131,15 @@ class Processes:
         how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
         if job.attempt < _ATTEMPTS:
             on_event(Event(job.spec.key, "note", message=f"its worker died ({how}); it goes on in another"))
-            waiting.append(_Job(job.spec, wait=job.wait, attempt=job.attempt + 1))
+            waiting.append(replace(job, attempt=job.attempt + 1))
             return
         error = WorkerDied(
             f"The worker process died {job.attempt} times ({how}); is there enough memory for {self.workers} workers?"
         )
-        yield Outcome(job.spec.key, failure=keep(job.spec, places, error))
+        yield Outcome(job.spec.key, failure=keep(job.spec, job.places, error))
 
 
-def _serve(pipe: "Connection[Event | Outcome, _Job]", places: Places, threads: int) -> None:
+def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
     """The life of a worker: a run after the other until the parent closes the pipe or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its workers
     import torch
@@ -143,10 +153,13 @@ def _serve(pipe: "Connection[Event | Outcome, _Job]", places: Places, threads: i
             os._exit(1)  # the parent is gone: end as if killed, for the run has not failed
 
     torch.set_num_threads(threads)
+    torch.optim.SGD(
+        [torch.zeros(1, requires_grad=True)]
+    )  # the first optimiser imports much, which is not the run's time
     with contextlib.suppress(EOFError, OSError):
         while True:
             job = pipe.recv()
-            pipe.send(attempt(job.spec, places, tell, wait=job.wait))
+            pipe.send(attempt(job.spec, job.places, tell, wait=job.wait))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ name, and what a run leaves behind comes back with its outcome.
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+import socket
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -53,7 +54,7 @@ class Ray:
         limits = [there.get(kind, 0) / wanted for kind, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted]
         self.workers = max(1, int(min(limits)))
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Iterator[Outcome]:
+    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
         from ray.exceptions import RayError
         from ray.util.queue import Queue
 
@@ -107,6 +108,8 @@ def _connected(address: str) -> Any:
         raise UserError("--ray needs Ray; install it with: pip install 'umix[ray]'.") from None
     if ray.is_initialized():
         return ray
+    if address != "auto":
+        _reach(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
         ray.init(address=address, **quiet)
@@ -117,6 +120,17 @@ def _connected(address: str) -> Any:
             ) from None
         ray.init(address="local", include_dashboard=False, **quiet)
     return ray
+
+
+def _reach(address: str) -> None:
+    """Raise where nothing listens at ``address``: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"--ray must be auto or the address HOST:PORT of a running cluster, got {address!r} ({error})."
+        ) from None
 
 
 def _work(spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path) -> _Sent:

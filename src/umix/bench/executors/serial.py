@@ -1,7 +1,7 @@
 """Runs one after the other, in this process."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import final
 
 from umix.bench.executors.attempt import attempt
@@ -15,7 +15,7 @@ class Serial:
 
     workers = 1
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Iterator[Outcome]:
+    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
         waiting = deque((spec, False) for spec in specs)
         while waiting:
             spec, wait = waiting.popleft()
