@@ -8,6 +8,8 @@ from umix.commands.doctor import doctor
 from umix.commands.listings import methods, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
+from umix.commands.select import select
+from umix.commands.table import table
 from umix.commands.weights import weights
 from umix.errors import UserError
 from umix.terminal import ERR
@@ -17,9 +19,10 @@ app = App(
     name="umix",
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
+    suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, bench, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, bench, table, select, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

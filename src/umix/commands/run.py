@@ -30,19 +30,22 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
+    from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
-    from umix.core.selection import RULES
     from umix.data.table import TableSource
-    from umix.errors import unknown
-    from umix.report.tables import run_table
+    from umix.report.run_table import run_table
 
-    if select is not None and select not in RULES:
-        raise unknown("selection rule", select, RULES)
+    if select is not None:
+        known_rule(select)
     settings = parse_settings(set_) | (table.settings() if table else {})
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
+        raise UserError(
+            f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
+        )
     places = {"root": root, "cache": cache, "stream": no_cache}
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
     if as_json:
