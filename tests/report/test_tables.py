@@ -22,7 +22,7 @@ def texts(grid: Grid) -> list[list[str]]:
 def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
     grid = rates_grid(compare(runs), "toy")
     rows = texts(grid)
-    assert rows[0] == ["method", "seeds", "average", "adjusted average", "group mean", "worst group", "interval"]
+    assert rows[0] == ["method", "seeds", "average", "adjusted average", "group mean", "worst group", "95 % CI"]
     assert rows[1][:6] == ["erm", "2", "75.0 ± 7.1", "*87.0 ± 1.4*", "75.0 ± 7.1", "60.0 ± 14.1"]
     assert rows[2][:6] == ["umix", "2", "*82.5 ± 3.5*", "80.5 ± 0.7", "*82.5 ± 3.5*", "*80.0 ± 0.0*"]
     assert grid.title == "toy: test rates, selected by worst"
@@ -34,9 +34,14 @@ def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
 
 def test_differences_have_a_sign_an_interval_and_a_p_value(runs: Runs) -> None:
     assert texts(gains_grid(compare(runs), "toy")) == [
-        ["method", "common seeds", "average", "interval", "p", "worst group", "interval", "p"],
-        ["umix", "2", "+7.5 ± 3.5", "[+5.0, +10.0]", "0.500", "+20.0 ± 14.1", "[+10.0, +30.0]", "0.500"],
+        ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
+        ["umix", "+7.5 ± 3.5", "[+5.0, +10.0]", "0.500", "+20.0 ± 14.1", "[+10.0, +30.0]", "0.500"],
     ]
+
+
+def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
+    runs["toy"]["erm"] = runs["toy"]["erm"][:1]
+    assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seeds in common."]
 
 
 def test_groups_are_shown_with_their_sizes(runs: Runs) -> None:
@@ -58,7 +63,7 @@ def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
 def test_published_numbers_stand_beside_ours_where_the_paper_has_them(runs: Runs) -> None:
     comparison = compare({"waterbirds": runs["toy"], "camelyon17": runs["toy"]})
     waterbirds, camelyon = (texts(rates_grid(comparison, task, with_published=True)) for task in comparison.cells)
-    assert waterbirds[0][-2:] == ["published average", "published worst"]
+    assert waterbirds[0][-2:] == ["paper's average", "paper's worst"]
     assert waterbirds[2][-2:] == ["93.0 ± 0.5", "90.0 ± 1.1"]
     assert camelyon[2][-2:] == ["75.1 ± 5.9", "–"]
 
@@ -75,10 +80,10 @@ def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
     (grid,) = rules_grids(comparisons, with_published=True)
     assert [row[3:5] + row[7:] for row in texts(grid)] == [
         [
-            "worst: published average",
-            "worst: published worst",
-            "average: published average",
-            "average: published worst",
+            "worst: paper's average",
+            "worst: paper's worst",
+            "average: paper's average",
+            "average: paper's worst",
         ],
         ["93.0", "90.0", "93.6", "88.9"],
     ]

@@ -95,6 +95,9 @@ class RunRecord(Settings):
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
+    decisions: dict[str, Any] = Field(
+        default_factory=dict, description="what was left open (auto), and how it was decided"
+    )
     versions: dict[str, str]
     _directory: Path | None = PrivateAttr(None)
 

@@ -52,6 +52,10 @@ def run(
         print_json(run_json(record, select))
         return
     OUT.print(run_table(record, record.summary(select)))
+    if record.decisions:
+        reason = record.decisions.get("reason")
+        chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
+        OUT.print(f"auto: {chosen}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
     for name, stage in record.stages.items():
         how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)

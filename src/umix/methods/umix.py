@@ -11,6 +11,7 @@ Differs from the paper:
   (the printed sum has one term more than its divisor);
 - ``normalize`` scales the weights to mean 1, so that eta does not act on the learning rate;
 - where a batch is not mixed its own loss is weighted (the printed λ = 0 names the partner's, which is the same in expectation);
+- eta, the window and the pooling of uncertainty over classes may be ``auto``: tried on validation, without groups;
 - CutMix uses the true share of the pasted box as λ.
 
 Differs from the released code:
@@ -22,11 +23,13 @@ Differs from the released code:
 from typing import ClassVar, final
 
 from pydantic import Field
+from torch import Tensor
 
 from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
+from umix.train.objective import Objective
 from umix.train.trainer import Trainer
 
 
@@ -46,11 +49,10 @@ class UMIX(UncertaintyWeights):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        objective = WeightedMixup(
-            weights=self.weights(trainer),  # Algorithm 2
-            sigma=self.sigma,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            per_example=self.per_example,
+        weights = self.weights(trainer, self._objective)  # Algorithm 2
+        return trainer.fit(self._objective(weights))  # Algorithm 1
+
+    def _objective(self, weights: Tensor) -> Objective:
+        return WeightedMixup(
+            weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )
-        return trainer.fit(objective)  # Algorithm 1

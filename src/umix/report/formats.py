@@ -21,11 +21,19 @@ from umix.report.published import published
 
 def terminal(grid: Grid) -> Group:
     """The grid with its notes below."""
-    table = Table(title=escape(grid.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=escape(grid.title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for k, name in enumerate(grid.header):
-        table.add_column(escape(name), justify="left" if k < grid.names else "right")
+        # In a narrow terminal a cell goes on in the next line: nothing is cut off.
+        table.add_column(escape(name), justify="left" if k < grid.names else "right", overflow="fold")
     for row in grid.rows:
-        table.add_row(*(f"[bold]{escape(entry.text)}[/bold]" if entry.best else escape(entry.text) for entry in row))
+        table.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
     notes = [Text(note, style="yellow" if note.startswith("Warning") else "dim") for note in grid.notes]
     return Group(table, *notes, "")
 

@@ -26,7 +26,7 @@ def latex(comparison: Comparison, *, with_published: bool = False) -> str:
     ]
     spans = [rf"\multicolumn{{{width}}}{{c}}{{{escaped(task)}}}" for task in tasks]
     rules = [rf"\cmidrule(lr){{{2 + k * width}-{1 + (k + 1) * width}}}" for k in range(len(tasks))]
-    names = [*_SHOWN, *(f"published {rate}" for rate in _SHOWN)][:width] * len(tasks)
+    names = [*_SHOWN, *(f"paper's {rate}" for rate in _SHOWN)][:width] * len(tasks)
     lines = [
         rf"\begin{{tabular}}{{l{'c' * (width * len(tasks))}}}",
         r"\toprule",

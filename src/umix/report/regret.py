@@ -10,7 +10,11 @@ from umix.core.statistics import Spread
 from umix.report.grid import Entry, Grid, marked, percent
 
 #: What a rule must know, beyond the labels of the validation split.
-KNOWS = {"worst": "validation groups", "uncertainty_quintile": "a first stage", ORACLE: "test: no selection"}
+KNOWS = {"worst": "groups", "uncertainty_quintile": "first stage", "last": "nothing", ORACLE: "test (no rule)"}
+_NOTE = (
+    "Test accuracy in percent, mean ± standard deviation over seeds. Regret: how far the worst group (or class, where there are no "
+    f"groups) stays below that of {ORACLE}, which picks the epoch by the test split itself: a bound, not a way to select."
+)
 
 
 @final
@@ -59,35 +63,30 @@ def lowest(summary: Summary) -> float:
 
 
 def regret_grids(found: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[Grid]:
-    """For every task a row per method and rule; tasks ``without_groups`` show the worst class instead of the worst group."""
+    """For every task and method a row per rule; tasks ``without_groups`` show the worst class instead of the worst group."""
+    pairs = list(dict.fromkeys((outcome.task, outcome.method) for outcome in found))
     grids = []
-    for task in dict.fromkeys(outcome.task for outcome in found):
-        here = [outcome for outcome in found if outcome.task == task]
+    for task, method in pairs:
         worst = "worst class" if task in without_groups else "worst group"
-        rows = [row for method in dict.fromkeys(o.method for o in here) for row in _rows(here, method)]
-        notes = [
-            f"Test accuracy in percent, mean ± standard deviation over seeds. Regret: how far the {worst} stays below that of "
-            f"{ORACLE}, which picks the epoch by the {worst} of the test split itself: a bound, not a way to select."
-        ]
-        header = ["method", "rule", "knows", "seeds", worst, "average", "regret"]
-        grids.append(Grid(f"{task}: selection rules", header, rows, notes, names=3))
+        here = [outcome for outcome in found if (outcome.task, outcome.method) == (task, method)]
+        header = ["rule", "seeds", worst, "average", "regret", "knows"]
+        notes = [_NOTE] if (task, method) == pairs[-1] else []
+        grids.append(Grid(f"{task}, {method}: selection rules", header, _rows(here), notes))
     return grids
 
 
-def _rows(found: Sequence[Outcome], method: str) -> list[list[Entry]]:
-    """The rules of one method; the best that is a selection is bold."""
-    rules = [outcome for outcome in found if outcome.method == method and outcome.rule != ORACLE]
-    oracle = next(outcome for outcome in found if outcome.method == method and outcome.rule == ORACLE)
-    worst = [*marked([outcome.worst for outcome in rules]), Entry(percent(oracle.worst))]
+def _rows(found: Sequence[Outcome]) -> list[list[Entry]]:
+    """The rules in turn; the best that is a selection is bold."""
+    best_of = marked([outcome.worst for outcome in found if outcome.rule != ORACLE])
+    worst = [*best_of, *(Entry(percent(outcome.worst)) for outcome in found if outcome.rule == ORACLE)]
     return [
         [
-            Entry(method),
             Entry(outcome.rule),
-            Entry(KNOWS.get(outcome.rule, "labels" if outcome.rule != "last" else "nothing")),
             Entry(str(len(outcome.seeds))),
             entry,
             Entry(percent(outcome.average)),
             Entry(percent(outcome.regret)),
+            Entry(KNOWS.get(outcome.rule, "labels")),
         ]
-        for outcome, entry in zip([*rules, oracle], worst, strict=True)
+        for outcome, entry in zip(found, worst, strict=True)  # the oracle is the last
     ]

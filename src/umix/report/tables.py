@@ -1,6 +1,6 @@
 """Comparisons as grids; rates become percent here and nowhere else."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from umix.core.statistics import Paired, Spread
 from umix.report.comparison import RATES, TITLES, Cell, Comparison
@@ -13,11 +13,11 @@ _RATES = (
     "over all test examples. Adjusted average: group rates weighted by the groups' shares of the training split."
 )
 _INTERVAL = (
-    "Interval: 95 %, of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
+    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
 )
 _GAINS = (
-    "Differences in percentage points, seed by seed; interval: 95 % bootstrap over seeds; p: exact two-sided sign-flip permutation "
-    "test, which with n seeds never falls below 2 / 2^n."
+    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: exact two-sided sign-flip "
+    "permutation test, which with n seeds never falls below 2 / 2^n."
 )
 
 
@@ -36,16 +36,19 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
     cells = _ordered(comparison, task)
     columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
     columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
-    header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "interval"]
+    header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
     if with_published:
         found = [published(task, cell.method) for cell in cells.values()]
-        header += ["published average", "published worst"]
+        header += ["paper's average", "paper's worst"]
         columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in ("average", "worst")]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
     return Grid(
         f"{task}: test rates, selected by {', '.join(rules)}",
         header,
-        _rows(cells, lambda cell: str(len(cell.seeds)), columns),
+        [
+            [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
+            for k, (label, cell) in enumerate(cells.items())
+        ],
         [_RATES, _INTERVAL, *([CAVEAT] if with_published else []), *_doubts(cells)],
     )
 
@@ -54,13 +57,20 @@ def gains_grid(comparison: Comparison, task: str) -> Grid:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
     columns = [
-        column for rate in ("average", "worst") for column in _gain_columns([c.gains[rate] for c in cells.values()])
+        column
+        for rate in ("average", "worst")
+        for column in _gain_columns([cell.gains[rate] for cell in cells.values()])
+    ]
+    fewer = [
+        f"{label}: {cell.gains['average'].seeds} seeds in common."
+        for label, cell in cells.items()
+        if cell.gains["average"].seeds < len(cell.seeds)
     ]
     return Grid(
         f"{task}: differences to {comparison.baseline}",
-        ["method", "common seeds", "average", "interval", "p", "worst group", "interval", "p"],
-        _rows(cells, lambda cell: str(cell.gains["average"].seeds), columns),
-        [_GAINS],
+        ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
+        [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
+        [_GAINS, *fewer],
     )
 
 
@@ -104,7 +114,7 @@ def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_publis
                 found = [
                     published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods
                 ]
-                header.append(f"{rule}: published {rate}")
+                header.append(f"{rule}: paper's {rate}")
                 columns.append([Entry(percent(one.get(rate, _NONE))) for one in found])
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
     known = "Validation groups are known to the rule worst only."
@@ -116,15 +126,6 @@ def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_publis
 def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
     cells = comparison.cells.get(task, {})
     return {label: cells[label] for label in comparison.methods if label in cells}
-
-
-def _rows(
-    cells: Mapping[str, Cell], count: Callable[[Cell], str], columns: Sequence[Sequence[Entry]]
-) -> list[list[Entry]]:
-    return [
-        [Entry(label), Entry(count(cell)), *(column[k] for column in columns)]
-        for k, (label, cell) in enumerate(cells.items())
-    ]
 
 
 def _doubts(cells: Mapping[str, Cell]) -> list[str]:
