@@ -124,7 +124,7 @@ class Trainer:
     def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
         """Fit a net like the final one, for ``observer`` only; ``content`` and earlier stages say what its objective is."""
         earlier = "".join(report.key for name, report in self.reports.items() if not name.startswith("trial"))
-        shared = self._shared(stage, None, settings=FINAL, objective=content, after=earlier)
+        shared = self.shared(stage, None, settings=FINAL, objective=content, after=earlier)
         with locked(shared.directory):
             self._run(shared, self._fresh_net(FINAL), objective, Shuffled(), observer)
 
