@@ -8,7 +8,22 @@ from cyclopts import Parameter
 from umix.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.errors import UserError
-from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Set, Subset, TableFlags, parse_settings
+from umix.flags import (
+    Cache,
+    Freeze,
+    Json,
+    NetName,
+    NoCache,
+    Out,
+    Quiet,
+    Root,
+    Select,
+    Set,
+    Subset,
+    TableFlags,
+    net_flags,
+    parse_settings,
+)
 from umix.terminal import OUT
 
 
@@ -18,6 +33,8 @@ def run(
     *,
     seed: int = 0,
     set_: Set = (),
+    net: NetName = None,
+    freeze: Freeze = False,
     preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
@@ -38,6 +55,7 @@ def run(
     if select is not None:
         known_rule(select)
     settings = parse_settings(set_) | (table.settings() if table else {})
+    settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
