@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from umix.bench.failure import FAILED
 from umix.bench.inputs import training_inputs
+from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
 from umix.core.streams import torch_stream
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.methods.method import Method
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
 from umix.nets.registry import net_kind, net_settings
@@ -38,26 +42,54 @@ def execute(
     progress: Progress | None = None,
     cache: str | Path | None = None,
     stream: bool = False,
+    task: Task | None = None,
+    wait: bool = True,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
+    Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
     Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
     frozen net the features are stored there instead, and only a linear head is trained.
+    ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
-    out, plan = Path(out), spec.plan
-    directory = out / spec.directory_name
-    task = plan.source.load(None if root is None else Path(root))
-    if (directory / RECORD).exists():
-        record = load_run(directory)
-        _check_same(record, spec, task.fingerprint)
+    out, plan, progress = Path(out), spec.plan, progress or Silent()
+    task = task or plan.source.load(None if root is None else Path(root))
+    if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
         return record
-    if plan.method.needs_groups:
-        task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
-    if plan.method.needs_val_groups:
+    require_groups(plan.method, task)
+    with run_lock(out, spec.directory_name, wait=wait, note=progress.note):
+        record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
+        if record is not None:
+            return record
+        store = out / CACHE if cache is None else Path(cache)
+        return _train(spec, task, out, store, stream=stream, engine=engine or Engine(), progress=progress)
+
+
+def require_groups(method: Method, task: Task) -> None:
+    """Raise where ``task`` does not have the disjoint groups that ``method`` trains with."""
+    if method.needs_groups:
+        task.splits["train"].group  # noqa: B018 — raises where there are none
+    if method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
-    example, data, store = task.splits["train"].example, task.fingerprint, out / CACHE if cache is None else Path(cache)
-    engine, progress = engine or Engine(), progress or Silent()
+
+
+def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
+    """The record of ``spec`` below ``out`` where it is finished; one of data with another ``fingerprint`` is refused."""
+    directory = out / spec.directory_name
+    if not (directory / RECORD).exists():
+        return None
+    record = load_run(directory)
+    _check_same(record, spec, fingerprint)
+    return record
+
+
+def _train(
+    spec: RunSpec, task: Task, out: Path, store: Path, *, stream: bool, engine: Engine, progress: Progress
+) -> RunRecord:
+    """The record of ``spec``, trained here and now; ``store`` is where decoded images and features are kept."""
+    plan, directory = spec.plan, out / spec.directory_name
+    example, data = task.splits["train"].example, task.fingerprint
     inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
     task = inputs.task
     trainer = Trainer(
@@ -104,7 +136,8 @@ def execute(
         },
     )
     record.save(directory)
-    (directory / "checkpoint.safetensors").unlink(missing_ok=True)
+    for left in ("checkpoint.safetensors", FAILED):
+        (directory / left).unlink(missing_ok=True)
     return record
 
 

@@ -94,7 +94,7 @@ class Trainer:
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
         """The net of an ERM fit shared between runs; several stages may share the overrides of one name, ``settings``."""
-        shared, net = self._shared(stage, epochs, settings=settings), self._fresh_net(stage)
+        shared, net = self.shared(stage, epochs, settings=settings), self._fresh_net(stage)
         with locked(shared.directory):
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
@@ -109,7 +109,7 @@ class Trainer:
         """
         test = None if self.task.groups else self.splits["test"]
         others = {"val": self.splits["val"].fingerprint} | ({} if test is None else {"test": test.fingerprint})
-        shared = self._shared(stage, epochs, record=record, **others)
+        shared = self.shared(stage, epochs, record=record, **others)
         if shared.settings.epochs < epochs:
             raise UserError(
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
@@ -127,7 +127,7 @@ class Trainer:
     def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
         """Fit a net like the final one, for ``observer`` only; ``content`` and earlier stages say what its objective is."""
         earlier = "".join(report.key for name, report in self.reports.items() if not name.startswith("trial"))
-        shared = self._shared(stage, None, settings=FINAL, objective=content, after=earlier)
+        shared = self.shared(stage, None, settings=FINAL, objective=content, after=earlier)
         with locked(shared.directory):
             self._run(shared, self._fresh_net(FINAL), objective, Shuffled(), observer)
 
@@ -159,7 +159,7 @@ class Trainer:
         train = self.splits["train"].fingerprint
         return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
 
-    def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
+    def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
