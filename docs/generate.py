@@ -1,4 +1,4 @@
-"""Writes docs/methods/*.md, docs/results.md and docs/results-real.md from the methods' own docstrings, hyperparameters and benchmark rows.
+"""Writes docs/methods/*.md, docs/results.md and docs/results-real.md from docstrings, hyperparameters and benchmark rows.
 
 Run: python docs/generate.py [FOLDER] — `make docs` does it before it builds the site.
 """
