@@ -26,6 +26,11 @@ Select = Annotated[
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
 Cache = Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+Log = Annotated[
+    str | None,
+    Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
+]
+MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
 
 
 @final
@@ -59,3 +64,12 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             settings[key.strip()] = text.strip()
     return settings
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names in a text ``a,b``; none for none.
+
+    >>> parse_names("tensorboard, mlflow")
+    ['tensorboard', 'mlflow']
+    """
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

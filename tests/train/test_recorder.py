@@ -7,9 +7,9 @@ import torch
 from umix.data.task import Task
 from umix.nets.mlp import MLP
 from umix.train.evaluate import correctness
-from umix.train.fit import Stage
 from umix.train.fit_settings import FitSettings
 from umix.train.recorder import Recorder
+from umix.train.stage import Stage
 
 
 def stage_in(directory: Path) -> Stage:

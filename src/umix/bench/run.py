@@ -1,14 +1,18 @@
 """Executing a spec."""
 
 import platform
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from umix.bench.epochs import write_epochs
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
+from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
+from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.image_cache import cached
 from umix.data.images import Images
@@ -38,11 +42,15 @@ def execute(
     progress: Progress | None = None,
     cache: str | Path | None = None,
     stream: bool = False,
+    stages: str | Path | None = None,
+    on_epoch: Callable[[int, Counts], None] | None = None,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
     Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
+    Stages that runs share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the
+    validation counts after every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
     """
     out, plan = Path(out), spec.plan
     directory = out / spec.directory_name
@@ -65,9 +73,10 @@ def execute(
         seed=spec.seed,
         groups=plan.method.needs_groups,
         directory=directory,
-        cache=out / STAGES,
+        cache=out / STAGES if stages is None else Path(stages),
         engine=engine or Engine(),
         progress=progress or Silent(),
+        on_epoch=on_epoch,
     )
     for note in task.notes:
         trainer.warn(note)
@@ -96,6 +105,7 @@ def execute(
             "numpy": np.__version__,
         },
     )
+    write_epochs(directory, epoch_rows(trainer))
     record.save(directory)
     (directory / "checkpoint.safetensors").unlink(missing_ok=True)
     return record

@@ -8,7 +8,22 @@ from cyclopts import Parameter
 from umix.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.errors import UserError
-from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Set, Subset, TableFlags, parse_settings
+from umix.flags import (
+    Cache,
+    Json,
+    Log,
+    MlflowUri,
+    NoCache,
+    Out,
+    Quiet,
+    Root,
+    Select,
+    Set,
+    Subset,
+    TableFlags,
+    parse_names,
+    parse_settings,
+)
 from umix.terminal import OUT
 
 
@@ -25,11 +40,14 @@ def run(
     no_cache: NoCache = False,
     select: Select = None,
     table: TableFlags | None = None,
+    log: Log = None,
+    mlflow_uri: MlflowUri = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
+    from umix.bench.loggers.registry import loggers
     from umix.bench.spec import RunSpec
     from umix.core.selection import RULES
     from umix.data.table import TableSource
@@ -44,7 +62,10 @@ def run(
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
     places = {"root": root, "cache": cache, "stream": no_cache}
+    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
+    for write in logging:
+        write(record)
     if as_json:
         print_json(run_json(record, select))
         return

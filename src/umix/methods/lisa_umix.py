@@ -21,7 +21,7 @@ from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.train.trainer import FINAL, Trainer
 
 
 @final
@@ -44,7 +44,12 @@ class LISAUMIX(UncertaintyWeights):
         require_mixable(self.mixing, trainer.example)
         pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
         objective = WeightedMixup(
-            weights=self.weights(trainer), sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing
+            weights=self.weights(trainer),
+            sigma=1.0,
+            alpha=self.alpha,
+            mixing=self.mixing,
+            pairing=pairing,
+            watch=trainer.logs[FINAL].see_lambda,
         )
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
         return trainer.fit(objective, sampler=sampler)

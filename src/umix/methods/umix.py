@@ -27,7 +27,7 @@ from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.train.trainer import FINAL, Trainer
 
 
 @final
@@ -52,5 +52,6 @@ class UMIX(UncertaintyWeights):
             alpha=self.alpha,
             mixing=self.mixing,
             per_example=self.per_example,
+            watch=trainer.logs[FINAL].see_lambda,
         )
         return trainer.fit(objective)  # Algorithm 1

@@ -1,14 +1,14 @@
 """The trainer: knows the task, the net, the settings and the seed; methods ask it for fits and trajectories."""
 
-import hashlib
-import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
 from torch import Tensor
 
+from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Task
@@ -16,14 +16,16 @@ from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
+from umix.train.epoch_log import EpochLog
 from umix.train.evaluate import outputs
-from umix.train.fit import Observer, Stage, StageReport, Unobserved, fit
+from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
 from umix.train.history import History, collapsed_epochs
 from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
+from umix.train.stage import Stage, StageReport, stage_key
 from umix.train.trajectory import Trajectory
 
 #: The stage whose net is the result; its name is the same for every method, so one seed means one initialisation and order.
@@ -37,7 +39,8 @@ class Trainer:
 
     ``stages`` overrides the settings of named stages. With ``directory`` the run can be killed and goes on from its last finished
     epoch; with ``cache`` trajectories are shared by all runs with the same data, net, settings and seed. ``groups`` says whether
-    the method may see training groups at all.
+    the method may see training groups at all. ``on_epoch(epoch, val)`` is shown the validation counts after every epoch of the
+    final fit, and may raise to end the run.
     """
 
     task: Task
@@ -50,7 +53,9 @@ class Trainer:
     cache: Path | None = None
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
+    on_epoch: Callable[[int, Counts], None] | None = None
     reports: dict[str, StageReport] = field(default_factory=dict, init=False)
+    logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
 
@@ -146,21 +151,18 @@ class Trainer:
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
         """A hash of everything that decides the numbers of a stage, except for what the method puts into its objective."""
-        content = {
-            "train": self.splits["train"].fingerprint,
-            "classes": self.task.n_classes,
-            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
-            "settings": settings.model_dump(mode="json"),
-            "seed": self.seed,
-            **more,
-        }
-        return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
+        train, classes = self.splits["train"].fingerprint, self.task.n_classes
+        return stage_key(stage, train=train, classes=classes, net=self.net, settings=settings, seed=self.seed, **more)
 
     def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
         return Stage(name, chosen, self.seed, key, None if self.cache is None else self.cache / key)
+
+    def _after_epoch(self, epoch: int) -> None:
+        if self.on_epoch is not None:
+            self.on_epoch(epoch, self.history.counts("val"))
 
     def _new_history(self, epochs: int) -> History:
         size = self.settings.batch_size
@@ -171,14 +173,7 @@ class Trainer:
             return self.net.build(self.example, self.task.n_classes).to(self.device)
 
     def _run(
-        self,
-        stage: Stage,
-        net: Net,
-        objective: Objective,
-        sampler: Sampler,
-        observer: Observer,
-        *,
-        step: Step = descend,
+        self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
     ) -> None:
         if objective.needs_groups and not self.groups:
             raise UserError(
@@ -195,6 +190,8 @@ class Trainer:
             sampler=sampler,
             step=step,
             observer=observer,
+            log=self.logs[stage.name],
             engine=self.engine,
             progress=self.progress,
+            after_epoch=self._after_epoch if stage.name == FINAL else None,
         )
