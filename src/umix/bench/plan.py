@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+from pydantic.fields import FieldInfo
+
 from umix.bench.presets import Tables, preset
 from umix.data.registry import source_kind
 from umix.data.task import TaskSource
@@ -12,6 +14,7 @@ from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
 from umix.nets.registry import NETS, net_settings
+from umix.settings import Settings
 from umix.train.fit_settings import FitSettings
 
 
@@ -36,6 +39,16 @@ class Plan:
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
         }
 
+    def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
+        """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
+        part, field = _locate(key, _fields(type(self.source), self.method.name, self.net.name, hidden={"content"}))
+        stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
+        owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
+        owner: Settings = owners.get(part, stage)
+        if field not in type(owner).model_fields:
+            raise UserError(f"The setting {part}.{field} names a part of the run and cannot be searched.")
+        return f"{part}.{field}", type(owner).model_fields[field], getattr(owner, field)
+
 
 def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
@@ -43,6 +56,25 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
     where only one part has it. ``task`` is a name or the path of a table.
     """
+    kind, implied = source_kind(task)
+    tables = setting_tables(task, method_name, settings, preset_name=preset_name)
+    net_name = tables.get("net", {}).get("name", kind.default_net)
+    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
+    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
+    fit = FitSettings(**tables.get("fit", {}))
+    for override in stages.values():
+        FitSettings(**{**fit.model_dump(), **override})
+    return Plan(
+        source=kind(**tables.get("task", {}), **implied),
+        method=method(method_name, **tables.get(method_name, {})),
+        net=net_settings(net_name, **net_options),
+        fit=fit,
+        stages=stages,
+    )
+
+
+def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
+    """The preset's tables that concern this run, with ``settings`` over them: a preset of its own."""
     kind, implied = source_kind(task)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
@@ -57,18 +89,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     for key, value in settings.items():
         part, field = _locate(key, parts)
         tables.setdefault(part, {})[field] = value
-    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
-    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
-    fit = FitSettings(**tables.get("fit", {}))
-    for override in stages.values():
-        FitSettings(**{**fit.model_dump(), **override})
-    return Plan(
-        source=kind(**tables.get("task", {}), **implied),
-        method=method(method_name, **tables.get(method_name, {})),
-        net=net_settings(net_name, **net_options),
-        fit=fit,
-        stages=stages,
-    )
+    return {part: values for part, values in tables.items() if part in parts and values}
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:

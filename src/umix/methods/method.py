@@ -18,6 +18,11 @@ class Method(Settings, abc.ABC):
     needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
     stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
 
+    @property
+    def trajectory_epochs(self) -> int | None:
+        """How many epochs of the first stage it looks at; None where it has no such stage."""
+        return None
+
     @abc.abstractmethod
     def train(self, trainer: Trainer) -> Net:
         """The trained net, by way of ``trainer.fit`` and ``trainer.trajectory``."""

@@ -34,6 +34,10 @@ class UncertaintyWeights(Method, abc.ABC):
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
 
+    @property
+    def trajectory_epochs(self) -> int | None:
+        return self.start + self.length if self.uncertainty == "trajectory" else None
+
     def weights(self, trainer: Trainer) -> Tensor:
         """The weight of every training example, [n], on the trainer's device; kept with the run (Algorithm 2)."""
         if self.uncertainty == "ensemble":
