@@ -7,6 +7,7 @@ from umix.commands.doctor import doctor
 from umix.commands.listings import methods, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
+from umix.commands.tune import tune
 from umix.commands.weights import weights
 from umix.errors import UserError
 from umix.terminal import ERR
@@ -18,7 +19,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, tune, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

@@ -59,19 +59,23 @@ def _dimension(base: RunSpec, key: str, values: Range | list[Any], *, stretch: b
     _, field, default = base.plan.setting(key)
     whole = field.annotation is int
     if isinstance(values, list):
-        values = [type(default)(value) if isinstance(default, float) else value for value in values]
+        if isinstance(default, float):
+            values = [float(value) if isinstance(value, int) else value for value in values]
         if default not in values and stretch:
             values = [*values, default]
         dimension = Dimension(values, default if default in values else values[0], whole)
     else:
+        if isinstance(default, bool) or not isinstance(default, int | float):
+            raise UserError(
+                f"The setting {key} must be a number to have a range, but it is {default!r}; use --choices."
+            )
         if stretch:
             low, high = min(values.low, default), max(values.high, default)
             values = Range(low=low, high=high, log=values.log and low > 0)
         if whole and (values.low % 1 or values.high % 1):
             raise UserError(f"The range of {key} must have whole numbers as ends, got {values.low:g}:{values.high:g}.")
-        dimension = Dimension(values, min(max(default, values.low), values.high), whole)
-        if isinstance(default, bool) or not isinstance(default, int | float):
-            raise UserError(f"The setting {key} must be a number to have a range, but it is {default!r}; use --choices.")
+        nearest = min(max(default, values.low), values.high)
+        dimension = Dimension(values, int(nearest) if whole else nearest, whole)
     for end in dimension.ends:
         _with(base, {key: end})  # raises in words where it is not legal
     return dimension

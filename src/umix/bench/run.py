@@ -9,6 +9,8 @@ import numpy as np
 import torch
 
 from umix.bench.epochs import write_epochs
+from umix.bench.failure import FAILED
+from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
@@ -19,6 +21,7 @@ from umix.data.images import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.nets.registry import net_settings
 from umix.train.engine import Engine
@@ -44,27 +47,61 @@ def execute(
     stream: bool = False,
     stages: str | Path | None = None,
     on_epoch: Callable[[int, Counts], None] | None = None,
+    task: Task | None = None,
+    wait: bool = True,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
+    Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
     Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
     Stages that runs share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the
     validation counts after every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
+    ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
-    out, plan = Path(out), spec.plan
-    directory = out / spec.directory_name
-    task = plan.source.load(None if root is None else Path(root))
-    if (directory / RECORD).exists():
-        record = load_run(directory)
-        _check_same(record, spec, task.fingerprint)
+    out, plan, progress = Path(out), spec.plan, progress or Silent()
+    task = task or plan.source.load(None if root is None else Path(root))
+    if (record := _finished(spec, task, out)) is not None:
         return record
-    if plan.method.needs_groups:
-        task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
-    if plan.method.needs_val_groups:
+    require_groups(plan.method, task)
+    with run_lock(out, spec.directory_name, wait=wait, note=progress.note):
+        if (record := _finished(spec, task, out)) is not None:  # by the process that had the lock
+            return record
+        if not stream:
+            task = _decoded(task, out / CACHE if cache is None else Path(cache), progress)
+        shared = out / STAGES if stages is None else Path(stages)
+        return _train(spec, task, out, shared, engine=engine or Engine(), progress=progress, on_epoch=on_epoch)
+
+
+def require_groups(method: Method, task: Task) -> None:
+    """Raise where ``task`` does not have the disjoint groups that ``method`` trains with."""
+    if method.needs_groups:
+        task.splits["train"].group  # noqa: B018 — raises where there are none
+    if method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
-    if not stream:
-        task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
+
+
+def _finished(spec: RunSpec, task: Task, out: Path) -> RunRecord | None:
+    """The record of ``spec`` where it is finished, after a check that it is about these data."""
+    directory = out / spec.directory_name
+    if not (directory / RECORD).exists():
+        return None
+    record = load_run(directory)
+    _check_same(record, spec, task.fingerprint)
+    return record
+
+
+def _train(
+    spec: RunSpec,
+    task: Task,
+    out: Path,
+    stages: Path,
+    *,
+    engine: Engine,
+    progress: Progress,
+    on_epoch: Callable[[int, Counts], None] | None,
+) -> RunRecord:
+    plan, directory = spec.plan, out / spec.directory_name
     trainer = Trainer(
         task,
         plan.net,
@@ -73,9 +110,9 @@ def execute(
         seed=spec.seed,
         groups=plan.method.needs_groups,
         directory=directory,
-        cache=out / STAGES if stages is None else Path(stages),
-        engine=engine or Engine(),
-        progress=progress or Silent(),
+        cache=stages,
+        engine=engine,
+        progress=progress,
         on_epoch=on_epoch,
     )
     for note in task.notes:
@@ -107,7 +144,8 @@ def execute(
     )
     write_epochs(directory, epoch_rows(trainer))
     record.save(directory)
-    (directory / "checkpoint.safetensors").unlink(missing_ok=True)
+    for left in ("checkpoint.safetensors", FAILED):
+        (directory / left).unlink(missing_ok=True)
     return record
 
 

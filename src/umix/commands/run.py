@@ -33,7 +33,7 @@ def run(
     *,
     seed: int = 0,
     set_: Set = (),
-    preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
+    preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
     cache: Cache = None,
