@@ -13,7 +13,7 @@ from umix.bench import search
 from umix.bench.record import RunRecord, load_run
 from umix.bench.run import execute
 from umix.bench.search import Tuned, tune
-from umix.bench.search_study import begin, open_study, quiet_optuna, revive, spent
+from umix.bench.search_study import begin, is_start, open_study, queue, quiet_optuna, revive, spent
 from umix.bench.spec import RunSpec
 from umix.errors import UserError
 
@@ -152,6 +152,7 @@ def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_
     dead.wait()
     with quiet_optuna():
         study = open_study("x", None, tmp_path, about={}, prune="none")
+        queue(study, {"a": 0.25}, start=True)
         for pid in (dead.pid, os.getpid()):
             trial = study.ask()
             trial.suggest_float("a", 0, 1)
@@ -160,7 +161,8 @@ def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_
         assert spent(study) == 2
         revive(study)
         assert spent(study) == 1
-        assert study.ask().suggest_float("a", 0, 1) == study.trials[0].params["a"]
+        again = study.ask()
+        assert (again.suggest_float("a", 0, 1), is_start(again)) == (0.25, True)
         assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING"]
 
 

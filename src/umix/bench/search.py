@@ -16,7 +16,19 @@ from umix.bench.search_plan import Search, plan_search
 from umix.bench.search_result import ended_values, result
 from umix.bench.search_score import rule_of, validation_score
 from umix.bench.search_space import Range, SearchSpace
-from umix.bench.search_study import LOOKS, Pruning, begin, blame, draws_of, open_study, quiet_optuna, revive, spent
+from umix.bench.search_study import (
+    LOOKS,
+    Pruning,
+    begin,
+    blame,
+    draws_of,
+    is_start,
+    open_study,
+    queue,
+    quiet_optuna,
+    revive,
+    spent,
+)
 from umix.bench.tuned import Tuned
 from umix.core.selection import Counts
 from umix.errors import UserError
@@ -83,7 +95,7 @@ def tune(
     with quiet_optuna():
         study = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
         if not study.get_trials(deepcopy=False):
-            study.enqueue_trial({key: d.default for key, d in search.space.items()}, skip_if_exists=True)
+            queue(study, {key: d.default for key, d in search.space.items()}, start=True)
         worker = _Worker(search, study, trials, places, progress or Silent(), watch)
         while not worker.full and spent(study) < trials:
             revive(study)
@@ -131,7 +143,7 @@ class _Worker:
             self.failure = error
             raise
         except KeyboardInterrupt:
-            self.study.enqueue_trial(trial.params)  # to go on with first
+            queue(self.study, trial.params, start=is_start(trial))  # to go on with first
             raise
         return sum(scores) / len(scores)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from umix.bench.plan import setting_tables
 from umix.bench.presets import write_preset
 from umix.bench.search_plan import Search
-from umix.bench.search_study import failure_of, importances
+from umix.bench.search_study import failure_of, importances, is_start
 from umix.bench.tuned import Trial, Tuned
 from umix.version import __version__
 
@@ -31,14 +31,14 @@ def all_trials(study: "optuna.Study") -> list[Trial]:
             continue
         value = trial.value if state == "complete" else None
         drawn = dict(trial.user_attrs.get("settings", {}))
-        found.append(Trial(trial.number, state, value, drawn, error))
+        found.append(Trial(trial.number, state, value, drawn, is_start(trial), error))
     return found
 
 
 def result(search: Search, study: "optuna.Study") -> Tuned:
     trials = all_trials(study)
     order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
-    best, first = order[0], next((trial for trial in trials if trial.number == 0), None)
+    best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
     found = {**search.shared, **best.settings}
     path = search.out / f"tuned-{search.name}.toml"
     select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]

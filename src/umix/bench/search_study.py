@@ -22,7 +22,7 @@ Pruning = Literal["median", "halving", "none"]
 LOOKS = 10
 _BEAT = 30  # seconds between two signs of life
 _SILENCE = 120  # seconds after which a worker elsewhere counts as dead
-_WORKER, _ERROR, _ABOUT = "worker", "error", "umix"
+_WORKER, _ERROR, _ABOUT, _START = "worker", "error", "umix", "start"
 
 
 @contextmanager
@@ -131,9 +131,23 @@ def revive(study: "optuna.Study") -> None:
 
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
         host, pid = trial.user_attrs.get(_WORKER, ("", 0))
-        if host == socket.gethostname() and not is_alive(pid):
+        if host != socket.gethostname() or is_alive(pid):
+            continue
+        try:
             study.tell(trial.number, state=TrialState.FAIL)
-            study.enqueue_trial(trial.params, skip_if_exists=False)
+        except (ValueError, RuntimeError):
+            continue  # another worker saw it first
+        queue(study, trial.params, start=is_start(trial))
+
+
+def queue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:
+    """Put settings in line; ``start`` marks those that the search starts from."""
+    study.enqueue_trial(dict(params), user_attrs={_START: start})
+
+
+def is_start(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:
+    """Whether ``trial`` is the settings that the search started from."""
+    return bool(trial.user_attrs.get(_START))
 
 
 def importances(study: "optuna.Study") -> dict[str, float]:

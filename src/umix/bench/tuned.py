@@ -14,6 +14,7 @@ class Trial:
     state: Literal["complete", "pruned", "failed", "running"]
     value: float | None
     settings: dict[str, Any]
+    start: bool  # the settings that the search started from
     error: str | None = None
 
 
@@ -28,7 +29,7 @@ class Tuned:
     select: str
     seeds: tuple[int, ...]
     value: float
-    default: float | None  # of the first trial; None where another process is still at it
+    default: float | None  # of the settings it started from; None where another process is still at it
     settings: dict[str, Any]
     trials: tuple[Trial, ...]  # best first, then those without a value
     importances: dict[str, float]

@@ -17,7 +17,7 @@ def tuning_table(tuned: Tuned, *, best: int = 5) -> Table:
     for name in ("trial", *keys, "validation"):
         table.add_column(escape(name), justify="right")
     for trial in [trial for trial in tuned.trials if trial.value is not None][:best]:
-        name = f"{trial.number} (start)" if trial.number == 0 else str(trial.number)
+        name = f"{trial.number} (start)" if trial.start else str(trial.number)
         table.add_row(name, *(escape(str(trial.settings[key])) for key in keys), score_text(trial.value))
     return table
 
@@ -52,6 +52,7 @@ def tuning_json(tuned: Tuned) -> dict[str, Any]:
                 "state": trial.state,
                 "validation": trial.value,
                 "settings": trial.settings,
+                "start": trial.start,
                 "error": trial.error,
             }
             for trial in tuned.trials
