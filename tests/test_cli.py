@@ -91,6 +91,11 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (["run", "four_moons", "umix", "--set", "mixing=cutmix"], "mixing=cutmix must be given images"),
         (["run", "four_moons", "umix", "--set", "net=cnn"], "must be given images"),
         (["run", "four_moons", "umix", "--select", "wurst"], "did you mean 'worst'?"),
+        (
+            ["run", "four_moons", "erm", "--select", "uncertainty_quintile"],
+            "must be given a method with a trajectory stage, such as umix, got 'erm'",
+        ),
+        (["run", "four_moons", "umix", "--select", "oracle_test"], "Unknown selection rule 'oracle_test'"),
         (["run", "four_moons"], "requires an argument"),
         (["run", "four_moons", "umix", "--sed", "1"], "--seed"),
         (["weights", "nowhere"], "There is no finished run in nowhere"),

@@ -19,8 +19,8 @@ Subset = Annotated[
 Select = Annotated[
     str | None,
     Parameter(
-        help="Rule that picks the epoch on validation: worst, average, worst_class, last. Default: worst, without "
-        "groups worst_class."
+        help="Rule that picks the epoch on validation: worst, average, worst_class, class_difference, "
+        "uncertainty_quintile, cvar, last. Default: worst, without groups worst_class."
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]

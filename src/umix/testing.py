@@ -208,7 +208,8 @@ def _equal(first: Net, second: Net) -> bool:
 
 
 def _equal_counts(first: Counts, second: Counts) -> bool:
-    return np.array_equal(first.hits, second.hits) and np.array_equal(first.class_hits, second.class_hits)
+    names = ("hits", "class_hits", "quintile_rates", "tail_losses")
+    return all(np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True) for name in names)
 
 
 def _require(holds: bool, method: Method, rule: str) -> None:

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from umix import load_net, load_run
+from umix.bench.record import RunRecord
 from umix.bench.run import execute
 from umix.bench.spec import RunSpec
+from umix.core.selection import RULES
 from umix.data.registry import load_task
 from umix.errors import UserError
 from umix.train.evaluate import correctness
@@ -110,3 +112,36 @@ def test_results_do_not_depend_on_global_random_state(tmp_path: Path) -> None:
     torch.manual_seed(2)
     np.random.seed(2)
     assert execute(spec("erm"), out=tmp_path / "b").split_counts == first.split_counts
+
+
+@pytest.mark.parametrize("method", ["umix", "jtt", "erm"])
+def test_every_rule_that_has_a_score_has_its_weights(tmp_path: Path, method: str) -> None:
+    options = {"umix": {"length": 2}, "jtt": {"identification_epochs": 1}, "erm": {}}[method]
+    record = load_run(execute(spec(method, **options), out=tmp_path).directory)
+    rules = [rule for rule in RULES if record.has(rule)]
+    assert ("uncertainty_quintile" in rules) == (method != "erm")
+    for rule in rules:
+        load_net(record, select=rule)
+        assert record.summary(rule).select == rule
+
+
+def test_rules_that_a_run_cannot_have_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    record = execute(spec("erm"), out=tmp_path)
+    with pytest.raises(UserError, match="uncertainty_quintile must have the uncertainty of validation examples"):
+        record.summary("uncertainty_quintile")
+    with pytest.raises(UserError, match="oracle_test must not select a model, it looks at the test split"):
+        record.summary("oracle_test")
+
+
+def test_the_oracle_is_marked_and_never_below_a_rule(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished)
+    assert record.oracle().select == "oracle_test"
+    assert all(record.oracle().worst >= record.summary(rule).worst for rule in RULES)
+
+
+def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_uncertainty(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished).model_dump()
+    for counts in record["split_counts"].values():
+        del counts["quintile_rates"], counts["tail_losses"]
+    old = RunRecord(**record)
+    assert {rule for rule in RULES if not old.has(rule)} == {"uncertainty_quintile", "cvar"}

@@ -1,13 +1,15 @@
 """The best epoch is a pure function of validation counts."""
 
 import dataclasses
+import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch, quintiles
 
 
 @st.composite
@@ -18,7 +20,9 @@ def histories(draw):
     class_sizes = draw(st.lists(st.integers(1, 8), min_size=1, max_size=3))
     hits = [[draw(st.integers(0, size)) for size in sizes] for _ in range(epochs)]
     class_hits = [[draw(st.integers(0, size)) for size in class_sizes] for _ in range(epochs)]
-    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes)))
+    fifths = [[draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for _ in range(5)] for _ in range(epochs)]
+    tail = draw(st.lists(st.floats(0, 9), min_size=epochs, max_size=epochs))
+    return Counts(*map(np.array, (hits, sizes, class_hits, class_sizes, fifths, tail)))
 
 
 def _lowest(hits, sizes):
@@ -32,10 +36,25 @@ def _scores(val, rule):
         return [_lowest(row, val.class_sizes) for row in val.class_hits]
     if rule == "average":
         return [row.sum() / val.class_sizes.sum() for row in val.class_hits]
+    if rule == "cvar":
+        return (-val.tail_losses).tolist()
+    if rule == "class_difference":
+        return [_class_score(row, val.class_sizes) for row in val.class_hits]
+    if rule == "uncertainty_quintile":
+        return [min(row) for row in val.quintile_rates]
     return list(range(len(val.class_hits)))
 
 
-@pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
+def _class_score(hits, sizes):
+    """The mean difference between two classes, negated, then the average: exact fractions."""
+    rates = [Fraction(int(hit), int(size)) for hit, size in zip(hits, sizes, strict=True)]
+    pairs = list(itertools.combinations(rates, 2))
+    if not pairs:
+        return None
+    return -sum(abs(a - b) for a, b in pairs) / len(pairs), Fraction(int(hits.sum()), int(sizes.sum()))
+
+
+@pytest.mark.parametrize("rule", list(RULES))
 @given(val=histories())
 @settings(deadline=None, max_examples=40)
 def test_the_best_epoch_is_the_first_with_the_highest_score(rule, val):
@@ -59,20 +78,76 @@ def val():
         sizes=np.array([10, 4, 0]),
         class_hits=np.array([[7, 6], [8, 4], [10, 1]]),
         class_sizes=np.array([10, 6]),
+        quintile_rates=np.array([[1, 1, 1, 1, 0.0], [0.9, 0.9, 0.8, 0.7, 0.6], [1, 1, 1, 1, 0.2]]),
+        tail_losses=np.array([np.nan, 2.0, 1.5]),
     )
 
 
-@pytest.mark.parametrize(("rule", "epoch"), [("worst", 1), ("average", 0), ("worst_class", 0), ("last", 2)])
+@pytest.mark.parametrize(
+    ("rule", "epoch"),
+    [
+        ("worst", 1),
+        ("average", 0),
+        ("worst_class", 0),
+        ("class_difference", 1),
+        ("uncertainty_quintile", 1),
+        ("cvar", 2),
+        ("last", 2),
+    ],
+)
 def test_each_rule_prefers_its_own_epoch(val, rule, epoch):
     assert best_epoch(val, rule) == epoch
 
 
-def test_every_rule_is_tested_here():
-    assert set(RULES) == {"worst", "average", "worst_class", "last"}
+def test_the_oracle_is_no_rule():
+    assert ORACLE not in RULES
+
+
+def test_the_oracle_looks_at_the_worst_group_of_test_or_class_without_groups(val):
+    assert oracle_epoch(val) == 1
+    assert oracle_epoch(dataclasses.replace(val, hits=np.zeros((3, 0), int), sizes=np.zeros(0, int))) == 0
+
+
+def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first():
+    rows = np.array([[0, 0], [3, 2], [6, 5], [6, 5], [1, 0]])  # 0, .1, .1, .1 and .1 apart
+    counts = Counts(np.zeros((5, 0)), np.zeros(0), rows[1:], np.array([10, 10]))
+    assert best_epoch(counts, "class_difference") == 1
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=23))
+def test_quintiles_hold_a_fifth_each_and_every_example_once(levels):
+    shares = quintiles(np.array(levels) / 4)
+    np.testing.assert_allclose(shares.sum(axis=0), len(levels) / 5)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
+def test_quintiles_are_the_mean_over_the_orders_of_equally_uncertain_examples(levels):
+    """Every example cut into five pieces: a fifth of the sorted pieces is a quintile, averaged over permutations of ties."""
+    n = len(levels)
+    expected = np.zeros((n, 5))
+    for k in range(n):
+        ties = [j for j in range(n) if levels[j] == levels[k]]
+        first = sum(level < levels[k] for level in levels)
+        for place in range(first, first + len(ties)):  # any of the tied may stand here, all alike
+            for piece in range(5 * place, 5 * place + 5):
+                expected[k, piece // n] += 1 / 5 / len(ties)
+    np.testing.assert_allclose(quintiles(np.array(levels)), expected, atol=1e-12)
+
+
+def test_permuting_examples_permutes_their_quintiles():
+    u, order = np.array([0.1, 0.5, 0.5, 0.0, 0.9, 0.5, 0.2]), np.array([3, 1, 6, 0, 5, 2, 4])
+    np.testing.assert_array_equal(quintiles(u[order]), quintiles(u)[order])
+
+
+def test_a_split_without_uncertainty_or_losses_has_no_score_under_their_rules(val):
+    bare = Counts(val.hits, val.sizes, val.class_hits, val.class_sizes)
+    for rule in ("uncertainty_quintile", "cvar"):
+        assert np.isnan(RULES[rule](bare)).tolist() == [True] * 3
 
 
 def test_the_average_counts_every_example_once_even_where_groups_overlap(val):
-    assert RULES["average"](val, 0) == 13 / 16
+    assert RULES["average"](val)[0] == 13 / 16
 
 
 def test_counts_know_their_examples_and_epochs(val):
@@ -86,8 +161,8 @@ def test_permuting_groups_leaves_the_choice_alone(val):
 
 
 def test_an_epoch_without_a_score_never_wins(monkeypatch, val):
-    scores = [np.nan, -1.0, np.nan]
-    monkeypatch.setattr("umix.core.selection.RULES", {"holes": lambda _, epoch: scores[epoch]})
+    scores = np.array([np.nan, -1.0, np.nan])
+    monkeypatch.setattr("umix.core.selection.RULES", {"holes": lambda _: scores})
     assert best_epoch(val, "holes") == 1
 
 
@@ -99,7 +174,7 @@ def test_worst_without_known_groups_is_an_error_and_average_is_not(val, groups):
     assert best_epoch(oblivious, "average") == 0
 
 
-@pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_no_epochs_are_an_error(rule):
     with pytest.raises(ValueError, match=f"rule '{rule}', got 0 epochs"):
         best_epoch(Counts(np.zeros((0, 2)), np.ones(2), np.zeros((0, 2)), np.ones(2)), rule)

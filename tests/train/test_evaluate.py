@@ -8,7 +8,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.nets.mlp import MLP
 from umix.train import evaluate
-from umix.train.evaluate import correctness
+from umix.train.evaluate import correctness, correctness_and_losses
 
 
 class Stored:
@@ -35,6 +35,11 @@ def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeyp
     assert torch.equal(correctness(net, split, batch_size=7), whole)
     lazy = Split(Stored(split.x), split.y, split.groups)
     assert torch.equal(correctness(net, lazy, batch_size=7), whole)
+    losses = torch.nn.functional.cross_entropy(net(split.x), split.y, reduction="none").detach()
+    for form in (split, lazy):
+        correct, found = correctness_and_losses(net, form, batch_size=7)
+        assert torch.equal(correct, whole)
+        torch.testing.assert_close(found, losses)
 
 
 def test_evaluation_leaves_no_gradient_and_uses_evaluation_mode(moons: Task) -> None:

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 
-from umix.core.selection import Counts
+from umix.core.selection import RULES, Counts
 from umix.data.batch import Batch
+from umix.errors import UserError
 from umix.nets.net import Net
 from umix.train.history import collapsed_epochs, scored_rules
-from umix.train.objective import Objective, State
+from umix.train.objective import MeanRisk, Objective, State
 from umix.train.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -50,4 +52,52 @@ def test_a_collapsed_net_is_reported(trainer: Make) -> None:
 
 
 def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
-    assert scored_rules(counts([[3, 4]], [10, 10])) == ["average", "worst_class", "last"]
+    assert scored_rules(counts([[3, 4]], [10, 10])) == ["average", "worst_class", "class_difference", "last"]
+
+
+def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:
+    run = trainer()
+    run.val_uncertainty = uncertainty
+    return run, run.fit(MeanRisk())
+
+
+def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validation(trainer: Make) -> None:
+    run, net = watched(trainer, None)
+    val = run.splits["val"]
+    losses = np.sort(torch.nn.functional.cross_entropy(net(val.x), val.y, reduction="none").detach().double().numpy())
+    assert len(losses) % 5 == 0
+    assert run.history.counts("val").tail_losses[-1] == pytest.approx(losses[-len(losses) // 5 :].mean(), rel=1e-6)
+    assert len(run.history.counts("test").tail_losses) == 0
+
+
+def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(trainer: Make) -> None:
+    n = len(trainer().splits["val"])
+    uncertainty = torch.randperm(n, generator=torch.Generator().manual_seed(0)) / n
+    run, net = watched(trainer, uncertainty)
+    val, found = run.splits["val"], run.history.counts("val")
+    in_order = (net(val.x).argmax(dim=1) == val.y)[uncertainty.argsort()].double()
+    assert n % 5 == 0
+    assert found.quintile_rates[-1] == pytest.approx(in_order.view(5, n // 5).mean(dim=1).numpy())
+    assert len(run.history.counts("test").quintile_rates) == 0
+
+
+def test_a_method_without_a_first_stage_has_no_quintiles_and_every_other_rule(trainer: Make) -> None:
+    run, _ = watched(trainer, None)
+    assert set(RULES) - set(scored_rules(run.history.counts("val"))) == {"uncertainty_quintile"}
+
+
+def test_a_diverged_net_has_no_tail_loss(trainer: Make) -> None:
+    class Diverged(Objective):
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            return net(batch.x).mean() * torch.nan, state
+
+    run = trainer()
+    run.fit(Diverged())
+    assert np.isnan(run.history.counts("val").tail_losses).all()
+
+
+def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> None:
+    run, _ = watched(trainer, None)
+    kept = {name: tensor for name, tensor in run.history.tensors().items() if name != "val/tail_losses"}
+    with pytest.raises(UserError, match="an earlier one wrote it; delete the run's folder"):
+        run.history.restore(4, kept)

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from umix.data.task import Task
+from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.train.evaluate import correctness
 from umix.train.fit_settings import FitSettings
@@ -17,22 +19,38 @@ def stage_in(directory: Path) -> Stage:
 
 
 def test_epoch_end_records_the_clean_predictions_of_the_net(moons: Task, tmp_path: Path) -> None:
-    train = moons.splits["train"]
+    train, val = moons.splits["train"], moons.splits["val"]
     net = MLP(hidden=(8,)).build(train.x[0], 2)
-    recorder = Recorder.open(stage_in(tmp_path), train, record="epoch_end")
+    recorder = Recorder.open(stage_in(tmp_path), train, val, record="epoch_end")
     recorder.observe(net, 0)
-    wrong = (~correctness(net, train, batch_size=16)).float()
+    wrong, wrong_val = ((~correctness(net, split, batch_size=16)).float() for split in (train, val))
     assert torch.equal(recorder.trajectory.uncertainty(start=0, length=1), wrong)
+    assert torch.equal(recorder.trajectory.val_uncertainty(start=0, length=1), wrong_val)
 
 
 def test_a_reopened_recorder_goes_on_after_the_checkpoint(moons: Task, tmp_path: Path) -> None:
-    train = moons.splits["train"]
+    train, val = moons.splits["train"], moons.splits["val"]
     net = MLP(hidden=(8,)).build(train.x[0], 2)
-    first = Recorder.open(stage_in(tmp_path), train, record="epoch_end")
+    first = Recorder.open(stage_in(tmp_path), train, val, record="epoch_end")
     for epoch in range(3):
         first.observe(net, epoch)
-    again = Recorder.open(stage_in(tmp_path), train, record="epoch_end")
+    again = Recorder.open(stage_in(tmp_path), train, val, record="epoch_end")
     again.restore(2, {})
-    assert again.trajectory.epochs == 2
+    assert (again.trajectory.epochs, again.trajectory.val.epochs) == (2, 2)
     again.observe(net, 2)
-    assert again.trajectory.epochs == 3
+    assert (again.trajectory.epochs, again.trajectory.val.epochs) == (3, 3)
+
+
+def test_a_file_without_validation_examples_is_refused_where_the_checkpoint_is_ahead(
+    moons: Task, tmp_path: Path
+) -> None:
+    train, val = moons.splits["train"], moons.splits["val"]
+    net = MLP(hidden=(8,)).build(train.x[0], 2)
+    old = Recorder.open(stage_in(tmp_path), train, val, record="epoch_end")
+    old.observe(net, 0)
+    old.trajectory.val = None
+    old.trajectory.save(tmp_path / "trajectory.safetensors")
+    with pytest.raises(
+        UserError, match=r"must hold the 1 epochs of the checkpoint beside it, got 0; delete this folder"
+    ):
+        Recorder.open(stage_in(tmp_path), train, val, record="epoch_end").restore(1, {})

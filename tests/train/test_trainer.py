@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.core.selection import best_epoch
+from umix.core.selection import RULES, best_epoch
 from umix.data.batch import Batch
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -117,14 +118,16 @@ def test_weights_are_kept_for_the_epochs_that_rules_select(trainer: Make, tmp_pa
     net = run.fit(MeanRisk())
     val = run.history.counts("val")
     kept = {int(path.stem.split("-")[1]) for path in (tmp_path / "weights").iterdir()}
-    assert kept == {best_epoch(val, rule) for rule in ("worst", "average", "worst_class", "last")}
+    assert kept == {best_epoch(val, rule) for rule in RULES if rule != "uncertainty_quintile"}
     from umix.files import read_tensors
 
     last, _ = read_tensors(tmp_path / "weights" / "epoch-0007.safetensors", kind="weights")
     assert all(torch.equal(last[name], tensor) for name, tensor in net.state_dict().items())
 
 
-def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed(trainer: Make, tmp_path: Path) -> None:
+def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed(
+    trainer: Make, moons: Task, tmp_path: Path
+) -> None:
     def record(name: str, **changes: object) -> bool:
         run = trainer(directory=tmp_path / name, cache=tmp_path / "stages", **changes)
         run.trajectory(epochs=3, record="online")
@@ -136,6 +139,8 @@ def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed
     assert not record("other seed", seed=1)
     assert not record("other rate", stages={"trajectory": {"lr": 0.5}})
     assert not record("other net", net=MLP(hidden=(8,)))
+    splits = {**moons.splits, "val": moons.splits["test"]}
+    assert not record("other validation", task=Task(moons.name, splits, moons.classes))
 
 
 def test_a_trajectory_file_behind_its_checkpoint_is_refused(trainer: Make, tmp_path: Path) -> None:

@@ -133,3 +133,22 @@ def test_truncated_epochs_are_forgotten() -> None:
     trajectory = recorded(np.ones((8, 3)))
     trajectory.truncate(2)
     assert trajectory.epochs == 2
+
+
+def test_validation_examples_are_saved_with_it_and_truncated_with_it(tmp_path: Path) -> None:
+    correct, of_val = (np.random.default_rng(k).random((n, 3)).round() for k, n in ((3, 20), (4, 9)))
+    trajectory = recorded(correct, fingerprint="abc")
+    trajectory.val = recorded(of_val, fingerprint="def")
+    trajectory.save(tmp_path / "t.safetensors")
+    loaded = Trajectory.load(tmp_path / "t.safetensors", fingerprint="abc")
+    assert loaded.val.fingerprint == "def"
+    expected = uncertainty(torch.from_numpy(of_val), start=1, length=2)
+    assert torch.equal(loaded.val_uncertainty(start=1, length=2), expected)
+    loaded.truncate(2)
+    assert loaded.val.epochs == 2
+
+
+def test_a_trajectory_without_validation_examples_has_no_uncertainty_of_them(tmp_path: Path) -> None:
+    recorded(np.ones((8, 2))).save(tmp_path / "t.safetensors")
+    with pytest.raises(UserError, match="must hold validation examples, but none were recorded"):
+        Trajectory.load(tmp_path / "t.safetensors").val_uncertainty(start=0, length=1)

@@ -1,6 +1,5 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
-import json
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -8,9 +7,10 @@ from typing import Any, Literal, Self, final
 
 import numpy as np
 from pydantic import Field, PrivateAttr
+from pydantic_core import from_json
 
 from umix.core import rates
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import UserError, unknown
 from umix.files import write_whole
 from umix.settings import Settings
@@ -24,10 +24,13 @@ class SplitCounts(Settings):
     sizes: list[int]
     class_hits: list[list[int]]  # [epochs][classes]
     class_sizes: list[int]
+    quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], of validation after a first stage
+    tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
 
     @classmethod
     def of(cls, counts: Counts) -> Self:
-        return cls(**{name: getattr(counts, name).tolist() for name in cls.model_fields})
+        rows = {name: getattr(counts, name).tolist() for name in cls.model_fields}
+        return cls(**rows | {"tail_losses": [_known(loss) for loss in counts.tail_losses.tolist()]})
 
     def arrays(self) -> Counts:
         return Counts(
@@ -35,6 +38,8 @@ class SplitCounts(Settings):
             sizes=np.array(self.sizes, dtype=np.int64),
             class_hits=np.array(self.class_hits, dtype=np.int64).reshape(-1, len(self.class_sizes)),
             class_sizes=np.array(self.class_sizes, dtype=np.int64),
+            quintile_rates=np.array(self.quintile_rates, dtype=np.float64).reshape(len(self.quintile_rates), 5),
+            tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
         )
 
 
@@ -108,13 +113,19 @@ class RunRecord(Settings):
         """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
         if select is None:
             return "worst" if self.groups else "worst_class"
+        if select == ORACLE:
+            raise UserError(
+                f"{ORACLE} must not select a model, it looks at the test split; umix select shows its regret."
+            )
         if select not in RULES:
             raise unknown("selection rule", select, RULES)
-        if select == "worst" and not self.groups:
-            raise UserError(
-                "--select worst must know the groups, but this task has none; select worst_class or average."
-            )
+        if not self.has(select):
+            raise UserError(f"--select {select} must {_NEEDS[select]}; select worst_class or average.")
         return select
+
+    def has(self, rule: str) -> bool:
+        """Whether some epoch has a score under ``rule``."""
+        return not np.isnan(RULES[rule](self.counts["val"])).all()
 
     def best_epoch(self, select: str | None = None) -> int:
         """The epoch that the rule ``select`` chooses on the validation split."""
@@ -122,10 +133,18 @@ class RunRecord(Settings):
 
     def summary(self, select: str | None = None) -> Summary:
         """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
-        epoch, test = self.best_epoch(select), self.counts["test"]
+        rule = self.rule(select)
+        return self._summary(rule, best_epoch(self.counts["val"], rule))
+
+    def oracle(self) -> Summary:
+        """Test rates at the epoch that the test split itself would choose: for the regret of a rule, never a result."""
+        return self._summary(ORACLE, oracle_epoch(self.counts["test"]))
+
+    def _summary(self, rule: str, epoch: int) -> Summary:
+        test = self.counts["test"]
         hits = test.hits[epoch]
         return Summary(
-            select=self.rule(select),
+            select=rule,
             epoch=epoch,
             average=_known(rates.average(test.class_hits[epoch], test.class_sizes)),
             adjusted=_known(rates.adjusted(hits, test.sizes, self.train_sizes)),
@@ -146,6 +165,12 @@ class RunRecord(Settings):
 
 
 RECORD = "record.json"
+_NO_EPOCH = "have an epoch with a score on validation, but this run has none"
+_NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
+    "worst": "know the groups, but this task has none",
+    "uncertainty_quintile": "have the uncertainty of validation examples from a first stage, but this run has none",
+    "cvar": "have the losses of validation examples, but this record holds none that are finite",
+}
 
 
 def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[str, GroupRate]:
@@ -161,7 +186,7 @@ def load_run(directory: str | Path) -> RunRecord:
     """The record of the finished run in ``directory``."""
     path = Path(directory) / RECORD
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = from_json(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
     except (OSError, ValueError) as error:

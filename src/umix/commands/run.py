@@ -61,6 +61,10 @@ def run(
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
+        raise UserError(
+            f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
+        )
     places = {"root": root, "cache": cache, "stream": no_cache}
     logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]

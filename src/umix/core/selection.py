@@ -1,22 +1,38 @@
-"""Model selection as a pure function over saved validation counts. Test counts are not an argument, on purpose."""
+"""Model selection as a pure function over saved validation counts. Test counts are not an argument, on purpose.
+
+The one exception, ``oracle_epoch``, is what the others are measured against and no legitimate selection.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
-from umix.core.rates import average, worst
+from umix.core.rates import per_group
+
+#: The share of validation examples, those with the largest losses, whose mean loss the rule ``cvar`` looks at.
+TAIL = 0.2
+#: Looks at the test split: shown for regret only, never a way to choose a model.
+ORACLE = "oracle_test"
+_PARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples."""
+    """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
+
+    On validation also, where there was a first stage, the accuracy of each fifth in order of its uncertainty; and the mean loss of
+    the worst ``TAIL`` of the examples, NaN where it is not finite.
+    """
 
     hits: np.ndarray  # [epochs, groups]
     sizes: np.ndarray  # [groups]
     class_hits: np.ndarray  # [epochs, classes]
     class_sizes: np.ndarray  # [classes]
+    quintile_rates: np.ndarray = field(default_factory=lambda: np.zeros((0, 5)))  # [epochs, 5]
+    tail_losses: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [epochs]
 
     @property
     def epochs(self) -> int:
@@ -32,36 +48,107 @@ class Counts:
         return int(self.class_sizes.sum())
 
 
-def _worst(val: Counts, epoch: int) -> float:
-    return worst(val.hits[epoch], val.sizes)
+Scores = NDArray[np.float64]
 
 
-def _average(val: Counts, epoch: int) -> float:
-    return average(val.class_hits[epoch], val.class_sizes)
+def _unknown(val: Counts) -> Scores:
+    return np.full(val.epochs, np.nan)
 
 
-def _worst_class(val: Counts, epoch: int) -> float:
-    return worst(val.class_hits[epoch], val.class_sizes)
+def _worst(val: Counts) -> Scores:
+    known = val.sizes > 0
+    return per_group(val.hits[:, known], val.sizes[known]).min(axis=1) if known.any() else _unknown(val)
 
 
-def _last(val: Counts, epoch: int) -> float:
-    return float(epoch)
+def _average(val: Counts) -> Scores:
+    return val.all_hits / val.n if val.n else _unknown(val)
 
 
-#: What each rule calls a good epoch. ``worst`` needs groups in the validation split, the others do not.
-RULES: Mapping[str, Callable[[Counts, int], float]] = MappingProxyType(
-    {"worst": _worst, "average": _average, "worst_class": _worst_class, "last": _last}
+def _class_rates(val: Counts) -> Scores:
+    known = val.class_sizes > 0
+    return per_group(val.class_hits[:, known], val.class_sizes[known])
+
+
+def _worst_class(val: Counts) -> Scores:
+    return _class_rates(val).min(axis=1) if val.n else _unknown(val)
+
+
+def _class_difference(val: Counts) -> Scores:
+    rates = _class_rates(val)
+    if rates.shape[1] < 2:
+        return _unknown(val)
+    pairs = np.triu_indices(rates.shape[1], k=1)
+    spread = np.abs(rates[:, pairs[0]] - rates[:, pairs[1]]).mean(axis=1)
+    scores: Scores = -spread.round(12)  # so that equal differences of fractions are ties
+    return scores
+
+
+def _uncertainty_quintile(val: Counts) -> Scores:
+    return val.quintile_rates.min(axis=1) if len(val.quintile_rates) else _unknown(val)
+
+
+def _cvar(val: Counts) -> Scores:
+    return -val.tail_losses if len(val.tail_losses) else _unknown(val)
+
+
+def _last(val: Counts) -> Scores:
+    return np.arange(val.epochs, dtype=np.float64)
+
+
+def quintiles(u: np.ndarray) -> Scores:
+    """The share of every example in each fifth of the examples in order of uncertainty ``u`` [n], [n, 5]; rows sum to 1.
+
+    Examples that are equally uncertain share the fifths they span equally, so no order of the data set decides.
+
+    >>> quintiles(np.array([0.0, 0.5, 0.0, 0.0, 1.0]))[:, 2:]
+    array([[0.33333333, 0.        , 0.        ],
+           [0.        , 1.        , 0.        ],
+           [0.33333333, 0.        , 0.        ],
+           [0.33333333, 0.        , 0.        ],
+           [0.        , 0.        , 1.        ]])
+    """
+    _, level, sizes = np.unique(u, return_inverse=True, return_counts=True)
+    ends, part = np.cumsum(sizes)[:, None], len(u) / _PARTS
+    edges = part * np.arange(_PARTS)
+    held = np.minimum(ends, edges + part) - np.maximum(ends - sizes[:, None], edges)  # [levels, 5], in examples
+    shares: Scores = (held.clip(min=0) / sizes[:, None])[level]
+    return shares
+
+
+#: The score of every epoch under each rule, higher is better, NaN where the rule has none. ``worst`` needs groups in the
+#: validation split, ``uncertainty_quintile`` a first stage that looked at it, ``class_difference`` (the mean difference between
+#: two classes' accuracies, as small as possible) two classes.
+RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
+    {
+        "worst": _worst,
+        "average": _average,
+        "worst_class": _worst_class,
+        "class_difference": _class_difference,
+        "uncertainty_quintile": _uncertainty_quintile,
+        "cvar": _cvar,
+        "last": _last,
+    }
 )
 
 
 def best_epoch(val: Counts, rule: str) -> int:
     """First epoch with the highest validation score under ``rule``; epochs without a score (NaN) never win.
 
+    Of epochs with the same ``class_difference`` the one with the higher average wins: a net that is wrong on all classes treats
+    them alike too.
+
     >>> counts = np.array([[1, 9], [3, 3], [3, 3]]); sizes = np.array([10, 10])
     >>> best_epoch(Counts(counts, sizes, counts, sizes), "worst")
     1
     """
-    scores = np.array([RULES[rule](val, epoch) for epoch in range(val.epochs)])
+    scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
+    if rule == "class_difference":
+        scores = np.where(scores == np.nanmax(scores), _average(val), np.nan)
     return int(np.nanargmax(scores))
+
+
+def oracle_epoch(test: Counts) -> int:
+    """First epoch with the highest test rate of the worst group, or class where there are no groups: for regret only."""
+    return best_epoch(test, "worst" if (test.sizes > 0).any() else "worst_class")

@@ -47,6 +47,7 @@ class JTT(Method):
     def train(self, trainer: Trainer) -> Net:
         trajectory = trainer.trajectory(epochs=self.trajectory_epochs, record=self.record)
         wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)
+        trainer.val_uncertainty = trajectory.val_uncertainty(start=self.identification_epochs - 1, length=1)
         weight = 1 + self.upweight * wrong
         trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():

@@ -45,6 +45,7 @@ class UncertaintyWeights(Method, abc.ABC):
         else:
             trajectory = trainer.trajectory(epochs=self.start + self.length, record=self.record)
             u = trajectory.uncertainty(start=self.start, length=self.length)  # eq. 6
+            trainer.val_uncertainty = trajectory.val_uncertainty(start=self.start, length=self.length)
         w = importance_weights(u, eta=self.eta, c=self.c)  # eq. 7
         if self.normalize:
             w = normalized(w)
@@ -59,7 +60,12 @@ def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Tensor:
     Each is a stage ``member-i`` of its own, shared between runs like a trajectory; all have the fit settings of ``ensemble``
     (UMIX, appendix on the simulated data set).
     """
-    train, batch_size = trainer.splits["train"], trainer.settings.batch_size
-    nets = (trainer.reference(stage=f"member-{member}", settings="ensemble") for member in range(size))
-    correct = torch.stack([correctness(net, train, batch_size=batch_size) for net in nets], dim=1)
-    return uncertainty(correct, start=0, length=size).cpu()
+    correct: dict[str, list[Tensor]] = {"train": [], "val": []}
+    for member in range(size):
+        net = trainer.reference(stage=f"member-{member}", settings="ensemble")
+        for split, rows in correct.items():
+            rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
+    u, trainer.val_uncertainty = (
+        uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for rows in correct.values()
+    )
+    return u

@@ -1,9 +1,10 @@
-"""One clean pass over a split: who is predicted correctly."""
+"""One clean pass over a split: who is predicted correctly, and at which loss."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from umix.data.loader import batches
 from umix.data.task import Split
@@ -15,17 +16,34 @@ _CHUNK = 2**22  # input numbers per evaluation batch: large enough to keep the d
 @torch.inference_mode()
 def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
     """Whether each example of ``split`` is predicted correctly by the net in evaluation mode, bool [n]."""
-    net.eval()
     correct = torch.empty_like(split.y, dtype=torch.bool)
+    for rows, logits in _logits(net, split, batch_size):
+        correct[rows] = logits.argmax(dim=1) == split.y[rows]
+    return correct
+
+
+@torch.inference_mode()
+def correctness_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[Tensor, Tensor]:
+    """``correctness`` and the cross-entropy of each example, float32 [n], by one pass."""
+    correct = torch.empty_like(split.y, dtype=torch.bool)
+    losses = torch.empty_like(split.y, dtype=torch.float32)
+    for rows, logits in _logits(net, split, batch_size):
+        correct[rows] = logits.argmax(dim=1) == split.y[rows]
+        losses[rows] = cross_entropy(logits.float(), split.y[rows], reduction="none")
+    return correct, losses
+
+
+def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
+    """Rows of the split and their logits by the net in evaluation mode, part by part."""
+    net.eval()
     if isinstance(split.x, Tensor) and split.transform is None:
         step = max(batch_size, min(8192, _CHUNK // max(1, split.x[:1].numel())))
         for begin in range(0, len(split), step):
             rows = slice(begin, begin + step)
-            torch.eq(net(split.x[rows]).argmax(dim=1), split.y[rows], out=correct[rows])
-        return correct
+            yield rows, net(split.x[rows])
+        return
     for batch in batches(split, torch.arange(len(split)), batch_size=batch_size):
-        correct[batch.index] = net(batch.x).argmax(dim=1) == batch.y
-    return correct
+        yield batch.index, net(batch.x)
 
 
 @torch.no_grad()

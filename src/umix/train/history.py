@@ -9,21 +9,34 @@ import torch
 from torch import Tensor
 
 from umix.core.counts import class_counts, group_counts
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.risks import cvar
+from umix.core.selection import RULES, TAIL, Counts, best_epoch, quintiles
 from umix.data.task import Split
+from umix.errors import UserError
 from umix.files import write_tensors
 from umix.nets.net import Net
-from umix.train.evaluate import correctness
+from umix.train.evaluate import correctness, correctness_and_losses
 
 WATCHED = ("val", "test")
 
 
 @final
 class History:
-    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping."""
+    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping.
+
+    On val also the accuracy of each fifth in order of ``uncertainty`` [n_val], where a first stage knows it, and the mean of the
+    largest losses.
+    """
 
     def __init__(
-        self, splits: Mapping[str, Split], n_classes: int, *, epochs: int, batch_size: int, directory: Path | None
+        self,
+        splits: Mapping[str, Split],
+        n_classes: int,
+        *,
+        epochs: int,
+        batch_size: int,
+        directory: Path | None,
+        uncertainty: Tensor | None = None,
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
@@ -32,33 +45,59 @@ class History:
         self.best = BestWeights(directory)
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._quintiles = None if uncertainty is None else torch.from_numpy(quintiles(uncertainty.cpu().numpy()))
+        self._quintile_rates: list[Tensor] = []
+        self._tail_losses: list[Tensor] = []
 
     def observe(self, net: Net, epoch: int) -> None:
-        for name, split in self._splits.items():
-            correct = correctness(net, split, batch_size=self._batch_size)
-            self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
-            self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        correct, losses = correctness_and_losses(net, self._splits["val"], batch_size=self._batch_size)
+        self._count("val", correct)
+        self._count("test", correctness(net, self._splits["test"], batch_size=self._batch_size))
+        if self._quintiles is not None:
+            rates = correct.cpu().double() @ self._quintiles / self._quintiles.sum(dim=0)
+            self._quintile_rates.append(rates.round(decimals=9))  # so that equal shares of fractions are ties
+        tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
+        self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         self.best.offer(net, self.counts("val"), last=epoch + 1 == self._epochs)
+
+    def _count(self, name: str, correct: Tensor) -> None:
+        split = self._splits[name]
+        self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
+        self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
 
     def counts(self, name: str) -> Counts:
         """All epochs so far of the split ``name``."""
         split = self._splits[name]
         classes = torch.bincount(split.y, minlength=self._n_classes)
+        of_val = {
+            "quintile_rates": _stack(self._quintile_rates, 5),
+            "tail_losses": torch.stack(self._tail_losses).numpy() if self._tail_losses else np.zeros(0),
+        }
         return Counts(
             hits=_stack(self._hits[name], len(split.groups.names)),
             sizes=split.groups.sizes.cpu().numpy(),
             class_hits=_stack(self._class_hits[name], self._n_classes),
             class_sizes=classes.cpu().numpy(),
+            **(of_val if name == "val" else {}),
         )
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
-        return kept | {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
+        kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
+        kept |= {"val/quintile_rates": torch.stack(self._quintile_rates)} if self._quintile_rates else {}
+        return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        if "val/tail_losses" not in kept or ("val/quintile_rates" not in kept and self._quintiles is not None):
+            raise UserError(
+                "The run's checkpoint must hold what this version of umix counts on validation, but an earlier one wrote it; "
+                "delete the run's folder to start it again."
+            )
         for name in WATCHED:
             self._hits[name] = list(kept[f"{name}/hits"])
             self._class_hits[name] = list(kept[f"{name}/class_hits"])
+        self._quintile_rates = list(kept.get("val/quintile_rates", ()))
+        self._tail_losses = list(kept["val/tail_losses"])
 
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:
@@ -103,7 +142,7 @@ def collapsed_epochs(val: Counts) -> int:
 
 def scored_rules(val: Counts) -> list[str]:
     """The rules that have a score on this split: without groups there is no worst group, without examples nothing."""
-    return [rule for rule, score in RULES.items() if val.epochs and not np.isnan(score(val, val.epochs - 1))]
+    return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]
 
 
 def weights_path(directory: Path, epoch: int) -> Path:

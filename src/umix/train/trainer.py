@@ -58,6 +58,7 @@ class Trainer:
     logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
+    val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
@@ -108,9 +109,9 @@ class Trainer:
         """Train by ERM and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
-        how many the method needs; the stage's own setting may ask for more.
+        how many the method needs; the stage's own setting may ask for more. ``val`` of it is about the validation examples.
         """
-        shared = self._shared(stage, epochs, record=record)
+        shared = self._shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
         if shared.settings.epochs < epochs:
             raise UserError(
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
@@ -118,7 +119,7 @@ class Trainer:
             )
         net = self._fresh_net(stage)
         with locked(shared.directory):
-            recorder = Recorder.open(shared, self.splits["train"], record=record)
+            recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record)
             watch = recorder.trajectory.see if record == "online" else None
             self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
@@ -165,8 +166,14 @@ class Trainer:
             self.on_epoch(epoch, self.history.counts("val"))
 
     def _new_history(self, epochs: int) -> History:
-        size = self.settings.batch_size
-        return History(self.splits, self.task.n_classes, epochs=epochs, batch_size=size, directory=self.directory)
+        return History(
+            self.splits,
+            self.task.n_classes,
+            epochs=epochs,
+            batch_size=self.settings.batch_size,
+            directory=self.directory,
+            uncertainty=self.val_uncertainty,
+        )
 
     def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
         with torch_stream(self.seed, stage, purpose):

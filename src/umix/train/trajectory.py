@@ -1,7 +1,8 @@
 """The training trajectory: was example i predicted correctly in epoch t?
 
 One bit per example and epoch, and one more that says whether the example was visited at all: a prediction that was never made is
-an error, not a mistake of the model. Works in any loop::
+an error, not a mistake of the model. ``val`` is the same of the validation examples, where they were looked at too, which costs a
+pass over them after every epoch. Works in any loop::
 
     trajectory = Trajectory(len(y))
     for epoch in range(epochs):
@@ -13,9 +14,9 @@ an error, not a mistake of the model. Works in any loop::
     u = trajectory.uncertainty(start=0, length=epochs)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self, cast, final
+from typing import Self, final
 
 import numpy as np
 import torch
@@ -33,9 +34,10 @@ _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 class Trajectory:
     """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` names the data they come from."""
 
-    def __init__(self, n: int, *, fingerprint: str = "") -> None:
+    def __init__(self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None) -> None:
         self.n = n
         self.fingerprint = fingerprint
+        self.val = val
         self._correct: list[np.ndarray] = []  # one row of packed bits per finished epoch
         self._visited: list[np.ndarray] = []
         self._open: tuple[np.ndarray, np.ndarray] | None = None
@@ -117,6 +119,12 @@ class Trajectory:
         parts = [uncertainty(block, start=0, length=length) for block in self.window(start=start, length=length)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
+    def val_uncertainty(self, *, start: int, length: int) -> Tensor:
+        """The same share for every validation example, [n_val], by clean passes after each epoch."""
+        if self.val is None:
+            raise UserError("This trajectory must hold validation examples, but none were recorded; record it again.")
+        return self.val.uncertainty(start=start, length=length)
+
     def _n_missing(self, epoch: int) -> int:
         if not 0 <= epoch < self.epochs:
             return self.n
@@ -136,15 +144,23 @@ class Trajectory:
     def truncate(self, epochs: int) -> None:
         """Forget every epoch from ``epochs`` on: they were recorded after the checkpoint that training goes on from."""
         del self._correct[epochs:], self._visited[epochs:]
+        if self.val is not None:
+            self.val.truncate(epochs)
 
     def save(self, path: str | Path) -> None:
         """Write the finished epochs to ``path``, whole or not at all."""
+        parts = {"": self} if self.val is None else {"": self, "val/": self.val}
+        bits = {f"{prefix}{name}": row for prefix, part in parts.items() for name, row in part._bits().items()}
+        facts = {f"{prefix}n": str(part.n) for prefix, part in parts.items()}
+        facts |= {f"{prefix}fingerprint": part.fingerprint for prefix, part in parts.items()}
+        write_tensors(Path(path), bits, {"kind": "trajectory", **facts})
+
+    def _bits(self) -> dict[str, Tensor]:
         width = -(-self.n // 8)
-        bits = {
+        return {
             name: torch.from_numpy(np.stack(rows) if rows else np.zeros((0, width), dtype=np.uint8))
             for name, rows in (("correct", self._correct), ("visited", self._visited))
         }
-        write_tensors(Path(path), bits, {"kind": "trajectory", "n": str(self.n), "fingerprint": self.fingerprint})
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
@@ -155,9 +171,16 @@ class Trajectory:
                 f"{path} must be a trajectory of the data {fingerprint}, got one of {metadata['fingerprint'] or 'unnamed data'}; "
                 "its examples are others or in another order."
             )
-        trajectory = cls(int(metadata["n"]), fingerprint=metadata["fingerprint"])
-        rows = {name: cast(Tensor, tensors[name]).numpy() for name in ("correct", "visited")}
-        if {part.shape[1] for part in rows.values()} != {-(-trajectory.n // 8)}:
-            raise UserError(f"{path} must hold {trajectory.n} bits per epoch; it is damaged: delete it and run again.")
-        trajectory._correct, trajectory._visited = list(rows["correct"]), list(rows["visited"])
+        trajectory = cls._part("", tensors, metadata, path)
+        if "val/n" in metadata:
+            trajectory.val = cls._part("val/", tensors, metadata, path)
         return trajectory
+
+    @classmethod
+    def _part(cls, prefix: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: str | Path) -> Self:
+        part = cls(int(metadata[f"{prefix}n"]), fingerprint=metadata[f"{prefix}fingerprint"])
+        rows = {name: tensors[f"{prefix}{name}"].numpy() for name in ("correct", "visited")}
+        if {bits.shape[1] for bits in rows.values()} != {-(-part.n // 8)}:
+            raise UserError(f"{path} must hold {part.n} bits per epoch; it is damaged: delete it and run again.")
+        part._correct, part._visited = list(rows["correct"]), list(rows["visited"])
+        return part

@@ -1,0 +1,166 @@
+"""Statistics of rates: over seeds, within a run, and of pairs of runs. NumPy in float64; randomness only from the given ``rng``."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import NormalDist
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+#: The level of every interval.
+LEVEL = 0.95
+#: Fewer test examples than this in the worst group, or fewer seeds, are too few to trust.
+FEW_EXAMPLES = 30
+FEW_SEEDS = 3
+_EXACT = 12  # seeds up to which all sign flips are counted: 4,096
+_DRAWS = 10_000
+
+
+@final
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation over seeds; ``std`` is NaN for a single seed."""
+
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """The spread of ``values``.
+
+        >>> Spread.of([0.25, 0.75, 0.5])
+        Spread(mean=0.5, std=0.25)
+        """
+        known = np.asarray(values, dtype=np.float64)
+        if not len(known):
+            return cls(math.nan, math.nan)
+        return cls(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan)
+
+
+@final
+@dataclass(frozen=True)
+class Interval:
+    """Ends of an interval at ``LEVEL``; both NaN where there is none."""
+
+    low: float
+    high: float
+
+
+@final
+@dataclass(frozen=True)
+class Paired:
+    """Differences between two methods on common seeds: their spread, a bootstrap interval of the mean and two exact tests."""
+
+    seeds: int
+    spread: Spread
+    interval: Interval
+    p_flip: float
+    p_sign: float
+
+
+def wilson(hits: float, size: int, *, level: float = LEVEL) -> Interval:
+    """Wilson's score interval of the rate ``hits / size``; an empty group has none.
+
+    >>> wilson(0, 10)  # no hit in ten is not proof of a rate of 0
+    Interval(low=0.0, high=0.27753279986288915)
+    """
+    if not size:
+        return Interval(math.nan, math.nan)
+    z, rate = NormalDist().inv_cdf((1 + level) / 2), hits / size
+    centre = (rate + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z / (1 + z**2 / size) * math.sqrt(rate * (1 - rate) / size + z**2 / (4 * size**2))
+    return Interval(centre - half if hits > 0 else 0.0, centre + half if hits < size else 1.0)  # exact at the ends
+
+
+def worst_interval(
+    hits: ArrayLike, sizes: ArrayLike, *, rng: np.random.Generator, draws: int = 1000, level: float = LEVEL
+) -> Interval:
+    """Bootstrap interval of the worst group's rate in one run: every group's hits are drawn again, and the lowest rate is taken.
+
+    Which group is the worst changes from draw to draw, which an interval of the one group that looked worst ignores. Hits are
+    binomial at each group's rate, so a group without a miss never has one: there Wilson's interval is the honest one. Groups are
+    drawn independently, also where they overlap.
+
+    >>> worst_interval([90, 5], [100, 10], rng=np.random.default_rng(0))
+    Interval(low=0.2, high=0.8)
+    """
+    size = np.asarray(sizes, dtype=np.int64)
+    hit, size = np.asarray(hits, dtype=np.float64)[size > 0], size[size > 0]
+    if not len(size):
+        return Interval(math.nan, math.nan)
+    drawn = rng.binomial(size, hit / size, size=(draws, len(size)))
+    return _percentiles((drawn / size).min(axis=1), level)
+
+
+def mean_interval(
+    values: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS, level: float = LEVEL
+) -> Interval:
+    """Percentile bootstrap interval of the mean of ``values``; a single value has none."""
+    known = np.asarray(values, dtype=np.float64)
+    if len(known) < 2:
+        return Interval(math.nan, math.nan)
+    drawn = known[rng.integers(len(known), size=(draws, len(known)))]
+    return _percentiles(drawn.mean(axis=1), level)
+
+
+def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS) -> float:
+    """Two-sided p-value of the sign-flip permutation test: how often random signs give a mean as far from 0 as this one.
+
+    Exact, over all 2^n signs, up to 12 differences; beyond that over ``draws`` random signs and the observed ones. With n
+    differences it is never below 2^(1-n): three seeds cannot show more than 0.25.
+
+    >>> flip_p_value([0.1, 0.2, 0.3], rng=np.random.default_rng(0))
+    0.25
+    """
+    known = np.asarray(differences, dtype=np.float64)
+    if not len(known):
+        return math.nan
+    observed = abs(known.sum()) * (1 - 1e-12)  # sums of the same numbers in another order are ties
+    if len(known) <= _EXACT:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(known))))
+        return float((np.abs(signs @ known) >= observed).mean())
+    signs = rng.choice((1.0, -1.0), size=(draws, len(known)))
+    return float((1 + (np.abs(signs @ known) >= observed).sum()) / (draws + 1))
+
+
+def sign_p_value(differences: ArrayLike) -> float:
+    """Two-sided p-value of the exact sign test; differences of 0 say nothing and are left out.
+
+    >>> sign_p_value([0.1, 0.2, -0.1, 0.0, 0.3])
+    0.625
+    """
+    known = np.asarray(differences, dtype=np.float64)
+    n, fewer = int((known != 0).sum()), int(min((known > 0).sum(), (known < 0).sum()))
+    if not len(known):
+        return math.nan
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / (1 << n))
+
+
+def paired(first: ArrayLike, second: ArrayLike, *, rng: np.random.Generator) -> Paired:
+    """What ``first`` gains over ``second``, seed by seed: the values at one place belong to one seed."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape:
+        raise ValueError(f"Pairs must be of the same seeds, got {len(a)} and {len(b)} values.")
+    known = (a - b)[~np.isnan(a - b)]
+    interval, p = mean_interval(known, rng=rng), flip_p_value(known, rng=rng)
+    return Paired(len(known), Spread.of(known.tolist()), interval, p, sign_p_value(known))
+
+
+def doubts(*, seeds: int, worst_size: int | None) -> list[str]:
+    """Why a number should not be trusted yet, in words; ``worst_size`` is how many test examples the worst group has.
+
+    >>> doubts(seeds=2, worst_size=100)
+    ['fewer than 3 seeds']
+    """
+    found = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
+    if worst_size is not None and worst_size < FEW_EXAMPLES:
+        found.append(f"the worst group has {worst_size} test examples, fewer than {FEW_EXAMPLES}")
+    return found
+
+
+def _percentiles(values: np.ndarray, level: float) -> Interval:
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
