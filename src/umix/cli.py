@@ -2,6 +2,7 @@
 
 from cyclopts import App, CycloptsError
 
+from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.listings import methods, presets, tasks
@@ -19,7 +20,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, tune, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, bench, tune, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

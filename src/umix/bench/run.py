@@ -61,11 +61,13 @@ def execute(
     """
     out, plan, progress = Path(out), spec.plan, progress or Silent()
     task = task or plan.source.load(None if root is None else Path(root))
-    if (record := _finished(spec, task, out)) is not None:
+    if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
         return record
     require_groups(plan.method, task)
     with run_lock(out, spec.directory_name, wait=wait, note=progress.note):
-        if (record := _finished(spec, task, out)) is not None:  # by the process that had the lock
+        if (
+            record := finished(spec, out, fingerprint=task.fingerprint)
+        ) is not None:  # by the process that had the lock
             return record
         if not stream:
             task = _decoded(task, out / CACHE if cache is None else Path(cache), progress)
@@ -81,13 +83,13 @@ def require_groups(method: Method, task: Task) -> None:
         task.splits["val"].group  # noqa: B018 — likewise
 
 
-def _finished(spec: RunSpec, task: Task, out: Path) -> RunRecord | None:
-    """The record of ``spec`` where it is finished, after a check that it is about these data."""
+def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
+    """The record of ``spec`` below ``out`` where it is finished; one of data with another ``fingerprint`` is refused."""
     directory = out / spec.directory_name
     if not (directory / RECORD).exists():
         return None
     record = load_run(directory)
-    _check_same(record, spec, task.fingerprint)
+    _check_same(record, spec, fingerprint)
     return record
 
 

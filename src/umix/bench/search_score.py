@@ -21,4 +21,4 @@ def validation_score(val: Counts, select: str | None) -> float:
         raise UserError(
             f"--select {rule} must have a score on validation, but this task gives it none; select worst_class or average."
         ) from None
-    return float(RULES[rule_of(val, None) if rule == "last" else rule](val, epoch))
+    return float(RULES[rule_of(val, None) if rule == "last" else rule](val)[epoch])

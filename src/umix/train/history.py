@@ -140,6 +140,16 @@ def collapsed_epochs(val: Counts) -> int:
     return int(((hit.sum(axis=1) == 1) & whole).sum())
 
 
+def fit_warnings(net: Net, val: Counts) -> list[str]:
+    """What a fit that has ended should be warned of: parameters that are not finite, epochs in which one class was predicted."""
+    warnings = []
+    if not all(parameter.isfinite().all() for parameter in net.parameters()):
+        warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
+    if collapsed := collapsed_epochs(val):
+        warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
+    return warnings
+
+
 def scored_rules(val: Counts) -> list[str]:
     """The rules that have a score on this split: without groups there is no worst group, without examples nothing."""
     return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]

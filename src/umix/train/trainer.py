@@ -20,7 +20,7 @@ from umix.train.epoch_log import EpochLog
 from umix.train.evaluate import outputs
 from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
-from umix.train.history import History, collapsed_epochs
+from umix.train.history import History, fit_warnings
 from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective
 from umix.train.progress import Progress, Silent
@@ -39,8 +39,7 @@ class Trainer:
 
     ``stages`` overrides the settings of named stages. With ``directory`` the run can be killed and goes on from its last finished
     epoch; with ``cache`` trajectories are shared by all runs with the same data, net, settings and seed. ``groups`` says whether
-    the method may see training groups at all. ``on_epoch(epoch, val)`` is shown the validation counts after every epoch of the
-    final fit, and may raise to end the run.
+    the method may see training groups at all. ``on_epoch(epoch, val)`` sees the final fit's validation counts, and may raise.
     """
 
     task: Task
@@ -84,10 +83,7 @@ class Trainer:
         if companion:
             net.companion = self._fresh_net(FINAL, "companion")
         self._run(stage, net, objective, sampler or Shuffled(), self.history, step=step)
-        if not all(parameter.isfinite().all() for parameter in net.parameters()):
-            self.warn("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
-        if collapsed := collapsed_epochs(self.history.counts("val")):
-            self.warn(f"The net predicted a single class on validation in {collapsed} of {settings.epochs} epochs.")
+        self.warnings += fit_warnings(net, self.history.counts("val"))
         return net
 
     def adopt(self, net: Net) -> Net:
@@ -98,7 +94,7 @@ class Trainer:
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
         """The net of an ERM fit shared between runs; several stages may share the overrides of one name, ``settings``."""
-        shared, net = self._shared(stage, epochs, settings=settings), self._fresh_net(stage)
+        shared, net = self.shared(stage, epochs, settings=settings), self._fresh_net(stage)
         with locked(shared.directory):
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
@@ -111,7 +107,7 @@ class Trainer:
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
         how many the method needs; the stage's own setting may ask for more. ``val`` of it is about the validation examples.
         """
-        shared = self._shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
+        shared = self.shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
         if shared.settings.epochs < epochs:
             raise UserError(
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
@@ -155,7 +151,7 @@ class Trainer:
         train, classes = self.splits["train"].fingerprint, self.task.n_classes
         return stage_key(stage, train=train, classes=classes, net=self.net, settings=settings, seed=self.seed, **more)
 
-    def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
+    def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
