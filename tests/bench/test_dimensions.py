@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from umix.bench.dimensions import Dimension, dimensions, shared_stage
+from umix.bench.search_plan import plan_search
 from umix.bench.search_space import Range, parse_choices, parse_range
 from umix.bench.spec import RunSpec
 from umix.errors import UserError
@@ -82,7 +83,7 @@ def test_searched_and_set_at_once_is_refused_and_nothing_to_search_too() -> None
     with pytest.raises(UserError, match="must be searched or set"):
         dimensions(base(eta=3), {"eta": [1.0]})
     with pytest.raises(UserError, match="no setting left to search"):
-        dimensions(base("erm"), {})
+        plan_search("four_moons", "erm")
 
 
 @pytest.mark.parametrize("text", ["eta", "eta=1", "=1:2", "eta=1:b", "eta=1:2:lin", "eta=1:2:log:3", "eta=nan:2"])

@@ -39,7 +39,8 @@ class Dimension:
 def dimensions(base: RunSpec, own: SearchSpace) -> dict[str, Dimension]:
     """The searched settings of ``base`` by full name: the ranges that come with umix, then the user's own over them.
 
-    What ``base`` sets is fixed and not searched. The ranges that come with umix are stretched to hold the default.
+    What ``base`` sets is fixed and not searched, so nothing may be left. The ranges that come with umix are stretched to hold
+    the default.
     """
     fixed = {base.plan.setting(key)[0] for key in base.settings if key not in ("net", "net.name")}
     given = {base.plan.setting(key)[0]: values for key, values in own.items()}
@@ -48,10 +49,6 @@ def dimensions(base: RunSpec, own: SearchSpace) -> dict[str, Dimension]:
     known = {base.plan.setting(f"{base.method}.{key}")[0]: values for key, values in search_space(base.method).items()}
     found = {key: _dimension(base, key, values, stretch=True) for key, values in known.items() if key not in fixed}
     found |= {key: _dimension(base, key, values, stretch=False) for key, values in given.items()}
-    if not found:
-        raise UserError(
-            f"{base.method} has no setting left to search; give a range, for example --range fit.lr=1e-4:1e-1:log."
-        )
     return found
 
 

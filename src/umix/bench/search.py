@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from umix.bench.dimensions import Dimension
+from umix.bench.loaded import load_once
 from umix.bench.run import CACHE, STAGES, execute
 from umix.bench.search_plan import Search, plan_search
 from umix.bench.search_result import ended_values, result
@@ -82,7 +83,7 @@ def tune(
         task, method, settings=settings, preset=preset, space=space, seeds=seeds, select=select, name=name, out=out
     )
     varies = any(key.startswith("task.") for key in search.space)
-    loaded = None if varies else search.base.plan.source.load(None if root is None else Path(root))
+    loaded = None if varies else load_once(search.base.plan.source, None if root is None else Path(root))
     places = {
         "out": search.folder,
         "stages": search.out / STAGES,

@@ -1,5 +1,7 @@
 """A search that was asked for, checked before its first trial."""
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +32,12 @@ class Search:
     def folder(self) -> Path:
         """Where the study and the trials' runs lie; they are no results, so not among the other runs."""
         return self.out / f"tune-{self.name}"
+
+    @property
+    def title(self) -> str:
+        """A name for the study that no other search has."""
+        content = hashlib.sha256(json.dumps(self.about(), sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.base.plan.source.title}-{self.base.method}-{content}"
 
     def spec(self, drawn: Mapping[str, Any], seed: int) -> RunSpec:
         settings = {**self.base.settings, **self.shared, **drawn}
@@ -69,4 +77,8 @@ def plan_search(
     if not re.fullmatch(r"[\w.\-]+", name):
         raise UserError(f"--name must be letters, digits, dots, dashes and underscores, got {name!r}.")
     found = dimensions(base, space or {})
+    if not found:
+        raise UserError(
+            f"{method} has no setting left to search; give a range, for example --range fit.lr=1e-4:1e-1:log."
+        )
     return Search(base, found, shared_stage(base, found), tuple(seeds), select, name, Path(out))

@@ -33,11 +33,11 @@ class Board:
         self._rates: dict[str, float | None] = {}
         self._ended: set[str] = set()
         self._total = len(plan.states)
+        self._runs = plan.grid.runs
+        self._left = plan.left(plan.to_run, workers=workers)
         self._live = Live(
             get_renderable=self._render, console=ERR, refresh_per_second=4, transient=True, auto_refresh=True
         )
-        self._runs = plan.grid.runs
-        self._left = plan.left(plan.to_run, workers=workers)
         self._drawn = ERR.is_terminal and not quiet
 
     def __enter__(self) -> Self:
