@@ -8,6 +8,8 @@ from umix.commands.doctor import doctor
 from umix.commands.listings import methods, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
+from umix.commands.select import select
+from umix.commands.table import table
 from umix.commands.tune import tune
 from umix.commands.weights import weights
 from umix.errors import UserError
@@ -20,7 +22,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, bench, tune, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, bench, tune, table, select, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

@@ -1,7 +1,8 @@
 """Frozen, validated settings: the base of every method, net, task source and run spec."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -59,6 +60,11 @@ def _kind(annotation: Any) -> str:
         return _kind(arms[0]) + " or none"
     if get_origin(annotation) is tuple and arms:
         return _several(arms)
+    if get_origin(annotation) is Annotated:
+        item, *rules = get_args(annotation)
+        return _kind(item) + _bounds(m for rule in rules for m in getattr(rule, "metadata", [rule]))
+    if get_origin(annotation) in (Union, UnionType):
+        return " or ".join(_kind(arm).removeprefix("one of ") for arm in arms)
     return str(annotation)
 
 

@@ -15,15 +15,26 @@ def base(method: str = "umix", **settings: Any) -> RunSpec:
     return RunSpec(task="four_moons", method=method, settings=settings)
 
 
-def test_ranges_that_come_with_umix_are_stretched_to_hold_the_default() -> None:
+def test_a_default_may_lie_outside_of_what_is_searched() -> None:
     spec = RunSpec(task="waterbirds", method="umix", preset="paper")
-    space = dimensions(spec, {})
-    assert space["umix.length"].values == [5, 10, 20, 50]
-    assert {key: d.default for key, d in space.items()}["umix.eta"] == 80
-    low = dimensions(
-        RunSpec(task="camelyon17", method="umix", preset="paper", settings={}), {"eta": Range(low=1, high=2)}
-    )
-    assert (low["umix.eta"].values, low["umix.eta"].default) == (Range(low=1, high=2), 2)
+    space = dimensions(spec, {"eta": Range(low=1, high=90)})
+    assert {key: (d.default, d.holds_default) for key, d in space.items()} == {
+        "umix.eta": (80, True),
+        "umix.sigma": (0.5, True),
+        "umix.alpha": (0.5, True),
+        "umix.length": (50, False),
+    }
+    assert shared_stage(spec, space) == {"trajectory.epochs": 100}  # start 50, for its own window
+
+
+def test_a_setting_left_to_be_found_automatically_is_searched_by_numbers() -> None:
+    spec = base(uncertainty="trajectory")
+    found = RunSpec(task="four_moons", method="umix", settings={"fit.epochs": 30, "umix.c": 1.0}, preset="default")
+    automatic = dimensions(spec, {})["umix.length"]
+    assert (automatic.whole, automatic.values) == (True, [5, 10, 20])
+    eta = Dimension(Range(low=1, high=2), "auto", False)
+    assert not eta.holds_default
+    assert shared_stage(found, {"umix.length": Dimension([5, 20], "auto", True)}) == {"trajectory.epochs": 20}
 
 
 def test_what_is_set_is_not_searched_and_other_settings_may_be() -> None:

@@ -129,7 +129,7 @@ def test_rules_that_a_run_cannot_have_are_refused_in_one_sentence(tmp_path: Path
     record = execute(spec("erm"), out=tmp_path)
     with pytest.raises(UserError, match="uncertainty_quintile must have the uncertainty of validation examples"):
         record.summary("uncertainty_quintile")
-    with pytest.raises(UserError, match="oracle_test must not select a model, it looks at the test split"):
+    with pytest.raises(UserError, match="oracle_test must not select a model: it looks at the test split"):
         record.summary("oracle_test")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from umix.core.weights import effective_sample_size, importance_weights, normalized, uncertainty
+from umix.core.weights import class_means, effective_sample_size, importance_weights, normalized, uncertainty
 
 
 @st.composite
@@ -171,3 +171,15 @@ def test_one_weight_among_zeros_is_worth_one_example():
 
 def test_no_weights_are_worth_no_example():
     assert effective_sample_size(torch.ones(0)) == 0.0
+
+
+def test_class_means_are_those_of_numpy_and_keep_the_overall_mean():
+    rng = np.random.default_rng(3)
+    u, y = rng.random(100).astype(np.float32), rng.integers(4, size=100)
+    pooled = class_means(torch.from_numpy(u), torch.from_numpy(y)).numpy()
+    np.testing.assert_allclose(pooled, [u[y == c].mean() for c in y], rtol=1e-6)
+    np.testing.assert_allclose(pooled.mean(), u.mean(), rtol=1e-6)
+
+
+def test_class_means_of_nothing_are_nothing():
+    assert class_means(torch.zeros(0), torch.zeros(0, dtype=torch.int64)).tolist() == []

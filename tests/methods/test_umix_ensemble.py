@@ -28,7 +28,7 @@ def wrong(net: Net, run: Trainer) -> torch.Tensor:
 
 def test_one_member_is_wrong_or_right(trainer: Make) -> None:
     run, alone = trainer(), trainer()
-    u = ensemble_uncertainty(run, size=1)
+    u = ensemble_uncertainty(run, size=1).train
     assert torch.equal(u, wrong(alone.reference(stage="member-0"), alone))
 
 

@@ -1,86 +1,94 @@
-"""Tables from records, against numbers computed by hand."""
+"""Comparisons of records, against numbers computed by hand."""
 
-import io
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
-from rich.console import Console
 
 from umix.bench.record import RunRecord
-from umix.report.comparison import Spread, compare
-from umix.report.tables import comparison_table, run_table
+from umix.errors import UserError
+from umix.report.comparison import compare
+
+Make = Callable[..., RunRecord]
+Runs = dict[str, dict[str, list[RunRecord]]]
 
 
-def record(seed: int, hits: list[int], method: str = "erm") -> RunRecord:
-    """A run of one epoch with these test hits out of 10 per group; validation likes it."""
-    counts = {"hits": [hits], "sizes": [10] * len(hits), "class_hits": [[sum(hits)]], "class_sizes": [10 * len(hits)]}
-    return RunRecord(
-        task="toy",
-        method=method,
-        seed=seed,
-        settings={},
-        plan={},
-        key="k",
-        fingerprint="f",
-        groups=["a", "b"],
-        classes=["only"],
-        input_shape=[2],
-        train_sizes=[90, 10],
-        split_counts={"val": counts, "test": counts},
-        stages={},
-        warnings=[],
-        versions={},
+def test_cells_hold_means_deviations_and_paired_differences(runs: Runs) -> None:
+    comparison = compare(runs)
+    erm, umix = comparison.cells["toy"]["erm"], comparison.cells["toy"]["umix"]
+    assert comparison.baseline == "erm"
+    assert erm.rates["worst"].mean == pytest.approx(0.6)
+    assert erm.rates["worst"].std == pytest.approx(math.sqrt(0.02))
+    assert erm.rates["adjusted"].mean == pytest.approx(0.9 * 0.9 + 0.1 * 0.6)
+    assert erm.rates["average"].mean == pytest.approx(0.75)
+    assert erm.rates["group_mean"].mean == pytest.approx(0.75)
+    assert not erm.gains
+    gain = umix.gains["worst"]
+    assert (gain.seeds, gain.spread.mean, gain.p_flip) == (2, pytest.approx(0.2), 0.5)
+    assert umix.gains["average"].spread.mean == pytest.approx(0.825 - 0.75)
+    assert umix.groups["b"].mean == pytest.approx(0.85)
+    assert erm.interval.low < 0.6 < erm.interval.high
+
+
+def test_differences_are_paired_over_common_seeds_only(record: Make) -> None:
+    runs = {"toy": {"erm": [record(0, [9, 5])], "new": [record(0, [8, 6]), record(1, [8, 1])]}}
+    gain = compare(runs).cells["toy"]["new"].gains["worst"]
+    assert (gain.seeds, gain.spread.mean) == (1, pytest.approx(0.1))
+
+
+def test_without_common_seeds_there_is_no_difference(record: Make) -> None:
+    runs = {"toy": {"erm": [record(0, [9, 5])], "new": [record(1, [8, 1])]}}
+    assert not compare(runs).cells["toy"]["new"].gains
+
+
+def test_few_seeds_and_few_examples_are_doubted(runs: Runs) -> None:
+    assert compare(runs).cells["toy"]["erm"].doubts == (
+        "fewer than 3 seeds",
+        "the worst group has 10 test examples, fewer than 30",
     )
 
 
-def test_rows_hold_means_deviations_and_paired_differences() -> None:
-    runs = {"base": [record(0, [9, 5]), record(1, [9, 7])], "new": [record(0, [8, 8]), record(1, [8, 9])]}
-    base, new = compare(runs)
-    assert base.rates["worst"].mean == pytest.approx(0.6)
-    assert base.rates["worst"].std == pytest.approx(math.sqrt(0.02))
-    assert base.rates["adjusted"].mean == pytest.approx(0.9 * 0.9 + 0.1 * 0.6)
-    assert base.rates["average"].mean == pytest.approx(0.75)
-    assert base.worst_gain is None
-    assert new.worst_gain.mean == pytest.approx(((0.8 - 0.5) + (0.8 - 0.7)) / 2)
-    assert new.groups["b"].mean == pytest.approx(0.85)
+def test_another_baseline_turns_the_difference(runs: Runs) -> None:
+    comparison = compare(runs, baseline="umix")
+    assert comparison.methods == ["umix", "erm"]
+    assert comparison.cells["toy"]["erm"].gains["worst"].spread.mean == pytest.approx(-0.2)
 
 
-def test_differences_are_paired_over_common_seeds_only() -> None:
-    runs = {"base": [record(0, [9, 5])], "new": [record(0, [8, 6]), record(1, [8, 1])]}
-    assert compare(runs)[1].worst_gain.mean == pytest.approx(0.1)
+def test_without_erm_there_are_no_differences_and_a_note_says_so(runs: Runs) -> None:
+    comparison = compare({"toy": {"umix": runs["toy"]["umix"]}})
+    assert comparison.baseline is None
+    assert "erm was not run" in comparison.notes[0]
 
 
-def test_a_single_seed_has_no_deviation() -> None:
-    assert math.isnan(Spread.of([0.5]).std)
+def test_unknown_baselines_and_rules_and_the_oracle_are_refused(runs: Runs) -> None:
+    with pytest.raises(UserError, match="did you mean 'erm'"):
+        compare(runs, baseline="erms")
+    with pytest.raises(UserError, match="did you mean 'worst'"):
+        compare(runs, select="wurst")
+    with pytest.raises(UserError, match="looks at the test split"):
+        compare(runs, select="oracle_test")
 
 
-def test_the_table_shows_percent_and_marks_the_best() -> None:
-    runs = {"base": [record(0, [9, 5]), record(1, [9, 7])], "new": [record(0, [8, 8]), record(1, [8, 9])]}
-    console = Console(file=io.StringIO(), width=100)
-    console.print(comparison_table(compare(runs), title="toy", test_sizes={"a": 10, "b": 10}))
-    text = console.file.getvalue()
-    for expected in (
-        "adjusted average",
-        "60.0 ± 14.1",
-        "80.0 ± 0.0",
-        "worst group vs base",
-        "+20.0 ± 14.1",
-        "mean ± standard",
-    ):
-        assert expected in text
+def test_methods_without_a_score_under_the_rule_are_left_out_and_named(runs: Runs) -> None:
+    counts = runs["toy"]["umix"][0].split_counts
+    knowing = {**counts, "val": counts["val"].model_copy(update={"quintile_rates": [[0.5] * 5]})}
+    runs["toy"]["umix"] = [run.model_copy(update={"split_counts": knowing}) for run in runs["toy"]["umix"]]
+    comparison = compare(runs, select="uncertainty_quintile")
+    assert list(comparison.cells["toy"]) == ["umix"]
+    assert comparison.notes == ("toy: erm left out: no score under the rule uncertainty_quintile.",)
+    with pytest.raises(UserError, match="--select cvar must have a score in some run"):
+        compare(runs, select="cvar")
 
 
-def test_the_table_of_one_run_shows_sizes() -> None:
-    console = Console(file=io.StringIO(), width=100)
-    one = record(0, [9, 5])
-    console.print(run_table(one, one.summary()))
-    text = console.file.getvalue()
-    assert "90.0" in text
-    assert "50.0" in text
+def test_a_comparison_of_the_same_records_is_the_same(runs: Runs) -> None:
+    assert compare(runs) == compare(runs)
 
 
 def test_reports_do_not_import_torch() -> None:
-    code = "import sys, umix.report.tables; sys.exit('torch' in sys.modules)"
+    modules = (
+        "tables, umix.report.run_table, umix.report.formats, umix.report.latex, umix.report.regret, umix.bench.store"
+    )
+    code = f"import sys, umix.report.{modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

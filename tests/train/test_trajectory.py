@@ -152,3 +152,11 @@ def test_a_trajectory_without_validation_examples_has_no_uncertainty_of_them(tmp
     recorded(np.ones((8, 2))).save(tmp_path / "t.safetensors")
     with pytest.raises(UserError, match="must hold validation examples, but none were recorded"):
         Trajectory.load(tmp_path / "t.safetensors").val_uncertainty(start=0, length=1)
+
+
+def test_rates_are_the_shares_of_correct_predictions_of_every_epoch():
+    trajectory = Trajectory(3)
+    for correct in ([True, False, True], [True, True, True]):
+        trajectory.see_all(torch.tensor(correct))
+        trajectory.end_epoch()
+    assert trajectory.rates() == [2 / 3, 1.0]

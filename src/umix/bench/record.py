@@ -95,6 +95,9 @@ class RunRecord(Settings):
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
+    decisions: dict[str, Any] = Field(
+        default_factory=dict, description="what was left open (auto), and how it was decided"
+    )
     versions: dict[str, str]
     _directory: Path | None = PrivateAttr(None)
 
@@ -113,13 +116,7 @@ class RunRecord(Settings):
         """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
         if select is None:
             return "worst" if self.groups else "worst_class"
-        if select == ORACLE:
-            raise UserError(
-                f"{ORACLE} must not select a model, it looks at the test split; umix select shows its regret."
-            )
-        if select not in RULES:
-            raise unknown("selection rule", select, RULES)
-        if not self.has(select):
+        if not self.has(known_rule(select)):
             raise UserError(f"--select {select} must {_NEEDS[select]}; select worst_class or average.")
         return select
 
@@ -180,6 +177,15 @@ def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[
 
 def _known(rate: float) -> float | None:
     return None if np.isnan(rate) else rate
+
+
+def known_rule(select: str) -> str:
+    """``select``, if it is a rule that may select a model."""
+    if select == ORACLE:
+        raise UserError(f"{ORACLE} must not select a model: it looks at the test split; umix select shows its regret.")
+    if select not in RULES:
+        raise unknown("selection rule", select, RULES)
+    return select
 
 
 def load_run(directory: str | Path) -> RunRecord:

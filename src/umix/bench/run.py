@@ -137,6 +137,7 @@ def _train(
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
         warnings=trainer.warnings,
+        decisions=trainer.decisions,
         versions={
             "umix": __version__,
             "python": platform.python_version(),

@@ -96,7 +96,7 @@ def tune(
     with quiet_optuna():
         study = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
         if not study.get_trials(deepcopy=False):
-            queue(study, {key: d.default for key, d in search.space.items()}, start=True)
+            queue(study, {key: d.default for key, d in search.space.items() if d.holds_default}, start=True)
         worker = _Worker(search, study, trials, places, progress or Silent(), watch)
         while not worker.full and spent(study) < trials:
             revive(study)
@@ -180,6 +180,8 @@ class _Worker:
 
 def _draw(trial: "optuna.Trial", key: str, dimension: Dimension) -> Any:
     values = dimension.values
+    if is_start(trial) and not dimension.holds_default:
+        return dimension.default  # outside of what is searched, so not for the sampler to know
     if not isinstance(values, Range):
         return trial.suggest_categorical(key, values)
     if dimension.whole:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, final
 
 from umix.bench.dimensions import Dimension, dimensions, shared_stage
+from umix.bench.record import known_rule
 from umix.bench.search_space import SearchSpace
 from umix.bench.spec import RunSpec
-from umix.core.selection import RULES
-from umix.errors import UserError, unknown
+from umix.errors import UserError
 
 
 @final
@@ -69,8 +69,8 @@ def plan_search(
 ) -> Search:
     """The search that ``tune`` would do; raises in words where something is wrong with it."""
     base = RunSpec(task=task, method=method, settings=dict(settings or {}), preset=preset)
-    if select is not None and select not in RULES:
-        raise unknown("selection rule", select, RULES)
+    if select is not None:
+        known_rule(select)
     if not seeds or len(set(seeds)) < len(seeds):
         raise UserError(f"A search must have seeds, each once, got {list(seeds)}.")
     name = name or f"{base.plan.source.title}-{method}"

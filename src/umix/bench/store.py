@@ -1,6 +1,7 @@
 """A folder of runs: every finished record in it, quickly."""
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,9 +33,11 @@ def load_runs(directory: str | Path) -> Runs:
         raise UserError(f"{directory} is a single run; name the folder that holds the runs, {folder.resolve().parent}.")
     records, skipped = [], []
     with _uncollected():
-        for path in sorted(folder.glob(f"*/{RECORD}")):
+        for name in sorted(os.listdir(folder)):
+            if not os.path.exists(os.path.join(folder, name, RECORD)):
+                continue
             try:
-                records.append(load_run(path.parent))
+                records.append(load_run(folder / name))
             except UserError as error:
                 skipped.append(str(error))
     return Runs(records, skipped)

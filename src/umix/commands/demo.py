@@ -14,7 +14,8 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and print the comparison."""
     from umix.bench.spec import RunSpec
     from umix.report.comparison import compare
-    from umix.report.tables import comparison_table
+    from umix.report.formats import terminal
+    from umix.report.tables import comparison_grids
 
     if seeds < 1:
         raise UserError(f"--seeds must be at least 1, got {seeds}.")
@@ -31,9 +32,9 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     if as_json:
         print_json({label: [run_json(record, "worst") for record in records] for label, records in runs.items()})
         return
-    sizes = {name: group.size for name, group in runs["ERM"][0].summary("worst").groups.items()}
-    title = f"colored_digits: colour agrees with the label in 95 % of train and 50 % of test ({seeds} seeds)"
-    OUT.print(comparison_table(compare(runs), title=title, test_sizes=sizes))
+    OUT.print("colored_digits: colour agrees with the label in 95 % of train and 50 % of test.", highlight=False)
+    for grid in comparison_grids(compare({"colored_digits": runs}, baseline="ERM"), groups=True):
+        OUT.print(terminal(grid))
     OUT.print(
         f"Records: {out}/ (one folder per run, with the counts of every epoch and the selected weights)",
         highlight=False,

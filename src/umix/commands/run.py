@@ -48,14 +48,13 @@ def run(
 ) -> None:
     """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
     from umix.bench.loggers.registry import loggers
+    from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
-    from umix.core.selection import RULES
     from umix.data.table import TableSource
-    from umix.errors import unknown
-    from umix.report.tables import run_table
+    from umix.report.run_table import run_table
 
-    if select is not None and select not in RULES:
-        raise unknown("selection rule", select, RULES)
+    if select is not None:
+        known_rule(select)
     settings = parse_settings(set_) | (table.settings() if table else {})
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
@@ -74,6 +73,10 @@ def run(
         print_json(run_json(record, select))
         return
     OUT.print(run_table(record, record.summary(select)))
+    if record.decisions:
+        reason = record.decisions.get("reason")
+        chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
+        OUT.print(f"auto: {chosen}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
     for name, stage in record.stages.items():
         how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)

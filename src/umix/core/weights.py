@@ -37,6 +37,17 @@ def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
     return eta * u + c
 
 
+def class_means(u: Tensor, y: Tensor) -> Tensor:
+    """The mean of ``u`` over the class of each example, [n]: uncertainty of classes instead of examples.
+
+    >>> import torch
+    >>> class_means(torch.tensor([0.0, 1.0, 0.5]), torch.tensor([0, 0, 2]))
+    tensor([0.5000, 0.5000, 0.5000])
+    """
+    total = torch.zeros(int(y.max()) + 1 if len(y) else 0, dtype=torch.float64).index_add_(0, y, u.double())
+    return (total / torch.bincount(y).clamp(min=1))[y].to(u)
+
+
 def normalized(w: Tensor) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not act on the learning rate.
 

@@ -11,9 +11,11 @@ Differs from the released code:
 - there is none.
 """
 
-from typing import ClassVar, final
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
+from torch import Tensor
 
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
@@ -32,8 +34,8 @@ class LISAUMIX(UncertaintyWeights):
     paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
 
-    eta: float = Field(
-        2.0, ge=0, description="how much an example's weight grows with its uncertainty; the pairs help too"
+    eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        2.0, description="how much an example's weight grows with its uncertainty; the pairs help too"
     )
     same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (LISA's p_sel)")
     alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
@@ -43,13 +45,10 @@ class LISAUMIX(UncertaintyWeights):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
         pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
-        objective = WeightedMixup(
-            weights=self.weights(trainer),
-            sigma=1.0,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            pairing=pairing,
-            watch=trainer.logs[FINAL].see_lambda,
-        )
+
+        def objective(weights: Tensor) -> WeightedMixup:
+            return WeightedMixup(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
+
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
-        return trainer.fit(objective, sampler=sampler)
+        final = replace(objective(self.weights(trainer, objective)), watch=trainer.logs[FINAL].see_lambda)
+        return trainer.fit(final, sampler=sampler)

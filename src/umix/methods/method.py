@@ -18,9 +18,8 @@ class Method(Settings, abc.ABC):
     needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
     stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
 
-    @property
-    def trajectory_epochs(self) -> int | None:
-        """How many epochs of the first stage it looks at; None where it has no such stage."""
+    def first_stage(self, epochs: int) -> int | None:
+        """How many epochs of a recorded first stage it looks at, where a fit has ``epochs``; None without such a stage."""
         return None
 
     @abc.abstractmethod

@@ -11,6 +11,7 @@ Differs from the paper:
   (the printed sum has one term more than its divisor);
 - ``normalize`` scales the weights to mean 1, so that eta does not act on the learning rate;
 - where a batch is not mixed its own loss is weighted (the printed λ = 0 names the partner's, which is the same in expectation);
+- eta, the window and the pooling of uncertainty over classes may be ``auto``: tried on validation, without groups;
 - CutMix uses the true share of the pasted box as λ.
 
 Differs from the released code:
@@ -19,9 +20,11 @@ Differs from the released code:
 - weights are float32; mixing happens in training only; features can be mixed.
 """
 
+from dataclasses import replace
 from typing import ClassVar, final
 
 from pydantic import Field
+from torch import Tensor
 
 from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
@@ -46,12 +49,10 @@ class UMIX(UncertaintyWeights):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        objective = WeightedMixup(
-            weights=self.weights(trainer),  # Algorithm 2
-            sigma=self.sigma,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            per_example=self.per_example,
-            watch=trainer.logs[FINAL].see_lambda,
+        weights = self.weights(trainer, self._objective)  # Algorithm 2
+        return trainer.fit(replace(self._objective(weights), watch=trainer.logs[FINAL].see_lambda))  # Algorithm 1
+
+    def _objective(self, weights: Tensor) -> WeightedMixup:
+        return WeightedMixup(
+            weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )
-        return trainer.fit(objective)  # Algorithm 1

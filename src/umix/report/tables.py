@@ -1,85 +1,137 @@
-"""Tables for the terminal; rates become percent here and nowhere else."""
+"""Comparisons as grids; rates become percent here and nowhere else."""
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from rich.markup import escape
-from rich.table import Table
+from umix.core.statistics import Paired, Spread
+from umix.report.comparison import RATES, TITLES, Cell, Comparison
+from umix.report.grid import Entry, Grid, marked, p_value, percent, percents
+from umix.report.published import CAVEAT, published, published_for_rule
 
-from umix.bench.record import GroupRate, RunRecord, Summary
-from umix.report.comparison import RATES, Row, Spread
+_NONE = Spread(float("nan"), float("nan"))
+_RATES = (
+    "Test accuracy in percent, mean ± standard deviation over seeds, at the epoch that the rule selects on validation. Average: "
+    "over all test examples. Adjusted average: group rates weighted by the groups' shares of the training split."
+)
+_INTERVAL = (
+    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
+)
+_GAINS = (
+    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: exact two-sided sign-flip "
+    "permutation test, which with n seeds never falls below 2 / 2^n."
+)
 
-_MOST_CLASSES = 20
-_TITLES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
+
+def comparison_grids(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[Grid]:
+    """For every task the rates, the differences to the baseline where there is one, and with ``groups`` the rate of each group."""
+    grids: list[Grid] = []
+    for task in comparison.cells:
+        grids.append(rates_grid(comparison, task, with_published=with_published))
+        grids += [gains_grid(comparison, task)] if any(cell.gains for cell in comparison.cells[task].values()) else []
+        grids += [groups_grid(comparison, task)] if groups else []
+    return grids
 
 
-def percent(spread: Spread, *, sign: bool = False) -> str:
-    """``84.3 ± 1.2``, in percent.
+def rates_grid(comparison: Comparison, task: str, *, with_published: bool = False) -> Grid:
+    """Methods as rows: seeds, the named rates, the interval of the worst group, and the published numbers if asked for."""
+    cells = _ordered(comparison, task)
+    columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
+    columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
+    header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
+    if with_published:
+        found = [published(task, cell.method) for cell in cells.values()]
+        header += ["paper's average", "paper's worst"]
+        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in ("average", "worst")]
+    rules = list(dict.fromkeys(cell.select for cell in cells.values()))
+    return Grid(
+        f"{task}: test rates, selected by {', '.join(rules)}",
+        header,
+        [
+            [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
+            for k, (label, cell) in enumerate(cells.items())
+        ],
+        [_RATES, _INTERVAL, *([CAVEAT] if with_published else []), *_doubts(cells)],
+    )
 
-    >>> percent(Spread(0.843, 0.012))
-    '84.3 ± 1.2'
-    >>> percent(Spread(float("nan"), float("nan")))
-    '–'
+
+def gains_grid(comparison: Comparison, task: str) -> Grid:
+    """Methods as rows: what average and worst group gain over the baseline on common seeds."""
+    cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
+    columns = [
+        column
+        for rate in ("average", "worst")
+        for column in _gain_columns([cell.gains[rate] for cell in cells.values()])
+    ]
+    fewer = [
+        f"{label}: {cell.gains['average'].seeds} seeds in common."
+        for label, cell in cells.items()
+        if cell.gains["average"].seeds < len(cell.seeds)
+    ]
+    return Grid(
+        f"{task}: differences to {comparison.baseline}",
+        ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
+        [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
+        [_GAINS, *fewer],
+    )
+
+
+def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
+    return [
+        [Entry(percent(gain.spread, sign=True)) for gain in gains],
+        [Entry(percents(gain.interval, sign=True)) for gain in gains],
+        [Entry(p_value(gain.p_flip)) for gain in gains],
+    ]
+
+
+def groups_grid(comparison: Comparison, task: str) -> Grid:
+    """Groups as rows: how many test examples they have, and the rate of each method."""
+    cells = _ordered(comparison, task)
+    rows = [
+        [Entry(name), Entry(str(size)), *marked([cell.groups[name] for cell in cells.values()])]
+        for name, size in comparison.sizes[task].items()
+    ]
+    return Grid(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
+
+
+def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
+    """For every task methods as rows, and per rule average and worst group: what knowing the validation groups is worth.
+
+    With the rules ``worst`` and ``average`` this is the paper's table 2, from one set of runs.
     """
-    if math.isnan(spread.mean):
-        return "–"
-    mean = f"{100 * spread.mean:+.1f}" if sign else f"{100 * spread.mean:.1f}"
-    return mean if math.isnan(spread.std) else f"{mean} ± {100 * spread.std:.1f}"
+    tasks = dict.fromkeys(task for comparison in comparisons.values() for task in comparison.cells)
+    return [_rules_grid(comparisons, task, with_published=with_published) for task in tasks]
 
 
-def comparison_table(rows: Sequence[Row], *, title: str, test_sizes: Mapping[str, int]) -> Table:
-    """Methods as columns; the named rates, the gain over the first method and each group's rate as rows. The best rate is bold."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        caption="Test accuracy in percent, mean ± standard deviation over seeds, at the epoch selected on validation. Adjusted "
-        "average: group rates weighted by the groups' shares of the training split.",
-        caption_justify="left",
+def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
+    by_rule = {rule: comparison.cells.get(task, {}) for rule, comparison in comparisons.items()}
+    methods = dict.fromkeys(label for found in comparisons.values() for label in _ordered(found, task))
+    header, columns = ["method"], []
+    for rule, cells in by_rule.items():
+        for rate in ("average", "worst"):
+            header.append(f"{rule}: {TITLES[rate]}")
+            columns.append(marked([cells[label].rates[rate] if label in cells else _NONE for label in methods]))
+        if with_published:
+            for rate in ("average", "worst"):
+                found = [
+                    published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods
+                ]
+                header.append(f"{rule}: paper's {rate}")
+                columns.append([Entry(percent(one.get(rate, _NONE))) for one in found])
+    rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
+    known = "Validation groups are known to the rule worst only."
+    return Grid(
+        f"{task}: test rates by selection rule", header, rows, [_RATES, known, *([CAVEAT] if with_published else [])]
     )
-    table.add_column("", no_wrap=True)
-    table.add_column("n test", justify="right")
-    for row in rows:
-        table.add_column(row.label, justify="right")
-    for rate in RATES:
-        table.add_row(_TITLES[rate], "", *_best_bold([row.rates[rate] for row in rows]))
-    gains = ["" if row.worst_gain is None else percent(row.worst_gain, sign=True) for row in rows]
-    table.add_row(f"worst group vs {rows[0].label}", "", *gains, end_section=True)
-    for name, size in test_sizes.items():
-        table.add_row(escape(name), str(size), *[percent(row.groups[name]) for row in rows])
-    return table
 
 
-def _best_bold(spreads: Sequence[Spread]) -> list[str]:
-    best = max((spread.mean for spread in spreads if not math.isnan(spread.mean)), default=math.nan)
-    return [f"[bold]{percent(spread)}[/bold]" if spread.mean == best else percent(spread) for spread in spreads]
+def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
+    cells = comparison.cells.get(task, {})
+    return {label: cells[label] for label in comparison.methods if label in cells}
 
 
-def run_table(record: RunRecord, summary: Summary) -> Table:
-    """One run: the named rates and each group's rate with its sizes."""
-    run = f"{escape(Path(record.task).name)} · {record.method} · seed {record.seed}"
-    table = Table(
-        title=f"{run} · epoch {summary.epoch} selected by {summary.select} on val",
-        title_justify="left",
-    )
-    for name, justify in (("test rate", "left"), ("percent", "right"), ("n test", "right"), ("n train", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for rate in RATES:
-        value = getattr(summary, rate)
-        table.add_row(_TITLES[rate], "–" if value is None else f"{100 * value:.1f}", "", "")
-    table.add_section()
-    if record.groups:
-        for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
-            table.add_row(escape(name), *_rate_and_size(group), str(n_train))
-        return table
-    lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
-    for name, found in lowest[:_MOST_CLASSES]:
-        table.add_row(escape(f"class {name}"), *_rate_and_size(found), "")
-    table.caption = "The worst group is unknown: this task has no groups."
-    if len(lowest) > _MOST_CLASSES:
-        table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
-    return table
-
-
-def _rate_and_size(group: GroupRate) -> tuple[str, str]:
-    return "–" if group.rate is None else f"{100 * group.rate:.1f}", str(group.size)
+def _doubts(cells: Mapping[str, Cell]) -> list[str]:
+    """A warning for every doubt, with the methods that it is about."""
+    about: dict[str, list[str]] = {}
+    for label, cell in cells.items():
+        for doubt in cell.doubts:
+            about.setdefault(doubt, []).append(label)
+    return [f"Warning: {doubt} ({', '.join(labels)})." for doubt, labels in about.items()]

@@ -25,7 +25,8 @@ from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
-from umix.train.stage import Stage, StageReport, stage_key
+from umix.train.stage import Stage, StageReport
+from umix.train.stage_key import stage_key
 from umix.train.trajectory import Trajectory
 
 #: The stage whose net is the result; its name is the same for every method, so one seed means one initialisation and order.
@@ -58,6 +59,7 @@ class Trainer:
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
     val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
+    decisions: dict[str, Any] = field(default_factory=dict, init=False)  # what was left open, and how it was decided
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
@@ -122,6 +124,13 @@ class Trainer:
             recorder.trajectory.save(self.directory / f"{stage}.safetensors")
         return recorder.trajectory
 
+    def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
+        """Fit a net like the final one, for ``observer`` only; ``content`` and earlier stages say what its objective is."""
+        earlier = "".join(report.key for name, report in self.reports.items() if not name.startswith("trial"))
+        shared = self.shared(stage, None, settings=FINAL, objective=content, after=earlier)
+        with locked(shared.directory):
+            self._run(shared, self._fresh_net(FINAL), objective, Shuffled(), observer)
+
     def logits(self, net: Net, split: str) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]."""
         return outputs(net, net, self.splits[split], batch_size=self.settings.batch_size)
@@ -147,9 +156,8 @@ class Trainer:
         return FitSettings(**{**self.settings.model_dump(), "epochs": epochs, **self.stages.get(stage, {})})
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
-        """A hash of everything that decides the numbers of a stage, except for what the method puts into its objective."""
-        train, classes = self.splits["train"].fingerprint, self.task.n_classes
-        return stage_key(stage, train=train, classes=classes, net=self.net, settings=settings, seed=self.seed, **more)
+        train = self.splits["train"].fingerprint
+        return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
 
     def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""

@@ -121,9 +121,20 @@ class Trajectory:
 
     def val_uncertainty(self, *, start: int, length: int) -> Tensor:
         """The same share for every validation example, [n_val], by clean passes after each epoch."""
+        return self._known_val().uncertainty(start=start, length=length)
+
+    def rates(self) -> list[float]:
+        """Share of all examples that were predicted correctly, for every epoch."""
+        return [int(np.unpackbits(row, count=self.n).sum()) / max(1, self.n) for row in self._correct]
+
+    def val_rates(self) -> list[float]:
+        """The same share of the validation examples."""
+        return self._known_val().rates()
+
+    def _known_val(self) -> "Trajectory":
         if self.val is None:
             raise UserError("This trajectory must hold validation examples, but none were recorded; record it again.")
-        return self.val.uncertainty(start=start, length=length)
+        return self.val
 
     def _n_missing(self, epoch: int) -> int:
         if not 0 <= epoch < self.epochs:

@@ -1,0 +1,40 @@
+"""``umix select``."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from umix.catalogue import print_json
+from umix.commands.table import load
+from umix.flags import Json
+from umix.terminal import OUT
+
+
+def select(
+    directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"), *, as_json: Json = False
+) -> None:
+    """Show what each selection rule makes of the runs in DIRECTORY, and its regret against an oracle that sees the test split."""
+    from umix.core.selection import ORACLE
+    from umix.report.arrange import arrange
+    from umix.report.formats import terminal
+    from umix.report.regret import outcomes, regret_grids
+
+    runs = arrange(load(directory))
+    found = outcomes(runs)
+    if as_json:
+        rows = [dataclasses.asdict(outcome) for outcome in found]
+        print_json([{**_known(row), "legitimate": row["rule"] != ORACLE} for row in rows])
+        return
+    without = [task for task, methods in runs.items() if not next(iter(methods.values()))[0].groups]
+    for grid in regret_grids(found, without_groups=without):
+        OUT.print(terminal(grid))
+
+
+def _known(value: Any) -> Any:
+    """NaN as null."""
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value

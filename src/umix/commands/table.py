@@ -1,0 +1,103 @@
+"""``umix table``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from umix.errors import UserError
+from umix.terminal import ERR, OUT
+
+if TYPE_CHECKING:
+    from umix.bench.record import RunRecord
+    from umix.report.comparison import Comparison
+    from umix.report.grid import Grid
+
+Format = Literal["terminal", "markdown", "latex", "csv", "json"]
+_SUFFIXES: dict[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".txt": "terminal"}
+_WIDTH = 160  # of a terminal's table in a file
+
+
+def table(
+    directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"),
+    *,
+    format_: Annotated[
+        Format | None, Parameter(name=["--format", "-f"], help="Default: what FILE's suffix says, else terminal.")
+    ] = None,
+    select: Annotated[
+        str | None,
+        Parameter(help="Rule that picks the epoch on validation; worst,average shows both, the paper's table 2."),
+    ] = None,
+    baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
+    published: Annotated[bool, Parameter(negative="", help="The paper's numbers beside yours.")] = False,
+    groups: Annotated[bool, Parameter(negative="", help="The rate of every group too.")] = False,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Write to this file.")] = None,
+) -> None:
+    """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
+    from umix.files import write_whole
+    from umix.report.arrange import arrange
+    from umix.report.comparison import compare
+    from umix.report.formats import terminal
+    from umix.report.tables import comparison_grids, rules_grids
+
+    form = format_ or _SUFFIXES.get(output.suffix if output else "", "terminal")
+    runs = arrange(load(directory))
+    rules: list[str | None] = [*select.split(",")] if select else [None]
+    comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
+    first = next(iter(comparisons.values()))
+    for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
+        ERR.print(f"note: {note}", highlight=False, markup=False)
+    if form in ("terminal", "markdown") or len(rules) > 1:
+        grids = (
+            comparison_grids(first, with_published=published, groups=groups)
+            if len(rules) == 1
+            else rules_grids(comparisons, with_published=published)
+        )
+    else:
+        grids = []
+    if form == "terminal" and output is None:
+        for grid in grids:
+            OUT.print(terminal(grid))
+        return
+    text = _text(form, grids, comparisons, with_published=published)
+    if output is None:
+        OUT.out(text, end="", highlight=False)
+        return
+    write_whole(output, text.encode())
+    ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _text(form: Format, grids: "list[Grid]", comparisons: "Mapping[str, Comparison]", *, with_published: bool) -> str:
+    """The table in this format; of several rules, programs get the rows of all."""
+    from umix.report.formats import as_csv, as_json, markdown, terminal
+    from umix.report.latex import grid_latex, latex
+
+    first = next(iter(comparisons.values()))
+    if form == "markdown":
+        return markdown(grids)
+    if form == "latex":
+        drawn = [grid_latex(grid) for grid in grids] if grids else [latex(first, with_published=with_published)]
+        return "\n".join(drawn)
+    if form == "csv":
+        return as_csv(list(comparisons.values()), with_published=with_published)
+    if form == "json":
+        return as_json(list(comparisons.values()), with_published=with_published)
+    console = Console(width=_WIDTH, color_system=None)
+    with console.capture() as capture:
+        for grid in grids:
+            console.print(terminal(grid))
+    return capture.get()
+
+
+def load(directory: Path) -> "list[RunRecord]":
+    """The records in ``directory``; what was left out is said, and a folder without any is refused."""
+    from umix.bench.store import load_runs
+
+    runs = load_runs(directory)
+    for message in runs.skipped:
+        ERR.print(f"skipped: {message}", highlight=False, markup=False, soft_wrap=True)
+    if not runs.records:
+        raise UserError(f"There is no finished run in {directory}; make some with umix run --out {directory}.")
+    return runs.records

@@ -1,0 +1,136 @@
+"""``umix table`` and ``umix select``, called as people call them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from umix.bench.record import RunRecord
+from umix.cli import main
+
+
+def save(folder: Path, seed: int, hits: list[int], method: str, task: str = "toy") -> None:
+    counts = {"hits": [hits], "sizes": [40, 40], "class_hits": [[sum(hits)]], "class_sizes": [80]}
+    RunRecord(
+        task=task,
+        method=method,
+        seed=seed,
+        settings={},
+        plan={"task": {"name": task}, "method": {"name": method}},
+        key=f"{task}-{method}-{seed}",
+        fingerprint="f",
+        groups=["a", "b [i]"],
+        classes=["only"],
+        input_shape=[2],
+        train_sizes=[90, 10],
+        split_counts={"val": counts, "test": counts},
+        stages={},
+        warnings=[],
+        versions={},
+    ).save(folder / f"{task}-{method}-{seed}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for seed, (erm, umix) in enumerate([(20, 32), (24, 32), (22, 30)]):
+        save(tmp_path / "runs", seed, [36, erm], "erm", "waterbirds")
+        save(tmp_path / "runs", seed, [34, umix], "umix", "waterbirds")
+    (tmp_path / "runs" / "stages" / "trajectory-0").mkdir(parents=True)
+    return tmp_path / "runs"
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_terminal_shows_rates_and_differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [line.split() for line in output(capsys, "table", folder, "--groups").splitlines()]
+    assert ["waterbirds:", "test", "rates,", "selected", "by", "worst"] in lines
+    assert any(line[:2] == ["umix", "3"] and "±" in line for line in lines)
+    assert ["waterbirds:", "differences", "to", "erm"] in lines
+    assert any(line[:3] == ["b", "[i]", "40"] for line in lines)
+
+
+def test_the_format_follows_the_files_suffix(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for suffix, expected in (
+        (".md", "| umix |"),
+        (".tex", r"\bottomrule"),
+        (".csv", "worst_mean"),
+        (".json", '"rows"'),
+    ):
+        assert output(capsys, "table", folder, "-o", tmp_path / f"t{suffix}") == ""
+        assert expected in (tmp_path / f"t{suffix}").read_text()
+    assert output(capsys, "table", folder, "-o", tmp_path / "t.txt") == ""
+    assert "differences to erm" in (tmp_path / "t.txt").read_text()
+
+
+def test_json_on_standard_output_is_nothing_but_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(output(capsys, "table", folder, "--format", "json", "--published"))["rows"]
+    assert [row["method"] for row in rows] == ["erm", "umix"]
+    assert rows[0]["worst_mean"] == 0.55
+    assert rows[1]["published_worst_mean"] == 0.9
+    assert rows[1]["worst_gain_p_flip"] == 0.25
+
+
+def test_two_rules_make_the_papers_second_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "table", folder, "--select", "worst,average", "-f", "markdown", "--published")
+    assert "| worst: average | worst: worst group | worst: paper's average |" in text
+    assert "| 93.6 | 88.9 |" in text
+    rows = list(csv.DictReader(io.StringIO(output(capsys, "table", folder, "--select", "worst,average", "-f", "csv"))))
+    assert [row["select"] for row in rows] == ["worst", "worst", "average", "average"]
+    assert output(capsys, "table", folder, "--select", "worst,average", "-f", "latex").count(r"\toprule") == 1
+
+
+def test_broken_records_are_named_and_the_others_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "record.json").write_text("{")
+    assert main(["table", str(folder), "-f", "csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 3
+    assert "skipped:" in captured.err
+    assert "broken/record.json" in captured.err.replace("\n", "")
+
+
+def test_select_shows_every_rule_and_marks_the_oracle(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = output(capsys, "select", folder)
+    for expected in ("worst_class", "last", "oracle_test", "test (no rule)", "regret"):
+        assert expected in out
+    rows = json.loads(output(capsys, "select", folder, "--json"))
+    assert {row["rule"]: row["legitimate"] for row in rows}["oracle_test"] is False
+    assert all(row["regret"]["mean"] == 0 for row in rows)
+    assert {row["rule"] for row in rows} == {"worst", "average", "worst_class", "last", "oracle_test"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["table", "nowhere"], "There is no folder nowhere."),
+        (["table", "empty"], "There is no finished run in empty"),
+        (["table", "runs", "--baseline", "erms"], "did you mean 'erm'?"),
+        (["table", "runs", "--select", "wurst"], "did you mean 'worst'?"),
+        (["table", "runs", "--select", "worst,"], "Unknown selection rule ''"),
+        (["table", "runs", "--select", "oracle_test"], "looks at the test split"),
+        (["table", "runs", "--select", "cvar"], "must have a score in some run"),
+        (["table", "runs", "--format", "xml"], "xml"),
+        (["table", "runs/waterbirds-erm-0"], "is a single run"),
+        (["select", "nowhere"], "There is no folder nowhere."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_sentence_and_exit_code_two(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    Path("empty").mkdir()
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out

@@ -1,0 +1,130 @@
+"""Formats, compared as text."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+from rich.console import Console
+
+from umix.bench.record import RunRecord
+from umix.report.comparison import compare
+from umix.report.formats import as_csv, as_json, markdown, terminal
+from umix.report.grid import Entry, Grid
+from umix.report.latex import grid_latex, latex
+
+Make = Callable[..., RunRecord]
+Runs = dict[str, dict[str, list[RunRecord]]]
+
+GRID = Grid(
+    "a|b: rates",
+    ["method", "worst_group"],
+    [
+        [Entry("erm [x]"), Entry("60.0 ± 14.1")],
+        [Entry("umix"), Entry("80.0 ± 0.0", best=True)],
+        [Entry("c"), Entry("–")],
+    ],
+    ["In percent.", "Warning: few."],
+)
+
+
+def test_markdown_is_aligned_escaped_and_bold() -> None:
+    assert markdown([GRID]) == (
+        "**a\\|b: rates**\n"
+        "\n"
+        "| method | worst\\_group |\n"
+        "| --- | ---: |\n"
+        "| erm [x] | 60.0 ± 14.1 |\n"
+        "| umix | **80.0 ± 0.0** |\n"
+        "| c | – |\n"
+        "\n"
+        "In percent.\n"
+        "Warning: few.\n"
+    )
+
+
+def test_the_terminal_shows_titles_rows_and_notes_as_they_are() -> None:
+    console = Console(file=io.StringIO(), width=60)
+    console.print(terminal(GRID))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert [line for line in lines if line] == [
+        "a|b: rates",
+        "method   worst_group",
+        "────────────────────",
+        "erm [x]  60.0 ± 14.1",
+        "umix      80.0 ± 0.0",
+        "c                  –",
+        "In percent.",
+        "Warning: few.",
+    ]
+
+
+def test_latex_has_the_papers_layout_with_the_best_in_bold(runs: Runs, record: Make) -> None:
+    comparison = compare({"toy_1": runs["toy"], "toy 2": {"umix": [record(0, [9, 9], "umix")]}})
+    assert latex(comparison) == (
+        "\\begin{tabular}{lcccc}\n"
+        "\\toprule\n"
+        " & \\multicolumn{2}{c}{toy\\_1} & \\multicolumn{2}{c}{toy 2} \\\\\n"
+        "\\cmidrule(lr){2-3} \\cmidrule(lr){4-5}\n"
+        "method & average & worst & average & worst \\\\\n"
+        "\\midrule\n"
+        "erm & $75.0 \\pm 7.1$ & $60.0 \\pm 14.1$ & -- & -- \\\\\n"
+        "umix & $\\mathbf{82.5} \\pm 3.5$ & $\\mathbf{80.0} \\pm 0.0$ & $\\mathbf{90.0}$ & $\\mathbf{90.0}$ \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_latex_with_published_numbers_has_two_columns_more_per_task(runs: Runs) -> None:
+    text = latex(compare({"waterbirds": runs["toy"]}), with_published=True)
+    assert "method & average & worst & paper's average & paper's worst" in text
+    assert "& $97.0 \\pm 0.2$ & $63.7 \\pm 1.9$" in text.replace("\\mathbf{97.0}", "97.0")
+
+
+def test_any_grid_is_latex_with_its_notes_as_comments() -> None:
+    assert grid_latex(GRID) == (
+        "% a|b: rates\n"
+        "% In percent.\n"
+        "% Warning: few.\n"
+        "\\begin{tabular}{lc}\n"
+        "\\toprule\n"
+        "method & worst\\_group \\\\\n"
+        "\\midrule\n"
+        "erm [x] & 60.0 $\\pm$ 14.1 \\\\\n"
+        "umix & \\textbf{80.0 $\\pm$ 0.0} \\\\\n"
+        "c & -- \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_csv_holds_rates_between_zero_and_one_and_is_empty_where_there_is_no_number(runs: Runs) -> None:
+    comparison = compare(runs)
+    erm, umix = csv.DictReader(io.StringIO(as_csv([comparison])))
+    assert (erm["task"], erm["method"], erm["select"], erm["seeds"], erm["n_seeds"]) == (
+        "toy",
+        "erm",
+        "worst",
+        "0 1",
+        "2",
+    )
+    assert (erm["worst_mean"], erm["worst_std"], erm["worst_gain_mean"]) == ("0.6", "0.141421", "")
+    assert (umix["worst_gain_mean"], umix["worst_gain_p_flip"], umix["worst_gain_p_sign"]) == ("0.2", "0.5", "0.5")
+    assert "published_worst_mean" not in erm
+
+
+def test_json_has_the_rows_of_all_rules_with_groups_and_published_numbers(runs: Runs) -> None:
+    tasks = {"waterbirds": runs["toy"]}
+    comparisons = [compare(tasks, select=rule) for rule in ("worst", "average")]
+    found = json.loads(as_json(comparisons, with_published=True))
+    assert found["baseline"] == "erm"
+    assert [(row["select"], row["method"]) for row in found["rows"]] == [
+        ("worst", "erm"),
+        ("worst", "umix"),
+        ("average", "erm"),
+        ("average", "umix"),
+    ]
+    first = found["rows"][0]
+    assert first["groups"]["b"] == {"mean": 0.6, "std": 0.141421}
+    assert (first["seeds"], first["published_worst_mean"]) == ([0, 1], 0.637)
+    assert first["doubts"][0] == "fewer than 3 seeds"
