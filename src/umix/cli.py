@@ -20,6 +20,7 @@ app = App(
     name="umix",
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
+    suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
 for _command in (demo, run, bench, tune, table, select, predict, weights, tasks, methods, presets, doctor):

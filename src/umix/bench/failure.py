@@ -71,3 +71,12 @@ def load_failure(directory: Path) -> Failure | None:
         raise UserError(
             f"{directory / FAILED} must be what umix writes of a failed run ({error}); delete it and run again."
         ) from None
+
+
+def load_failures(directory: Path) -> list[Failure]:
+    """The failures of all unfinished runs in the folders of ``directory``; a file that cannot be read is passed over."""
+    found = []
+    for path in sorted(directory.glob(f"*/{FAILED}")):
+        with contextlib.suppress(UserError):
+            found.append(load_failure(path.parent))
+    return [failure for failure in found if failure is not None]

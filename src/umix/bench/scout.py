@@ -26,11 +26,15 @@ class Scout:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._trainer, name)
 
-    def trajectory(self, *, epochs: int, record: str, stage: str = "trajectory") -> None:
-        raise _Asked(self._trainer.shared(stage, epochs, record=record).key)
+    def trajectory(self, **options: Any) -> None:
+        Trainer.trajectory(cast(Trainer, self), **options)
 
-    def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> None:
-        raise _Asked(self._trainer.shared(stage, epochs, settings=settings).key)
+    def reference(self, **options: Any) -> None:
+        Trainer.reference(cast(Trainer, self), **options)
+
+    def shared(self, *names: Any, **options: Any) -> None:
+        """What both ask for before they train."""
+        raise _Asked(self._trainer.shared(*names, **options).key)
 
     def fit(self, *arguments: object, **options: object) -> None:
         raise _Asked(None)

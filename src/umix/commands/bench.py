@@ -12,7 +12,7 @@ from rich.markup import escape
 from umix.catalogue import print_json
 from umix.commands import bench_flags as own
 from umix.commands.study_search import tuned_plan
-from umix.errors import UserError, unknown
+from umix.errors import UserError
 from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Subset, TableFlags, parse_settings
 from umix.terminal import ERR, OUT
 
@@ -142,12 +142,12 @@ def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes
 def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | None) -> "StudyPlan":
     """The plan of ``study``; whatever is wrong with what was given is raised here, before anything runs."""
     from umix.bench.grid import make_grid
+    from umix.bench.record import known_rule
     from umix.bench.study import assign
     from umix.commands.study_plan import StudyPlan
-    from umix.core.selection import RULES
 
-    if select is not None and select not in RULES:
-        raise unknown("selection rule", select, RULES)
+    if select is not None:
+        known_rule(select)
     return StudyPlan.of(make_grid(assign(study, settings)), out)
 
 

@@ -1,5 +1,6 @@
 """What a study has come to, for people and programs."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -26,33 +27,43 @@ class Results:
 
 def print_results(made: StudyPlan, results: Results, select: str | None) -> None:
     """Warnings, a comparison per task, failed runs, and where to look further."""
-    from umix.report.comparison import compare
-    from umix.report.tables import comparison_table
-
-    records, failures = results.records, results.failures
-    for label, warning in _warnings(made, records):
+    for label, warning in _warnings(made, results.records):
         ERR.print(f"[yellow]warning:[/yellow] {escape(label)}: {escape(warning)}", highlight=False, soft_wrap=True)
-    for task in dict.fromkeys(cell.task for cell in made.grid.cells):
-        runs: dict[str, list[RunRecord]] = {}
-        for cell in made.grid.cells:
-            if cell.task == task and cell.key in records:
-                runs.setdefault(cell.label, []).append(records[cell.key])
-        if runs:
-            first = next(iter(runs.values()))[0]
-            sizes = {name: group.size for name, group in first.summary(select).groups.items()}
-            OUT.print(comparison_table(compare(runs, select=first.rule(select)), title=escape(task), test_sizes=sizes))
+    if results.records:
+        _print_comparison(made, results, select)
     for cell in made.grid.cells:
-        if cell.key in failures:
+        if (failure := results.failures.get(cell.key)) is not None:
             name = f"{cell.task} · {cell.label} · seed {cell.spec.seed}"
-            failure = failures[cell.key]
             OUT.print(f"[red]failed:[/red] {escape(name)}: {escape(failure.sentence)}", highlight=False, soft_wrap=True)
-    if failures:
-        OUT.print(
-            "The same command tries failed runs again; failed.json in a run's folder has the whole error.",
-            highlight=False,
-            soft_wrap=True,
-        )
-    OUT.print(f"Records: {made.out}/ (one folder per run)", highlight=False, markup=False, soft_wrap=True)
+    if results.failures:
+        said = "The same command tries failed runs again; failed.json in a run's folder has the whole error."
+        OUT.print(said, highlight=False, soft_wrap=True)
+    said = f"Records: {made.out}/ (one folder per run). More: umix table {made.out} --groups; umix select {made.out}"
+    OUT.print(said, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_comparison(made: StudyPlan, results: Results, select: str | None) -> None:
+    from umix.report.comparison import compare
+    from umix.report.failed import with_failed
+    from umix.report.formats import terminal
+    from umix.report.tables import gains_grid, rates_grid
+
+    runs: dict[str, dict[str, list[RunRecord]]] = {}
+    failed: dict[str, Counter[str]] = {}
+    for cell in made.grid.cells:
+        if cell.key in results.records:
+            runs.setdefault(cell.task, {}).setdefault(cell.label, []).append(results.records[cell.key])
+        elif cell.key in results.failures:
+            failed.setdefault(cell.task, Counter())[cell.label] += 1
+    there = {cell.label: cell.spec.method for cell in made.grid.cells if cell.key in results.records}
+    baseline = next((label for label, method in there.items() if method == "erm"), next(iter(there)))
+    comparison = compare(runs, select=select, baseline=baseline)
+    for note in comparison.notes:
+        ERR.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+    for task, cells in comparison.cells.items():
+        OUT.print(terminal(with_failed(rates_grid(comparison, task), failed.get(task, {}))))
+        if any(cell.gains for cell in cells.values()):
+            OUT.print(terminal(gains_grid(comparison, task)))
 
 
 def _warnings(made: StudyPlan, records: "dict[str, RunRecord]") -> list[tuple[str, str]]:
@@ -68,7 +79,9 @@ def print_study_json(made: StudyPlan, results: Results, select: str | None) -> N
     """All runs and failures for programs."""
     records, failures = results.records, results.failures
     runs = [
-        {"label": cell.label, **run_json(records[cell.key], select)} for cell in made.grid.cells if cell.key in records
+        {"label": cell.label, **run_json(record, select if select is None or record.has(select) else None)}
+        for cell in made.grid.cells
+        if (record := records.get(cell.key)) is not None
     ]
     failed = [
         {"label": cell.label, **failures[cell.key].model_dump(mode="json")}

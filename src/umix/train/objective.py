@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
+from umix.errors import UserError
 from umix.nets.net import Net
 
 #: What an objective has learned so far: named tensors, saved with every checkpoint.
@@ -32,6 +33,14 @@ class Objective(abc.ABC):
     @abc.abstractmethod
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
+
+
+def require_declared(objective: Objective, *, groups: bool) -> None:
+    """Raise where ``objective`` wants the training groups of a method that did not say so."""
+    if objective.needs_groups and not groups:
+        raise UserError(
+            f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
+        )
 
 
 @final

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from umix.errors import UserError
 from umix.train.fit_settings import FitSettings
 
 
@@ -28,3 +29,12 @@ class StageReport:
     epochs: int
     seconds: float
     reused: bool
+
+
+def require_epochs(stage: Stage, epochs: int) -> None:
+    """Raise where ``stage`` has fewer epochs than a method looks at."""
+    if stage.settings.epochs < epochs:
+        raise UserError(
+            f"The window must end within the {stage.settings.epochs} epochs of stage {stage.name!r}, but it needs {epochs}; "
+            f"set {stage.name}.epochs={epochs} or choose an earlier or shorter window."
+        )

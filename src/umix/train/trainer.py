@@ -12,7 +12,6 @@ from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
@@ -22,10 +21,10 @@ from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
 from umix.train.history import History, fit_warnings
 from umix.train.loop import Step, descend
-from umix.train.objective import MeanRisk, Objective
+from umix.train.objective import MeanRisk, Objective, require_declared
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
-from umix.train.stage import Stage, StageReport
+from umix.train.stage import Stage, StageReport, require_epochs
 from umix.train.stage_key import stage_key
 from umix.train.trajectory import Trajectory
 
@@ -110,11 +109,7 @@ class Trainer:
         how many the method needs; the stage's own setting may ask for more. ``val`` of it is about the validation examples.
         """
         shared = self.shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
-        if shared.settings.epochs < epochs:
-            raise UserError(
-                f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
-                f"set {stage}.epochs={epochs} or choose an earlier or shorter window."
-            )
+        require_epochs(shared, epochs)
         net = self._fresh_net(stage)
         with locked(shared.directory):
             recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record)
@@ -156,8 +151,8 @@ class Trainer:
         return FitSettings(**{**self.settings.model_dump(), "epochs": epochs, **self.stages.get(stage, {})})
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
-        train = self.splits["train"].fingerprint
-        return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
+        train, n_classes = self.splits["train"].fingerprint, self.task.n_classes
+        return stage_key(stage, train, n_classes, self.net, settings, self.seed, more)
 
     def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
@@ -186,10 +181,7 @@ class Trainer:
     def _run(
         self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
     ) -> None:
-        if objective.needs_groups and not self.groups:
-            raise UserError(
-                f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
-            )
+        require_declared(objective, groups=self.groups)
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         self.reports[stage.name] = fit(
