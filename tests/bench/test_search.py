@@ -58,10 +58,10 @@ def test_searching_weights_and_windows_trains_one_first_stage(finished: tuple[Pa
     out, _ = finished
     stages = [record.stages["trajectory"] for record in runs(out)]
     assert len(stages) > 1
-    assert {stage.epochs for stage in stages} == {2}
+    assert {stage.epochs for stage in stages} == {5}  # of the start, whose window is the longest
     assert sum(not stage.reused for stage in stages) == 1
     assert len(list((out / "stages").iterdir())) == 1
-    assert {record.plan["method"]["length"] for record in runs(out)} == {1, 2}
+    assert {record.plan["method"]["length"] for record in runs(out)} == {1, 2, 5}
 
 
 def test_the_preset_makes_the_run_of_the_best_trial(finished: tuple[Path, Tuned]) -> None:
@@ -75,6 +75,16 @@ def test_the_preset_makes_the_run_of_the_best_trial(finished: tuple[Path, Tuned]
     text = tuned.preset.read_text(encoding="utf-8")
     assert f"{tuned.value:.4f}" in text
     assert "5 trials" in text
+
+
+def test_a_search_may_start_from_what_is_found_automatically(tmp_path: Path) -> None:
+    file = tmp_path / "auto.toml"
+    file.write_text('[x.fit]\nlr = 0.05\n[x.umix]\neta = "auto"\nlength = "auto"\n', encoding="utf-8")
+    tuned = tuned_in(tmp_path, 2, preset=str(file))
+    first, second = sorted(tuned.trials, key=lambda trial: trial.number)
+    assert (first.settings["umix.eta"], first.settings["umix.length"]) == ("auto", "auto")
+    assert second.settings["umix.eta"] > 0
+    assert {record.stages["trajectory"].epochs for record in runs(tmp_path)} == {3}
 
 
 def test_trials_keep_no_weights(finished: tuple[Path, Tuned]) -> None:
