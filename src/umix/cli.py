@@ -10,6 +10,7 @@ from umix.commands.predict import predict
 from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
+from umix.commands.theory import theory
 from umix.commands.tune import tune
 from umix.commands.weights import weights
 from umix.errors import UserError
@@ -23,7 +24,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, bench, tune, table, select, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, bench, tune, table, select, predict, weights, tasks, methods, presets, theory, doctor):
     app.command(_command)
 
 
