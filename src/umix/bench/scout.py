@@ -32,8 +32,11 @@ class Scout:
     def reference(self, **options: Any) -> None:
         Trainer.reference(cast(Trainer, self), **options)
 
+    def trial(self, *parts: Any, **options: Any) -> None:
+        Trainer.trial(cast(Trainer, self), *parts, **options)
+
     def shared(self, *names: Any, **options: Any) -> None:
-        """What both ask for before they train."""
+        """What all of these ask for before they train."""
         raise _Asked(self._trainer.shared(*names, **options).key)
 
     def fit(self, *arguments: object, **options: object) -> None:
