@@ -20,8 +20,10 @@ def print_json(content: object) -> None:
     sys.stdout.write(json.dumps(content, indent=2) + "\n")
 
 
-def print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool) -> None:
-    """Print each class with its facts and settings."""
+def print_catalogue(
+    entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool, hidden: tuple[str, ...] = ()
+) -> None:
+    """Print each class with its facts and settings, but for people without those that the entry's name stands for."""
     if as_json:
         print_json(
             {
@@ -35,11 +37,15 @@ def print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, A
         for fact, value in facts.items():
             words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
             listed = ", ".join(words) or "none" if isinstance(words, list) else words
-            OUT.print(f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim")
+            OUT.print(
+                f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim", markup=False, soft_wrap=True
+            )
         table = Table(
             "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
         )
         for field_name, field in kind.model_fields.items():
+            if field_name in hidden:
+                continue
             default = "must be given" if field.is_required() else str(field.default)
             table.add_row(field_name, legal(field), default, field.description or "")
         OUT.print(table)
@@ -82,6 +88,6 @@ def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:
     table = Table(title=title, title_justify="left", show_header=False)
     for section, entries in facts.items():
         for name, value in entries.items():
-            table.add_row(section, name, str(value))
+            table.add_row(section, name, escape(str(value)))
         table.add_section()
     OUT.print(table)

@@ -5,7 +5,7 @@ from cyclopts import App, CycloptsError
 from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
-from umix.commands.listings import methods, presets, tasks
+from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.run import run
 from umix.commands.select import select
@@ -24,7 +24,22 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, bench, tune, table, select, predict, weights, tasks, methods, presets, theory, doctor):
+for _command in (
+    demo,
+    run,
+    bench,
+    tune,
+    table,
+    select,
+    predict,
+    weights,
+    tasks,
+    nets,
+    methods,
+    presets,
+    theory,
+    doctor,
+):
     app.command(_command)
 
 

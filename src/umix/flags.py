@@ -24,7 +24,23 @@ Select = Annotated[
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
-Cache = Annotated[Path | None, Parameter(help="Folder for decoded images, else OUT/cache.")]
+NetName = Annotated[
+    str | None,
+    Parameter(
+        name="--net",
+        help="Net instead of the preset's: mlp, cnn, linear, hf:NAME-OR-FOLDER, monai:NAME, torchvision:NAME, timm:NAME, or your "
+        "own as MODULE:FACTORY (umix nets).",
+    ),
+]
+Freeze = Annotated[
+    bool,
+    Parameter(
+        name="--freeze",
+        negative="",
+        help="Train only the head of a pretrained net, on features that are computed once and stored.",
+    ),
+]
+Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
 Log = Annotated[
     str | None,
@@ -50,6 +66,11 @@ class TableFlags:
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of the task."""
         return {f"task.{name}": value for name, value in asdict(self).items() if value is not None}
+
+
+def net_flags(net: str | None, freeze: bool) -> dict[str, Any]:
+    """``--net`` and ``--freeze`` as settings."""
+    return ({} if net is None else {"net": net}) | ({"net.freeze": True} if freeze else {})
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """``umix bench``, called as people call it."""
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from umix.bench.lock import LOCKS, is_locked
 from umix.cli import main
@@ -83,6 +85,27 @@ def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(
     assert [run["state"] for run in made["plan"]] == ["done", "done", "failed", "failed"]
     assert bench_json(capsys, *BENCH, *out)["failed"] == []
     assert not list(tmp_path.rglob("failed.json"))
+
+
+@pytest.mark.parametrize(("seeds", "heads"), [("0:2", ["seed 0", "seed 1"]), ("0:13", ["ended", "worst so far"])])
+def test_a_terminal_shows_a_live_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: str, heads: list[str]
+) -> None:
+    drawn = io.StringIO()
+    monkeypatch.setattr(
+        "umix.commands.study_board.ERR", Console(file=drawn, force_terminal=True, width=120, color_system=None)
+    )
+    assert main([*UMIX, "--seeds", seeds, "--out", str(tmp_path)]) == 0
+    runs = 2 * len(list(tmp_path.glob("*-erm-*")))
+    for expected in (
+        "four_moons",
+        *heads,
+        f"0 of {runs} runs ended",
+        f"{runs} of {runs} runs ended",
+        "time left: unknown",
+    ):
+        assert expected in drawn.getvalue()
+    assert "[1/" not in drawn.getvalue()  # lines are for where nothing can be drawn over
 
 
 def test_a_study_in_a_file_is_that_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

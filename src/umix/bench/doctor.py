@@ -26,7 +26,18 @@ _NEEDED = (
     "cyclopts",
     "rich",
 )
-_EXTRAS = {"fabric": "lightning-fabric", "docs": "mkdocs-material"}
+_EXTRAS = {
+    "fabric": "lightning-fabric",
+    "hf": "transformers",
+    "monai": "monai",
+    "timm": "timm",
+    "torchvision": "torchvision",
+    "ray": "ray",
+    "tensorboard": "tensorboard",
+    "mlflow": "mlflow-skinny",
+    "postgresql": "psycopg",
+    "docs": "mkdocs-material",
+}
 
 
 def facts() -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from umix.errors import UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
-from umix.nets.registry import NETS, net_settings
+from umix.nets.registry import net_kind, net_settings
 from umix.settings import Settings
 from umix.train.fit_settings import FitSettings
 
@@ -21,10 +21,14 @@ from umix.train.fit_settings import FitSettings
 @final
 @dataclass(frozen=True)
 class Plan:
-    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own."""
+    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own.
+
+    ``net_name`` is the net as it was named, which need not be in what decides the numbers: a folder may move.
+    """
 
     source: TaskSource
     method: Method
+    net_name: str
     net: NetSettings
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
@@ -34,14 +38,14 @@ class Plan:
         return {
             "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
             "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
-            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
+            "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
         }
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
         """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
-        part, field = _locate(key, _fields(type(self.source), self.method.name, self.net.name, hidden={"content"}))
+        part, field = _locate(key, _fields(type(self.source), self.method.name, type(self.net), hidden={"content"}))
         stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
         owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
         owner: Settings = owners.get(part, stage)
@@ -54,19 +58,20 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
 
     A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
-    where only one part has it. ``task`` is a name or the path of a table.
+    where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
+    another net do not count then.
     """
-    kind, implied = source_kind(task)
-    tables = setting_tables(task, method_name, settings, preset_name=preset_name)
-    net_name = tables.get("net", {}).get("name", kind.default_net)
+    settled = _settled(task, method_name, settings, preset_name)
+    kind, net_name, tables = settled.kind, settled.net_name, settled.tables
     net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
     stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
     return Plan(
-        source=kind(**tables.get("task", {}), **implied),
+        source=kind(**tables.get("task", {}), **settled.implied),
         method=method(method_name, **tables.get(method_name, {})),
+        net_name=net_name,
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
@@ -75,21 +80,40 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
 
 def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
     """The preset's tables that concern this run, with ``settings`` over them: a preset of its own."""
+    return _settled(task, method_name, settings, preset_name).tables
+
+
+@final
+@dataclass(frozen=True)
+class _Settled:
+    """What a preset and the user's settings come to: the source's kind, the net's name and the tables of every part."""
+
+    kind: type[TaskSource]
+    implied: Mapping[str, Any]
+    net_name: str
+    tables: Tables
+
+
+def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _Settled:
     kind, implied = source_kind(task)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
     tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
-    net_name = settings.get("net.name", tables.get("net", {}).get("name", kind.default_net))
-    if net_name not in NETS:
-        raise unknown("net", net_name, NETS)
+    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
+    net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
-    parts = _fields(kind, method_name, net_name, hidden={*implied, "content"})
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, "content"})
+    if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
+        raise UserError(
+            f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
+        )
     for key, value in settings.items():
         part, field = _locate(key, parts)
         tables.setdefault(part, {})[field] = value
-    return {part: values for part, values in tables.items() if part in parts and values}
+    kept = {part: values for part, values in tables.items() if part in parts and values}
+    return _Settled(kind, implied, net_name, kept)
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:
@@ -101,13 +125,15 @@ def _tables(chosen: Tables, method_name: str) -> Tables:
     return tables
 
 
-def _fields(kind: type[TaskSource], method_name: str, net_name: str, *, hidden: set[str]) -> dict[str, list[str]]:
+def _fields(
+    kind: type[TaskSource], method_name: str, net: type[NetSettings], *, hidden: set[str]
+) -> dict[str, list[str]]:
     """Which settings each part of the run has."""
     fit = list(FitSettings.model_fields)
     return {
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
-        "net": ["name", *NETS[net_name].model_fields],
+        "net": ["name", *(field for field in net.model_fields if field not in hidden)],
         "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
     }

@@ -28,13 +28,18 @@ def presets_of(task: str) -> dict[str, Tables]:
 
 def preset(task: str, name: str) -> Tables:
     """The tables of the preset ``name`` of ``task``, or of the file that ``name`` is the path of."""
-    path, _, chosen = name.rpartition(":") if ".toml:" in name else (name, "", "")
-    if path.endswith(".toml"):
+    if is_preset_file(name):
+        path, _, chosen = name.rpartition(":") if ".toml:" in name else (name, "", "")
         return _file_preset(Path(path), chosen)
     known = presets_of(task)
     if name not in known:
         raise unknown(f"preset of {task}", name, known)
     return known[name]
+
+
+def is_preset_file(name: str) -> bool:
+    """Whether ``name`` is ``FILE.toml`` or ``FILE.toml:NAME`` and not one of the presets that come with umix."""
+    return name.endswith(".toml") or ".toml:" in name
 
 
 def _file_preset(path: Path, name: str) -> Tables:

@@ -91,6 +91,9 @@ class RunRecord(Settings):
     groups: list[str]
     classes: list[str]
     input_shape: list[int]
+    input_dtype: str = "float32"
+    body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
+    net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
     train_sizes: list[int]
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]

@@ -10,20 +10,21 @@ import torch
 
 from umix.bench.epochs import write_epochs
 from umix.bench.failure import FAILED
+from umix.bench.inputs import Inputs, training_inputs
 from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
-from umix.data.image_cache import cached
-from umix.data.images import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.methods.method import Method
+from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.nets.registry import net_settings
+from umix.nets.registry import net_kind, net_settings
+from umix.nets.weight_files import state_hash
 from umix.train.engine import Engine
 from umix.train.history import WATCHED, weights_path
 from umix.train.progress import Progress, Silent
@@ -54,9 +55,10 @@ def execute(
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
     Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
-    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
-    Stages that runs share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the
-    validation counts after every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
+    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
+    frozen net the features are stored there instead, and only a linear head is trained. Stages that runs
+    share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the validation counts after
+    every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
     ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
     out, plan, progress = Path(out), spec.plan, progress or Silent()
@@ -65,14 +67,13 @@ def execute(
         return record
     require_groups(plan.method, task)
     with run_lock(out, spec.directory_name, wait=wait, note=progress.note):
-        if (
-            record := finished(spec, out, fingerprint=task.fingerprint)
-        ) is not None:  # by the process that had the lock
+        record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
+        if record is not None:
             return record
-        if not stream:
-            task = _decoded(task, out / CACHE if cache is None else Path(cache), progress)
-        shared = out / STAGES if stages is None else Path(stages)
-        return _train(spec, task, out, shared, engine=engine or Engine(), progress=progress, on_epoch=on_epoch)
+        store, shared = out / CACHE if cache is None else Path(cache), out / STAGES if stages is None else Path(stages)
+        engine = engine or Engine()
+        inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
+        return _train(spec, task, inputs, out, shared, engine=engine, progress=progress, on_epoch=on_epoch)
 
 
 def require_groups(method: Method, task: Task) -> None:
@@ -95,7 +96,8 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
 
 def _train(
     spec: RunSpec,
-    task: Task,
+    loaded: Task,
+    inputs: Inputs,
     out: Path,
     stages: Path,
     *,
@@ -103,10 +105,12 @@ def _train(
     progress: Progress,
     on_epoch: Callable[[int, Counts], None] | None,
 ) -> RunRecord:
+    """The record of ``spec``, trained here and now on ``inputs`` made of the task as it was ``loaded``."""
     plan, directory = spec.plan, out / spec.directory_name
+    example, task = loaded.splits["train"].example, inputs.task
     trainer = Trainer(
         task,
-        plan.net,
+        inputs.net,
         plan.fit,
         plan.stages,
         seed=spec.seed,
@@ -129,10 +133,13 @@ def _train(
         settings=spec.settings,
         plan=plan.as_json(),
         key=spec.key,
-        fingerprint=task.fingerprint,
+        fingerprint=loaded.fingerprint,
         groups=list(task.groups),
         classes=list(task.classes),
-        input_shape=list(trainer.example.shape),
+        input_shape=list(example.shape),
+        input_dtype=str(example.dtype).removeprefix("torch."),
+        body=inputs.body,
+        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
@@ -152,18 +159,6 @@ def _train(
     return record
 
 
-def _decoded(task: Task, directory: Path, progress: Progress) -> Task:
-    """``task`` with its images, if it has any, decoded once into ``directory``."""
-    total = sum(len(split) for split in task.splits.values() if isinstance(split.x, Images))
-    if not total:
-        return task
-    progress.start("decode", total=total, done=0)
-    try:
-        return cached(task, directory, announce=progress.note, advance=progress.advance)
-    finally:
-        progress.finish()
-
-
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
     if record.key != spec.key:
         raise UserError(
@@ -175,11 +170,36 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
         )
 
 
-def load_net(record: RunRecord, *, select: str | None = None) -> Net:
-    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
-    options = dict(record.plan["net"])
-    with torch_stream(record.seed, "load", "init"):
-        net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
+def load_net(record: RunRecord, *, select: str | None = None, net_name: str | None = None) -> Net:
+    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
+
+    A net whose folder has moved is found by ``net_name`` (``hf:FOLDER``); the files must be the same.
+    """
+    net = _built(record, net_name)
     tensors, _ = read_tensors(weights_path(record.directory, record.best_epoch(select)), kind="weights")
-    net.load_state_dict(tensors)
+    if record.plan["net"].get("freeze"):
+        net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in tensors.items()})
+    else:
+        net.load_state_dict(tensors)
     return net.eval()
+
+
+def _built(record: RunRecord, net_name: str | None) -> Net:
+    """The net of ``record`` before training; the files it is made of must be what they were."""
+    options = dict(record.plan["net"])
+    name, content = options.pop("name"), options.pop("content", "")
+    name = net_name or record.net or name
+    implied = net_kind(name)[1]
+    if "net.weights" in record.settings:
+        options["weights"] = record.settings["net.weights"]
+    settings = net_settings(name, **{key: v for key, v in options.items() if key not in implied})
+    if settings.content != content:
+        raise UserError(f"The files of the net {name} are not what they were when {record.directory} was trained.")
+    if settings.model_dump().get("freeze"):
+        settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
+    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    with torch_stream(record.seed, "features", "init"):  # where a frozen body is random, it is the one of training
+        net = settings.build(example, len(record.classes))
+    if record.body and record.body != state_hash(net.body):
+        raise UserError(f"The body of the net {name} is not what it was when {record.directory} was trained.")
+    return net

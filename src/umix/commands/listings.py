@@ -1,4 +1,4 @@
-"""``umix tasks``, ``umix methods`` and ``umix presets``: what there is."""
+"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: what there is."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,22 @@ def tasks(*, as_json: Json = False) -> None:
 
     kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
     print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
+
+
+def nets(*, as_json: Json = False) -> None:
+    """List the nets and the libraries that know others, each with its options and whether it is installed."""
+    from umix.nets.library import installed
+    from umix.nets.own import OwnNet
+    from umix.nets.registry import NETS, PROVIDERS
+
+    facts: dict[str, tuple[type[Settings], str, dict[str, object]]] = {
+        name: (kind, kind.__doc__ or "", {}) for name, kind in NETS.items()
+    }
+    for name, (kind, package) in PROVIDERS.items():
+        state = "installed" if installed(package) else f"not installed: pip install 'umix[{name}]'"
+        facts[f"{name}:NAME"] = (kind, kind.__doc__ or "", {"library": f"{package}, {state}"})
+    facts["MODULE:FACTORY"] = (OwnNet, OwnNet.__doc__ or "", {})
+    print_catalogue(facts, as_json=as_json, hidden=("model", "factory"))
 
 
 def methods(*, as_json: Json = False) -> None:

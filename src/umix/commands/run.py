@@ -10,9 +10,11 @@ from umix.commands.execution import execute_all, run_json
 from umix.errors import UserError
 from umix.flags import (
     Cache,
+    Freeze,
     Json,
     Log,
     MlflowUri,
+    NetName,
     NoCache,
     Out,
     Quiet,
@@ -21,6 +23,7 @@ from umix.flags import (
     Set,
     Subset,
     TableFlags,
+    net_flags,
     parse_names,
     parse_settings,
 )
@@ -33,6 +36,8 @@ def run(
     *,
     seed: int = 0,
     set_: Set = (),
+    net: NetName = None,
+    freeze: Freeze = False,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
@@ -56,6 +61,7 @@ def run(
     if select is not None:
         known_rule(select)
     settings = parse_settings(set_) | (table.settings() if table else {})
+    settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:

@@ -42,7 +42,7 @@ class Board:
 
     def __enter__(self) -> Self:
         if self._drawn:
-            self._live.start()
+            self._live.start(refresh=True)
         return self
 
     def __exit__(

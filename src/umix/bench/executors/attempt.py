@@ -5,6 +5,8 @@ import socket
 import time
 from typing import final
 
+import torch
+
 from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
 from umix.bench.failure import Failure
 from umix.bench.loaded import load_once
@@ -35,6 +37,12 @@ def attempt(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool) -> 
     except Exception as error:
         return Outcome(spec.key, time.perf_counter() - began, failure=keep(spec, places, error))
     return Outcome(spec.key, time.perf_counter() - began, record=record)
+
+
+def warm_up(threads: int) -> None:
+    """Make this process a worker of ``threads`` threads, and pay now for what is no run's time."""
+    torch.set_num_threads(threads)
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)])  # the first optimiser of a process imports for seconds
 
 
 def keep(spec: RunSpec, places: Places, error: BaseException) -> Failure:

@@ -142,9 +142,7 @@ class Processes:
 def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
     """The life of a worker: a run after the other until the parent closes the pipe or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its workers
-    import torch
-
-    from umix.bench.executors.attempt import attempt
+    from umix.bench.executors.attempt import attempt, warm_up
 
     def tell(event: Event) -> None:
         try:
@@ -152,10 +150,7 @@ def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
         except OSError:
             os._exit(1)  # the parent is gone: end as if killed, for the run has not failed
 
-    torch.set_num_threads(threads)
-    torch.optim.SGD(
-        [torch.zeros(1, requires_grad=True)]
-    )  # the first optimiser imports much, which is not the run's time
+    warm_up(threads)
     with contextlib.suppress(EOFError, OSError):
         while True:
             job = pipe.recv()

@@ -135,11 +135,9 @@ def _reach(address: str) -> None:
 
 def _work(spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path) -> _Sent:
     """One run, on whatever node this is; paths mean what they mean in ``cwd``, where the node has that folder."""
-    import torch
+    from umix.bench.executors.attempt import attempt, warm_up
 
-    from umix.bench.executors.attempt import attempt
-
-    torch.set_num_threads(threads)
+    warm_up(threads)
 
     def tell(event: Event) -> None:
         # Progress is worth no failure: the driver may be slow, or gone.
