@@ -6,8 +6,9 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.presets import Tables, preset
+from umix.bench.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
 from umix.data.registry import source_kind
+from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.method import Method
@@ -68,8 +69,10 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    _check_weights(source, method_name)
     return Plan(
-        source=kind(**tables.get("task", {}), **settled.implied),
+        source=source,
         method=method(method_name, **tables.get(method_name, {})),
         net_name=net_name,
         net=net_settings(net_name, **net_options),
@@ -95,11 +98,18 @@ class _Settled:
 
 
 def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _Settled:
-    kind, implied = source_kind(task)
+    given = {key.removeprefix("task.") for key in settings}
+    if is_preset_file(preset_name):
+        given |= set(preset("", preset_name).get("task", {}))
+    kind, implied = source_kind(task, given)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
+    frozen = settings.get("net.freeze", settings.get("freeze"))
+    foreign = ":" in str(settings.get("net.name", "")) and not frozen
+    if preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        preset_name = PRETRAINED  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(kind.name, preset_name), method_name)
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
@@ -114,6 +124,16 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
         tables.setdefault(part, {})[field] = value
     kept = {part: values for part, values in tables.items() if part in parts and values}
     return _Settled(kind, implied, net_name, kept)
+
+
+def _check_weights(source: object, method_name: str) -> None:
+    """Refuse weights that the method would have to ignore."""
+    if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it."
+        )
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:

@@ -17,6 +17,8 @@ from umix.files import write_whole
 from umix.methods.registry import METHODS
 
 Tables = dict[str, dict[str, Any]]
+#: Taken instead of ``default`` where a net of another library is trained whole and the task has such a preset.
+PRETRAINED = "pretrained"
 
 
 @cache

@@ -62,11 +62,12 @@ def execute(
     ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
     out, plan, progress = Path(out), spec.plan, progress or Silent()
+    name = spec.directory_name  # looks for the net, which is quicker than to look for the data
     task = task or plan.source.load(None if root is None else Path(root))
     if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
         return record
     require_groups(plan.method, task)
-    with run_lock(out, spec.directory_name, wait=wait, note=progress.note):
+    with run_lock(out, name, wait=wait, note=progress.note):
         record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
         if record is not None:
             return record

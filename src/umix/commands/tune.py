@@ -9,7 +9,10 @@ from rich.markup import escape
 from umix.catalogue import print_json
 from umix.flags import (
     Cache,
+    Freeze,
+    ImageFlags,
     Json,
+    NetName,
     NoCache,
     Out,
     Quiet,
@@ -18,6 +21,8 @@ from umix.flags import (
     Set,
     Subset,
     TableFlags,
+    TextFlags,
+    net_flags,
     parse_numbers,
     parse_settings,
 )
@@ -41,6 +46,8 @@ def tune(
         tuple[str, ...], Parameter(negative="", help="Search key among values, key=a,b,c; repeat for more.")
     ] = (),
     set_: Set = (),
+    net: NetName = None,
+    freeze: Freeze = False,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
     prune: Annotated[
@@ -55,6 +62,8 @@ def tune(
     cache: Cache = None,
     no_cache: NoCache = False,
     table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -64,7 +73,10 @@ def tune(
     from umix.bench.search_space import parse_choices, parse_range
     from umix.report.tuning import score_text, tuning_json, tuning_table
 
-    settings = parse_settings(set_) | (table.settings() if table else {})
+    settings = parse_settings(set_)
+    for flags in (table, images, texts):
+        settings |= flags.settings() if flags else {}
+    settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     space = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:

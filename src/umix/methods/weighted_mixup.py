@@ -35,6 +35,8 @@ class WeightedMixup(Objective):
     not mixed.
     """
 
+    takes_weights = True
+
     weights: Tensor
     sigma: float
     alpha: float
@@ -45,6 +47,8 @@ class WeightedMixup(Objective):
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
+        if batch.weight is not None:
+            w = batch.weight * w
         lam = self._draw(len(batch.y), rng, like=w)
         if lam is None:
             losses = cross_entropy(net(batch.x), batch.y)

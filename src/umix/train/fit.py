@@ -1,7 +1,7 @@
 """One fit: epochs of the loop, seen by an observer, saved after every epoch and resumed after the last one saved."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, final
@@ -61,12 +61,8 @@ def fit(
     log: EpochLog,
     engine: Engine,
     progress: Progress,
-    after_epoch: Callable[[int], None] | None = None,
 ) -> StageReport:
-    """Train ``net`` in place through all epochs of ``stage`` and report; it is reused if they were all done already.
-
-    ``after_epoch(epoch)`` is called when an epoch is saved; it may raise to end the fit there.
-    """
+    """Train ``net`` in place through all epochs of ``stage`` and report; it is reused if they were all done already."""
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
@@ -115,8 +111,6 @@ def fit(
                 save_checkpoint(
                     _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
                 )
-            if after_epoch is not None:
-                after_epoch(epoch)
     progress.finish()
     seconds = time.perf_counter() - began
     return StageReport(stage.key, settings.epochs, seconds, reused=done == settings.epochs)

@@ -24,6 +24,7 @@ class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
     needs_groups: bool = False  # without it batches carry no group
+    takes_weights: bool = False  # whether it makes an example of ``batch.weight`` k count as k copies of it
     reset_at: tuple[int, ...] = ()  # the steps before which the optimiser forgets its momentum: the risk changes there
 
     def init(self, n_groups: int) -> State:
@@ -35,12 +36,13 @@ class Objective(abc.ABC):
         """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
 
 
-def require_declared(objective: Objective, *, groups: bool) -> None:
-    """Raise where ``objective`` wants the training groups of a method that did not say so."""
+def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
+    """Refuse an objective that needs training groups it may not see, or that would ignore the weights of examples."""
+    what = type(objective).__name__
     if objective.needs_groups and not groups:
-        raise UserError(
-            f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
-        )
+        raise UserError(f"{what} needs training groups, but its method does not declare needs_groups.")
+    if weights and not objective.takes_weights:
+        raise UserError(f"{what} must weigh examples to train with weights, but it does not; leave --weight out.")
 
 
 @final
@@ -48,10 +50,14 @@ def require_declared(objective: Objective, *, groups: bool) -> None:
 class MeanRisk(Objective):
     """Empirical risk: the mean loss. ``watch`` is shown the predictions of the training pass, which cost nothing extra."""
 
+    takes_weights = True
+
     watch: Watch | None = None
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)
         if self.watch is not None:
             self.watch(batch.index, logits, batch.y)
+        if batch.weight is not None:
+            return (batch.weight * cross_entropy(logits, batch.y, reduction="none")).mean(), state
         return cross_entropy(logits, batch.y), state

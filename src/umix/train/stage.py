@@ -31,10 +31,11 @@ class StageReport:
     reused: bool
 
 
-def require_epochs(stage: Stage, epochs: int) -> None:
-    """Raise where ``stage`` has fewer epochs than a method looks at."""
+def require_epochs(stage: Stage, epochs: int) -> Stage:
+    """``stage``; raises where it has fewer epochs than a method looks at."""
     if stage.settings.epochs < epochs:
         raise UserError(
             f"The window must end within the {stage.settings.epochs} epochs of stage {stage.name!r}, but it needs {epochs}; "
             f"set {stage.name}.epochs={epochs} or choose an earlier or shorter window."
         )
+    return stage

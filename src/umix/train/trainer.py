@@ -21,7 +21,7 @@ from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
 from umix.train.history import History, fit_warnings
 from umix.train.loop import Step, descend
-from umix.train.objective import MeanRisk, Objective, require_declared
+from umix.train.objective import MeanRisk, Objective, check_given
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
 from umix.train.stage import Stage, StageReport, require_epochs
@@ -58,6 +58,7 @@ class Trainer:
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
     val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
+    test_uncertainty: Tensor | None = field(default=None, init=False)  # likewise, for reports
     decisions: dict[str, Any] = field(default_factory=dict, init=False)  # what was left open, and how it was decided
 
     def __post_init__(self) -> None:
@@ -106,13 +107,14 @@ class Trainer:
         """Train by ERM and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
-        how many the method needs; the stage's own setting may ask for more. ``val`` of it is about the validation examples.
+        how many the method needs; the stage's own setting may ask for more. Its ``val``, and without groups ``test``, are of those.
         """
-        shared = self.shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
-        require_epochs(shared, epochs)
+        test = None if self.task.groups else self.splits["test"]
+        others = {"val": self.splits["val"].fingerprint} | ({} if test is None else {"test": test.fingerprint})
+        shared = require_epochs(self.shared(stage, epochs, record=record, **others), epochs)
         net = self._fresh_net(stage)
         with locked(shared.directory):
-            recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record)
+            recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record, test=test)
             watch = recorder.trajectory.see if record == "online" else None
             self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
@@ -151,18 +153,15 @@ class Trainer:
         return FitSettings(**{**self.settings.model_dump(), "epochs": epochs, **self.stages.get(stage, {})})
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
-        train, n_classes = self.splits["train"].fingerprint, self.task.n_classes
-        return stage_key(stage, train, n_classes, self.net, settings, self.seed, more)
+        return stage_key(
+            stage, self.splits["train"].fingerprint, self.task.n_classes, self.net, settings, self.seed, more
+        )
 
     def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
         return Stage(name, chosen, self.seed, key, None if self.cache is None else self.cache / key)
-
-    def _after_epoch(self, epoch: int) -> None:
-        if self.on_epoch is not None:
-            self.on_epoch(epoch, self.history.counts("val"))
 
     def _new_history(self, epochs: int) -> History:
         return History(
@@ -171,7 +170,8 @@ class Trainer:
             epochs=epochs,
             batch_size=self.settings.batch_size,
             directory=self.directory,
-            uncertainty=self.val_uncertainty,
+            uncertainty={"val": self.val_uncertainty, "test": self.test_uncertainty},
+            on_epoch=self.on_epoch,
         )
 
     def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
@@ -181,7 +181,7 @@ class Trainer:
     def _run(
         self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
     ) -> None:
-        require_declared(objective, groups=self.groups)
+        check_given(objective, groups=self.groups, weights=self.splits["train"].weight is not None)
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         self.reports[stage.name] = fit(
@@ -196,5 +196,4 @@ class Trainer:
             log=self.logs[stage.name],
             engine=self.engine,
             progress=self.progress,
-            after_epoch=self._after_epoch if stage.name == FINAL else None,
         )
