@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.core.losses import focal
 from umix.core.risks import cvar
-from umix.core.weights import effective_number, inverse_frequency, normalized
+from umix.core.weights import class_means, effective_number, inverse_frequency, normalized
 from umix.data.batch import Batch
 from umix.data.four_moons import FourMoons
 from umix.data.loader import batches
@@ -129,3 +129,9 @@ def test_weights_travel_with_the_rows_and_decide_the_fingerprint() -> None:
     assert len({split.fingerprint, plain.fingerprint, moons(weight.flip(0)).splits["train"].fingerprint}) == 3
     with pytest.raises(ValueError, match="same examples"):
         replace(split, weight=weight[:3])
+
+
+def test_mean_uncertainties_of_classes_count_copies() -> None:
+    u, y = torch.linspace(0, 1, N), torch.arange(N) % 3
+    assert class_means(u, y, by=COPIES)[ROWS].tolist() == pytest.approx(class_means(u[ROWS], y[ROWS]).tolist())
+    assert class_means(u, y, by=torch.zeros(N)).tolist() == [0.0] * N

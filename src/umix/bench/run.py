@@ -62,7 +62,7 @@ def execute(
     ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
     out, plan, progress = Path(out), spec.plan, progress or Silent()
-    name = spec.directory_name  # looks for the net, which is quicker than to look for the data
+    name = spec.directory_name  # a net whose files cannot be reached is refused here, before the data are looked for
     task = task or plan.source.load(None if root is None else Path(root))
     if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
         return record
