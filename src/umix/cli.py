@@ -6,6 +6,7 @@ from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.listings import methods, presets, tasks
 from umix.commands.predict import predict
+from umix.commands.report import report
 from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
@@ -20,7 +21,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, table, select, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, table, select, report, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

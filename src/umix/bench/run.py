@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from umix.bench.closer import write_closer
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
+from umix.bench.training import image_files, write_training
 from umix.core.streams import torch_stream
 from umix.data.image_cache import cached
 from umix.data.images import Images
@@ -55,6 +57,7 @@ def execute(
         task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
     if plan.method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
+    files = image_files(task)
     if not stream:
         task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
     trainer = Trainer(
@@ -71,7 +74,7 @@ def execute(
     )
     for note in task.notes:
         trainer.warn(note)
-    plan.method.train(trainer)
+    net = plan.method.train(trainer)
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
     record = RunRecord(
@@ -79,6 +82,7 @@ def execute(
         method=spec.method,
         seed=spec.seed,
         settings=spec.settings,
+        preset=spec.preset,
         plan=plan.as_json(),
         key=spec.key,
         fingerprint=task.fingerprint,
@@ -97,6 +101,8 @@ def execute(
             "numpy": np.__version__,
         },
     )
+    write_training(directory, task.splits["train"], files=files)
+    write_closer(directory, trainer, net)
     record.save(directory)
     (directory / "checkpoint.safetensors").unlink(missing_ok=True)
     return record

@@ -79,7 +79,7 @@ class TableOptions(Settings):
         for name, matrix in matrices.items():
             index = torch.from_numpy(rows[name])
             known = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ()) if groups is None else groups.rows(index)
-            splits[name] = Split(torch.from_numpy(matrix), labels[index], known)
+            splits[name] = Split(torch.from_numpy(matrix), labels[index], known, origin=rows[name])
         notes += small_groups(splits)
         return Task(title, splits, classes, preprocessing=preprocessing, notes=tuple(notes))
 

@@ -36,6 +36,7 @@ class Split:
     ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
     group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
     batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
+    ``origin`` [n] is the row of each example in the file it came from, where it came from rows: for people, never for training.
     """
 
     x: Tensor | Lazy
@@ -44,11 +45,14 @@ class Split:
     training_groups: Groups | None = None
     transform: Transform | None = None
     augment: Augment | None = None
+    origin: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
         if self.training_groups is not None:
             lengths["training_groups"] = len(self.training_groups.member)
+        if self.origin is not None:
+            lengths["origin"] = len(self.origin)
         if len(set(lengths.values())) != 1:
             raise ValueError(f"Split fields must be about the same examples, got lengths {lengths}.")
 
@@ -107,8 +111,9 @@ class Split:
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
         training = self.training_groups and self.training_groups.rows(index)
-        x = _examples(self.x, index)
-        return replace(self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training)
+        x, groups = _examples(self.x, index), self.groups.rows(index)
+        origin = None if self.origin is None else self.origin[index.cpu().numpy()]
+        return replace(self, x=x, y=self.y[index], groups=groups, training_groups=training, origin=origin)
 
 
 def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
