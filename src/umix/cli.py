@@ -4,6 +4,7 @@ from cyclopts import App, CycloptsError
 
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
+from umix.commands.figures import figures
 from umix.commands.listings import methods, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.report import report
@@ -21,7 +22,7 @@ app = App(
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
 )
 
-for _command in (demo, run, table, select, report, predict, weights, tasks, methods, presets, doctor):
+for _command in (demo, run, table, select, report, figures, predict, weights, tasks, methods, presets, doctor):
     app.command(_command)
 
 

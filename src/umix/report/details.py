@@ -57,7 +57,9 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
     viewer = Viewer(training, source)
     names = record.groups if training.member is not None else [_ALL]
     member = training.member if training.member is not None else np.ones((training.n, 1), dtype=bool)
-    figures = [densities(density_rows(training.uncertainty, member, names), {**colours, _ALL: "#0072B2"})]
+    figures = [
+        densities(density_rows(training.uncertainty, member, names), {**colours, _ALL: "#0072B2"}, of=training.of)
+    ]
     if training.weight is not None and training.effective_size is not None:
         figures.append(weights(weight_rows(training.weight), effective=training.effective_size, n=training.n))
     by_table = source.rows is not None and source.text is None

@@ -50,8 +50,8 @@ def headline(
     worst = Spread.of([lowest(summary) for summary in summaries.values()])
     average = Spread.of([_number(summary.average) for summary in summaries.values()])
     sentences = [
-        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({size:,} test examples, 95 % interval "
-        f"{percents(interval)} %). Over all test examples it gets {_percent(average.mean)}."
+        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({size:,} test examples, 95 % interval "
+        f"{_percent(interval.low)} to {_percent(interval.high)}). Over all test examples it gets {_percent(average.mean)}."
     ]
     against = {record.seed: record.summary(select) for record in scored.get(baseline or "", [])}
     common = [seed for seed in summaries if seed in against] if method != baseline else []
@@ -134,7 +134,7 @@ def _against(baseline: str, gain: Spread, cost: Spread, kind: str) -> str:
 
 
 def _percent(rate: float) -> str:
-    return "an unknown share" if math.isnan(rate) else f"{100 * rate:.1f} %"
+    return "an unknown share" if math.isnan(rate) else f"{100 * rate:.1f} %"
 
 
 def _number(rate: float | None) -> float:

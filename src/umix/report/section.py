@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from umix.bench.record import RunRecord
+from umix.errors import UserError
 from umix.report.arrange import Arranged
 from umix.report.charts.bars import group_bars, group_rows
 from umix.report.charts.curves import counted_rates, curve_rows, curves, selected_epochs
@@ -59,12 +60,12 @@ def _section(task: str, by_label: dict[str, list[RunRecord]], select: str | None
     results = [group_bars(task, group_rows(runs, select), of_methods, kind=said.kind)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
-    chosen = _detailed(runs, said.method)
+    chosen, broken = _detailed(runs, said.method)
     told = None if chosen is None else details(*chosen, of_groups)
     epochs = _train_curves(*chosen, of_groups) if chosen else []
     for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
         epochs += _curves(label, runs[label][0], of_groups)
-    warnings = [
+    warnings = broken + [
         (f"{label}, seed {record.seed}", warning)
         for label, records in runs.items()
         for record in records
@@ -74,13 +75,24 @@ def _section(task: str, by_label: dict[str, list[RunRecord]], select: str | None
     return Section(task, everything, said, results, epochs, told, first.rule(select), _gathered(warnings))
 
 
-def _detailed(runs: dict[str, list[RunRecord]], preferred: str) -> tuple[str, RunRecord, Training] | None:
-    """The run whose training examples are shown: of the preferred method if it knows them, else of the first that does."""
+def _detailed(
+    runs: dict[str, list[RunRecord]], preferred: str
+) -> tuple[tuple[str, RunRecord, Training] | None, list[tuple[str, str]]]:
+    """The run whose training examples are shown, of the preferred method if it knows them, else of the first that does.
+
+    Beside it which runs' files cannot be read, and why.
+    """
+    broken = []
     for label in dict.fromkeys([preferred, *runs]):
         for record in runs[label][:1]:
-            if (training := training_of(record)) is not None:
-                return label, record, training
-    return None
+            try:
+                training = training_of(record)
+            except UserError as error:
+                broken.append((f"{label}, seed {record.seed}", str(error)))
+                continue
+            if training is not None:
+                return (label, record, training), broken
+    return None, broken
 
 
 def _train_curves(label: str, record: RunRecord, training: Training, of_groups: dict[str, str]) -> list[Figure]:

@@ -42,6 +42,11 @@ class Training:
     closer: Closer | None
 
     @property
+    def of(self) -> str:
+        """Whose mistakes the uncertainty counts: those of one fit's epochs, or of an ensemble's models."""
+        return "models" if self.correct is None else "epochs"
+
+    @property
     def n(self) -> int:
         return len(self.label)
 

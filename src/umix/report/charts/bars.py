@@ -54,13 +54,13 @@ def group_bars(task: str, rows: Sequence[Mapping[str, Any]], methods: Mapping[st
     names = lowest_groups(rows)
     n_all = len({row["group"] for row in rows})
     shown = [
-        {**row, "place": f"{row['group']} (n = {row['size']:,})"}
+        {**row, "place": f"{row['group']}\n(n = {row['size']:,})"}
         for row in sorted(rows, key=lambda row: list(methods).index(row["method"]))
         if row["group"] in names
     ]
     order = list(dict.fromkeys(row["place"] for row in sorted(shown, key=lambda row: names.index(row["group"]))))
     base = alt.Chart(inline(shown)).encode(
-        y=alt.Y("place:N", sort=order, title=None, axis=alt.Axis(labelLimit=170)),
+        y=alt.Y("place:N", sort=order, title=None, axis=alt.Axis(labelExpr=r"split(datum.label, '\n')")),
         yOffset=alt.YOffset("method:N", sort=list(methods)),
     )
     axis = alt.X("rate:Q", title="test accuracy, percent", scale=alt.Scale(domain=[0, 100]))
@@ -86,8 +86,8 @@ def group_bars(task: str, rows: Sequence[Mapping[str, Any]], methods: Mapping[st
             "seeds": "seeds",
         },
         rows=shown,
-        chart=(bars + ends).properties(height=alt.Step(max(9, 22 - 3 * len(methods)))),
-        height=None,
+        chart=bars + ends,
+        height=60 + len(names) * max(34, 8 + len(methods) * max(7, 16 - len(methods))),
     )
 
 

@@ -29,7 +29,7 @@ class Figure:
     columns: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
     chart: Any
-    height: int | None = 260  # None: so many rows, so high
+    height: int = 260
 
     def on_page(self) -> dict[str, Any]:
         """The Vega-Lite specification for a page: as wide as its place, in the colour of the text around it."""
@@ -54,8 +54,7 @@ class Figure:
         write_whole(path, content)
 
     def _sized(self, width: int | str) -> Any:
-        size = {"width": width} if self.height is None else {"width": width, "height": self.height}
-        return self.chart.properties(**size)
+        return self.chart.properties(width=width, height=self.height)
 
 
 def _config(ink: str, font: str) -> dict[str, Any]:
@@ -69,14 +68,16 @@ def _config(ink: str, font: str) -> dict[str, Any]:
             "gridColor": _GRID,
             "domainColor": _GRID,
             "tickColor": _GRID,
-            "labelLimit": 150,
             "labelFontSize": 11,
         },
+        "axisX": {"labelFlush": False, "tickCount": 6},
+        "axisY": {"labelLimit": 180},
         "legend": {
             **text,
             "orient": "top",
             "columns": 2,
-            "labelLimit": 170,
+            "labelLimit": 230,
+            "symbolOpacity": 1,
             "title": None,
             "labelFontSize": 12,
             "offset": 6,

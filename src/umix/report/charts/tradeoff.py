@@ -37,7 +37,7 @@ def tradeoff(rows: Sequence[Mapping[str, Any]], methods: Mapping[str, str], *, k
     position = {
         "x": alt.X("average:Q", title="average accuracy, percent", scale=alt.Scale(zero=False, padding=20)),
         "y": alt.Y("worst:Q", title=f"worst {kind}, percent", scale=alt.Scale(zero=False, padding=20)),
-        "color": coloured("method", methods),
+        "color": coloured("method", methods).legend(symbolOpacity=1),
         "tooltip": ["method:N", "seed:N", "average:Q", "worst:Q"],
     }
     faint = alt.when(chosen).then(alt.value(0.4)).otherwise(alt.value(0.06))

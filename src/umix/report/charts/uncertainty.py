@@ -33,7 +33,13 @@ def density_rows(u: np.ndarray, member: np.ndarray, names: Sequence[str]) -> lis
     kept = sorted([g for g in np.argsort(sizes, kind="stable").tolist() if sizes[g]][:_MOST_GROUPS])
     grid = np.linspace(0, 1, _POINTS)
     return [
-        {"group": names[g], "size": int(sizes[g]), "u": round(float(at), 3), "density": round(float(height), 4)}
+        {
+            "group": names[g],
+            "size": int(sizes[g]),
+            "mean": round(float(u[member[:, g]].mean()), 4),
+            "u": round(float(at), 3),
+            "density": round(float(height), 4),
+        }
         for g in kept
         for at, height in zip(grid, density(u[member[:, g]], grid), strict=True)
     ]
@@ -45,8 +51,9 @@ def densities(
     *,
     name: str = "uncertainty",
     title: str | None = None,
+    of: str = "epochs",
 ) -> Figure:
-    """The densities of these rows as filled lines, labelled with the groups' sizes."""
+    """The densities of these rows as filled lines, labelled with the groups' sizes; ``of`` says whose mistakes are counted."""
     import altair as alt
 
     sizes = {row["group"]: row["size"] for row in rows}
@@ -57,7 +64,7 @@ def densities(
         alt.Chart(inline(drawn))
         .mark_area(line=True, fillOpacity=0.15, strokeWidth=2)
         .encode(
-            x=alt.X("u:Q", title="uncertainty: share of the window's epochs with a wrong prediction"),
+            x=alt.X("u:Q", title=f"uncertainty (share of {of} with a wrong prediction)"),
             y=alt.Y("density:Q", title="density", stack=None),
             color=coloured("label", labels),
             opacity=opacity,
@@ -65,7 +72,7 @@ def densities(
         )
         .add_params(chosen)
     )
-    means = _means(rows)
+    means = {row["group"]: row["mean"] for row in rows}
     highest = max(means, key=lambda group: means[group])
     return Figure(
         name=name,
@@ -74,21 +81,16 @@ def densities(
             f"Kernel density (Gaussian, bandwidth {BANDWIDTH}) in every group, n: training examples. The most uncertain group is "
             f"{highest}, with a mean of {means[highest]:.2f}."
         ),
-        columns={"group": "group", "size": "n train", "u": "uncertainty", "density": "density"},
+        columns={
+            "group": "group",
+            "size": "n train",
+            "mean": "mean uncertainty",
+            "u": "uncertainty",
+            "density": "density",
+        },
         rows=rows,
         chart=chart,
     )
-
-
-def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The mean of each group's density."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(row["group"], []).append(row)
-    return {
-        group: sum(row["u"] * row["density"] for row in found) / max(sum(row["density"] for row in found), 1e-12)
-        for group, found in groups.items()
-    }
 
 
 def weight_rows(weight: np.ndarray) -> list[dict[str, Any]]:

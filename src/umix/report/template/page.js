@@ -1,8 +1,14 @@
 "use strict";
 // Charts are drawn when they come near the window: a page of many tasks opens as fast as one of few.
 const specs = JSON.parse(document.getElementById("charts").textContent);
+const narrow = (spec) => {
+  spec.config.legend.columns = 1;
+  spec.config.axisY.labelLimit = 120;
+  spec.config.axisX.tickCount = 4;
+  return spec;
+};
 const draw = (place) =>
-  vegaEmbed(place, specs[place.id], { actions: false, renderer: "svg", mode: "vega-lite" }).catch((error) => {
+  vegaEmbed(place, place.clientWidth < 400 ? narrow(specs[place.id]) : specs[place.id], { actions: false, renderer: "svg", mode: "vega-lite", logLevel: 1 }).catch((error) => {
     place.textContent = "This chart cannot be drawn here; its numbers are below.";
     console.error(error);
   });
