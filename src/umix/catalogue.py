@@ -20,8 +20,10 @@ def print_json(content: object) -> None:
     sys.stdout.write(json.dumps(content, indent=2) + "\n")
 
 
-def print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool) -> None:
-    """Print each class with its facts and settings."""
+def print_catalogue(
+    entries: Mapping[str, tuple[type[Settings], str, dict[str, Any]]], *, as_json: bool, hidden: tuple[str, ...] = ()
+) -> None:
+    """Print each class with its facts and settings, but for people without those that the entry's name stands for."""
     if as_json:
         print_json(
             {
@@ -35,11 +37,15 @@ def print_catalogue(entries: Mapping[str, tuple[type[Settings], str, dict[str, A
         for fact, value in facts.items():
             words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
             listed = ", ".join(words) or "none" if isinstance(words, list) else words
-            OUT.print(f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim")
+            OUT.print(
+                f"  {fact.replace('_', ' ')}: {listed}", highlight=False, style="dim", markup=False, soft_wrap=True
+            )
         table = Table(
             "setting", "legal", "default", "meaning", box=None, padding=(0, 2), show_header=bool(kind.model_fields)
         )
         for field_name, field in kind.model_fields.items():
+            if field_name in hidden:
+                continue
             default = "must be given" if field.is_required() else str(field.default)
             table.add_row(field_name, legal(field), default, field.description or "")
         OUT.print(table)
@@ -60,17 +66,20 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
 
 def print_examination(found: "Examination", title: str) -> None:
     """What was found in a folder: counts, then problems."""
-    table = Table("group", *found.counts, title=title, title_justify="left")
+    table = Table("group", *found.counts, title=escape(title), title_justify="left")
     for group in next(iter(found.counts.values())):
-        table.add_row(group, *(f"{sizes[group]:,}" for sizes in found.counts.values()))
+        table.add_row(escape(group), *(f"{sizes[group]:,}" for sizes in found.counts.values()))
     OUT.print(table)
     for finding in found.problems:
         OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
+    for note in found.notes:
+        OUT.print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     for mismatch in found.mismatches:
         allowed = "allowed" if found.allow_subset else "wrong"
         OUT.print(f"[yellow]{allowed}:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
     verdict = "fine" if found.fine else "not fine"
-    OUT.print(f"{found.folder}: {verdict}, {found.images:,} images opened", highlight=False, soft_wrap=True)
+    opened = f", {found.images:,} images opened" if found.images else ""
+    OUT.print(f"{escape(str(found.folder))}: {verdict}{opened}", highlight=False, soft_wrap=True)
 
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
@@ -82,6 +91,6 @@ def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:
     table = Table(title=title, title_justify="left", show_header=False)
     for section, entries in facts.items():
         for name, value in entries.items():
-            table.add_row(section, name, str(value))
+            table.add_row(section, name, escape(str(value)))
         table.add_section()
     OUT.print(table)

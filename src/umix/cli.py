@@ -2,15 +2,17 @@
 
 from cyclopts import App, CycloptsError
 
+from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.figures import figures
-from umix.commands.listings import methods, presets, tasks
+from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.report import report
 from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
+from umix.commands.theory import theory
 from umix.commands.weights import weights
 from umix.errors import UserError
 from umix.terminal import ERR
@@ -20,9 +22,26 @@ app = App(
     name="umix",
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
+    suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, table, select, report, figures, predict, weights, tasks, methods, presets, doctor):
+for _command in (
+    demo,
+    run,
+    bench,
+    table,
+    select,
+    report,
+    figures,
+    predict,
+    weights,
+    tasks,
+    nets,
+    methods,
+    presets,
+    theory,
+    doctor,
+):
     app.command(_command)
 
 

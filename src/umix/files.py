@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -41,6 +42,14 @@ def write_whole(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``: write aside, flush to disk, rename."""
     with whole(path) as file:
         file.write(content)
+
+
+def require_space(directory: Path, size: int, *, what: str, fix: str) -> None:
+    """Raise unless ``size`` bytes are free where ``directory`` is or will be."""
+    there = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if size > free:
+        raise UserError(f"{what} {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; {fix}.")
 
 
 def ensure_writable(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """Frozen, validated settings: the base of every method, net, task source and run spec."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -52,7 +53,7 @@ def _kind(annotation: Any) -> str:
     options = list(_literals(annotation))
     if options:
         return "one of " + ", ".join(str(option) for option in options)
-    names = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
+    names = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", Path: "a path"}
     arms = [arm for arm in getattr(annotation, "__args__", ()) if arm is not type(None)]
     if annotation in names:
         return names[annotation]

@@ -3,11 +3,11 @@
 import pytest
 
 from umix.bench.presets import presets_of
+from umix.bench.run import execute
 from umix.bench.spec import RunSpec
 from umix.data.registry import TASKS
+from umix.errors import UserError
 from umix.methods.registry import METHODS
-
-IMAGES = ("waterbirds", "celeba", "camelyon17")
 
 
 def plan(task, method, preset="paper", **settings):
@@ -65,10 +65,33 @@ def test_planning_does_not_change_the_preset():
 
 
 @pytest.mark.parametrize("preset", ["paper", "reference"])
-def test_the_net_is_left_open_and_falls_back_to_the_small_one(preset):
-    for task in IMAGES:
-        assert "net" not in presets_of(task)[preset]
-        assert plan(task, "erm", preset).net.name == "cnn"
+@pytest.mark.parametrize(
+    ("task", "net", "pretrained"),
+    [
+        ("waterbirds", "hf:microsoft/resnet-50", True),
+        ("celeba", "hf:microsoft/resnet-50", True),
+        ("camelyon17", "monai:DenseNet121", False),
+    ],
+)
+def test_the_nets_are_those_of_the_paper(task, net, pretrained, preset):
+    got = plan(task, "umix", preset)
+    assert (got.net.title, got.net.pretrained, got.net.freeze) == (net, pretrained, False)
+
+
+def test_another_net_takes_the_presets_place():
+    assert plan("waterbirds", "erm", net="cnn").net.name == "cnn"
+    assert plan("waterbirds", "erm", net="hf:./folder").net.model == "./folder"
+
+
+def test_a_net_that_cannot_be_reached_is_said_before_the_data_are_looked_for(monkeypatch):
+    import huggingface_hub
+
+    def unreachable(*_, **__):
+        raise ConnectionError
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    with pytest.raises(UserError, match=r"^The model microsoft/resnet-50 is neither .*--net hf:FOLDER\.$"):
+        execute(RunSpec(task="waterbirds", method="umix", preset="paper"))
 
 
 @pytest.mark.parametrize("task", sorted(TASKS))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from umix.core.losses import cross_entropy
-from umix.core.mixing import cutmix, mix, mixed_loss
+from umix.core.mixing import cutmix, mix, mixed_loss, mixed_risk
 
 LAMS = st.floats(0, 1)
 SHAPES = st.sampled_from([(), (3,), (2, 3), (1, 2, 3)])
@@ -357,3 +357,18 @@ def test_nan_logits_cost_nan_in_their_own_example_only():
     logits = torch.tensor([[math.nan, 0.0], [0.0, 0.0]])
     loss = mixed_loss(logits, torch.tensor([0, 1]), torch.ones(2), torch.tensor([1, 0]), 0.5)
     assert loss.isnan().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("n", [64, 59, 1])
+@pytest.mark.parametrize("per_example", [False, True])
+def test_the_mixed_risk_is_the_mean_mixed_loss_with_the_same_bits_in_its_gradient(n, per_example):
+    generator = torch.Generator().manual_seed(n)
+    y, w = torch.randint(3, (n,), generator=generator), torch.rand(n, generator=generator)
+    pair = torch.randperm(n, generator=generator)
+    lam = torch.rand(n, generator=generator) if per_example else 0.3
+    one, two = (torch.randn(n, 3, generator=torch.Generator().manual_seed(0)).requires_grad_() for _ in range(2))
+    risk, mean = mixed_risk(one, y, w, pair, lam), mixed_loss(two, y, w, pair, lam).mean()
+    torch.testing.assert_close(risk, mean)
+    risk.backward()
+    mean.backward()
+    assert torch.equal(one.grad, two.grad)

@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from umix.core.losses import cross_entropy
-from umix.core.mixing import mixed_loss
+from umix.core.mixing import mix, mixed_loss
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
 from umix.methods.mixers import MIXERS
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.cnn import CNN
+from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 
@@ -86,3 +87,19 @@ def test_weight_k_is_k_copies_of_the_row_in_the_risk() -> None:
     repeated = Batch(batch.x[rows], batch.y[rows], torch.arange(len(rows)))
     plain, _ = WeightedMixup(weights=torch.ones(len(rows)), sigma=0, alpha=1).risk(net, repeated, {}, rng)
     assert torch.allclose(weighted * 5, plain * len(rows))
+
+
+@pytest.mark.parametrize("mixing", ["input", "features"])
+@pytest.mark.parametrize("per_example", [False, True])
+def test_mixing_the_logits_of_a_linear_net_is_mixing_its_inputs(mixing: str, per_example: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(20, 7, generator=generator, dtype=torch.float64)
+    pair, lam = torch.randperm(20, generator=generator), 0.3
+    given = torch.rand(20, generator=generator, dtype=torch.float64) if per_example else lam
+    with torch_stream(0, "fit", "init"):
+        net = Linear().build(x[0], 3).double()
+    logits, _ = MIXERS[mixing](net, x, pair, given, np.random.default_rng(0))
+    by_hand = net(mix(x, pair, given))
+    torch.testing.assert_close(logits, by_hand, rtol=0, atol=1e-14)
+    gradients = [torch.autograd.grad(z.square().sum(), net.head.weight)[0] for z in (logits, by_hand)]
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-12, atol=1e-12)

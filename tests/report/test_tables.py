@@ -68,6 +68,12 @@ def test_published_numbers_stand_beside_ours_where_the_paper_has_them(runs: Runs
     assert camelyon[2][-2:] == ["75.1 ± 5.9", "–"]
 
 
+def test_a_task_that_the_paper_does_not_have_says_so(runs: Runs) -> None:
+    grid = rates_grid(compare(runs), "toy", with_published=True)
+    assert grid.header[-1] == "95 % CI"
+    assert "The paper has no numbers for these methods on this task." in grid.notes
+
+
 def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
     """The second epoch has the higher average, the first the higher worst group."""
     runs = {"waterbirds": {"umix": [record(0, [[7, 7], [10, 5]], "umix")]}}

@@ -12,6 +12,7 @@ from umix.train.evaluate import correctness
 from umix.train.fit import Stage
 from umix.train.fit_settings import FitSettings
 from umix.train.recorder import Recorder
+from umix.train.trajectory import Trajectory
 
 
 def stage_in(directory: Path) -> Stage:
@@ -54,3 +55,22 @@ def test_a_file_without_validation_examples_is_refused_where_the_checkpoint_is_a
         UserError, match=r"must hold the 1 epochs of the checkpoint beside it, got 0; delete this folder"
     ):
         Recorder.open(stage_in(tmp_path), train, val, record="epoch_end").restore(1, {})
+
+
+def test_test_examples_are_recorded_where_they_are_given_and_survive_the_way_to_disk(
+    moons: Task, tmp_path: Path
+) -> None:
+    splits = moons.splits
+    net = MLP(hidden=(8,)).build(splits["train"].x[0], 2)
+    recorder = Recorder.open(
+        stage_in(tmp_path), splits["train"], splits["val"], record="epoch_end", test=splits["test"]
+    )
+    for epoch in range(2):
+        recorder.observe(net, epoch)
+    found = Trajectory.load(tmp_path / "trajectory.safetensors")
+    wrong = (~correctness(net, splits["test"], batch_size=16)).float()
+    assert torch.equal(found.test_uncertainty(start=0, length=2), wrong)
+    found.truncate(1)
+    assert found.test.epochs == 1
+    plain = Recorder.open(stage_in(tmp_path / "plain"), splits["train"], splits["val"], record="epoch_end")
+    assert plain.trajectory.test_uncertainty(start=0, length=1) is None

@@ -1,7 +1,7 @@
 """A closer look at some training examples, ``closer.safetensors``: the most uncertain ones, and as many drawn at random.
 
 ``index`` says which they are, ``features`` [k, width] what the trained net makes of them, ``correct`` [k] whether it gets them
-right after its last epoch. Inputs that lie in memory and are small are kept too, as ``x``: nobody can look them up in a file.
+right after its last epoch. Inputs that are small and not images in files are kept too, as ``x``: nobody can look them up in a file.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from umix.core.streams import stream
+from umix.data.lazy import Lazy, Sliced
 from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.train.evaluate import outputs
@@ -22,8 +23,11 @@ MOST = 500
 _SMALL = 4096  # numbers in an input that is kept
 
 
-def write_closer(directory: Path, trainer: Trainer, net: Net) -> None:
-    """Write the closer look at the run's training examples; a run that does not know their uncertainty has none."""
+def write_closer(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) -> None:
+    """Write the closer look at the run's training examples, whose inputs were ``x`` before anything was made of them.
+
+    A run that does not know their uncertainty has none.
+    """
     u = trainer.kept.get("uncertainty")
     if u is None:
         return
@@ -33,8 +37,8 @@ def write_closer(directory: Path, trainer: Trainer, net: Net) -> None:
     with torch.no_grad():
         correct = net.head(features).argmax(dim=1) == train.y
     tensors = {"index": index, "features": _half(features.flatten(1)), "correct": correct}
-    if isinstance(train.x, Tensor) and trainer.example.numel() <= _SMALL:
-        tensors["x"] = train.x
+    if isinstance(x, Tensor | Sliced) and x[0].numel() <= _SMALL:
+        tensors["x"] = x[index] if isinstance(x, Tensor) else x.take(index)
     contents = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     write_tensors(directory / CLOSER, contents, {"kind": "closer"})
 

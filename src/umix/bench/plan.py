@@ -4,24 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from umix.bench.presets import Tables, preset
+from umix.bench.presets import PRETRAINED, Tables, preset, presets_of
 from umix.data.registry import source_kind
+from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
-from umix.nets.registry import NETS, net_settings
+from umix.nets.registry import net_kind, net_settings
 from umix.train.fit_settings import FitSettings
 
 
 @final
 @dataclass(frozen=True)
 class Plan:
-    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own."""
+    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own.
+
+    ``net_name`` is the net as it was named, which need not be in what decides the numbers: a folder may move.
+    """
 
     source: TaskSource
     method: Method
+    net_name: str
     net: NetSettings
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
@@ -31,7 +36,7 @@ class Plan:
         return {
             "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
             "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
-            "net": {"name": self.net.name, **self.net.model_dump(mode="json")},
+            "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
         }
@@ -41,19 +46,27 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
 
     A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
-    where only one part has it. ``task`` is a name or the path of a table.
+    where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
+    another net do not count then.
     """
-    kind, implied = source_kind(task)
+    kind, implied = source_kind(task, {key.removeprefix("task.") for key in settings})
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
-    net_name = settings.get("net.name", tables.get("net", {}).get("name", kind.default_net))
-    if net_name not in NETS:
-        raise unknown("net", net_name, NETS)
+    frozen = settings.get("net.freeze", settings.get("freeze"))
+    foreign = ":" in str(settings.get("net.name", "")) and not frozen
+    if preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        preset_name = PRETRAINED  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(kind.name, preset_name), method_name)
+    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
+    net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
-    parts = _fields(kind, method_name, net_name, hidden={*implied, "content"})
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, "content"})
+    if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
+        raise UserError(
+            f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
+        )
     for key, value in settings.items():
         part, field = _locate(key, parts)
         tables.setdefault(part, {})[field] = value
@@ -62,13 +75,26 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **implied)
+    _check_weights(source, method_name)
     return Plan(
-        source=kind(**tables.get("task", {}), **implied),
+        source=source,
         method=method(method_name, **tables.get(method_name, {})),
+        net_name=net_name,
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
     )
+
+
+def _check_weights(source: object, method_name: str) -> None:
+    """Refuse weights that the method would have to ignore."""
+    if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it."
+        )
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:
@@ -80,13 +106,15 @@ def _tables(chosen: Tables, method_name: str) -> Tables:
     return tables
 
 
-def _fields(kind: type[TaskSource], method_name: str, net_name: str, *, hidden: set[str]) -> dict[str, list[str]]:
+def _fields(
+    kind: type[TaskSource], method_name: str, net: type[NetSettings], *, hidden: set[str]
+) -> dict[str, list[str]]:
     """Which settings each part of the run has."""
     fit = list(FitSettings.model_fields)
     return {
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
-        "net": ["name", *NETS[net_name].model_fields],
+        "net": ["name", *(field for field in net.model_fields if field not in hidden)],
         "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
     }

@@ -8,17 +8,21 @@ import numpy as np
 import torch
 
 from umix.bench.closer import write_closer
+from umix.bench.failure import FAILED
+from umix.bench.inputs import training_inputs
+from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
 from umix.bench.training import image_files, write_training
 from umix.core.streams import torch_stream
-from umix.data.image_cache import cached
-from umix.data.images import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.methods.method import Method
+from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.nets.registry import net_settings
+from umix.nets.registry import net_kind, net_settings
+from umix.nets.weight_files import state_hash
 from umix.train.engine import Engine
 from umix.train.history import WATCHED, weights_path
 from umix.train.progress import Progress, Silent
@@ -40,37 +44,68 @@ def execute(
     progress: Progress | None = None,
     cache: str | Path | None = None,
     stream: bool = False,
+    task: Task | None = None,
+    wait: bool = True,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
-    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``.
+    Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
+    Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
+    frozen net the features are stored there instead, and only a linear head is trained.
+    ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
-    out, plan = Path(out), spec.plan
-    directory = out / spec.directory_name
-    task = plan.source.load(None if root is None else Path(root))
-    if (directory / RECORD).exists():
-        record = load_run(directory)
-        _check_same(record, spec, task.fingerprint)
+    out, plan, progress = Path(out), spec.plan, progress or Silent()
+    name = spec.directory_name  # a net whose files cannot be reached is refused here, before the data are looked for
+    task = task or plan.source.load(None if root is None else Path(root))
+    if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
         return record
-    if plan.method.needs_groups:
-        task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
-    if plan.method.needs_val_groups:
+    require_groups(plan.method, task)
+    with run_lock(out, name, wait=wait, note=progress.note):
+        record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
+        if record is not None:
+            return record
+        store = out / CACHE if cache is None else Path(cache)
+        return _train(spec, task, out, store, stream=stream, engine=engine or Engine(), progress=progress)
+
+
+def require_groups(method: Method, task: Task) -> None:
+    """Raise where ``task`` does not have the disjoint groups that ``method`` trains with."""
+    if method.needs_groups:
+        task.splits["train"].group  # noqa: B018 — raises where there are none
+    if method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
-    files = image_files(task)
-    if not stream:
-        task = _decoded(task, out / CACHE if cache is None else Path(cache), progress or Silent())
+
+
+def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
+    """The record of ``spec`` below ``out`` where it is finished; one of data with another ``fingerprint`` is refused."""
+    directory = out / spec.directory_name
+    if not (directory / RECORD).exists():
+        return None
+    record = load_run(directory)
+    _check_same(record, spec, fingerprint)
+    return record
+
+
+def _train(
+    spec: RunSpec, task: Task, out: Path, store: Path, *, stream: bool, engine: Engine, progress: Progress
+) -> RunRecord:
+    """The record of ``spec``, trained here and now; ``store`` is where decoded images and features are kept."""
+    plan, directory = spec.plan, out / spec.directory_name
+    example, data = task.splits["train"].example, task.fingerprint
+    inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
+    whole, task = task, inputs.task
     trainer = Trainer(
         task,
-        plan.net,
+        inputs.net,
         plan.fit,
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
         directory=directory,
         cache=out / STAGES,
-        engine=engine or Engine(),
-        progress=progress or Silent(),
+        engine=engine,
+        progress=progress,
     )
     for note in task.notes:
         trainer.warn(note)
@@ -85,10 +120,13 @@ def execute(
         preset=spec.preset,
         plan=plan.as_json(),
         key=spec.key,
-        fingerprint=task.fingerprint,
+        fingerprint=data,
         groups=list(task.groups),
         classes=list(task.classes),
-        input_shape=list(trainer.example.shape),
+        input_shape=list(example.shape),
+        input_dtype=str(example.dtype).removeprefix("torch."),
+        body=inputs.body,
+        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
@@ -101,23 +139,12 @@ def execute(
             "numpy": np.__version__,
         },
     )
-    write_training(directory, task.splits["train"], files=files)
-    write_closer(directory, trainer, net)
+    write_training(directory, whole.splits["train"], files=image_files(whole))
+    write_closer(directory, trainer, net, x=whole.splits["train"].x)
     record.save(directory)
-    (directory / "checkpoint.safetensors").unlink(missing_ok=True)
+    for left in ("checkpoint.safetensors", FAILED):
+        (directory / left).unlink(missing_ok=True)
     return record
-
-
-def _decoded(task: Task, directory: Path, progress: Progress) -> Task:
-    """``task`` with its images, if it has any, decoded once into ``directory``."""
-    total = sum(len(split) for split in task.splits.values() if isinstance(split.x, Images))
-    if not total:
-        return task
-    progress.start("decode", total=total, done=0)
-    try:
-        return cached(task, directory, announce=progress.note, advance=progress.advance)
-    finally:
-        progress.finish()
 
 
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
@@ -131,11 +158,36 @@ def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:
         )
 
 
-def load_net(record: RunRecord, *, select: str | None = None) -> Net:
-    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation."""
-    options = dict(record.plan["net"])
-    with torch_stream(record.seed, "load", "init"):
-        net = net_settings(options.pop("name"), **options).build(torch.zeros(record.input_shape), len(record.classes))
+def load_net(record: RunRecord, *, select: str | None = None, net_name: str | None = None) -> Net:
+    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
+
+    A net whose folder has moved is found by ``net_name`` (``hf:FOLDER``); the files must be the same.
+    """
+    net = _built(record, net_name)
     tensors, _ = read_tensors(weights_path(record.directory, record.best_epoch(select)), kind="weights")
-    net.load_state_dict(tensors)
+    if record.plan["net"].get("freeze"):
+        net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in tensors.items()})
+    else:
+        net.load_state_dict(tensors)
     return net.eval()
+
+
+def _built(record: RunRecord, net_name: str | None) -> Net:
+    """The net of ``record`` before training; the files it is made of must be what they were."""
+    options = dict(record.plan["net"])
+    name, content = options.pop("name"), options.pop("content", "")
+    name = net_name or record.net or name
+    implied = net_kind(name)[1]
+    if "net.weights" in record.settings:
+        options["weights"] = record.settings["net.weights"]
+    settings = net_settings(name, **{key: v for key, v in options.items() if key not in implied})
+    if settings.content != content:
+        raise UserError(f"The files of the net {name} are not what they were when {record.directory} was trained.")
+    if settings.model_dump().get("freeze"):
+        settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
+    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    with torch_stream(record.seed, "features", "init"):  # where a frozen body is random, it is the one of training
+        net = settings.build(example, len(record.classes))
+    if record.body and record.body != state_hash(net.body):
+        raise UserError(f"The body of the net {name} is not what it was when {record.directory} was trained.")
+    return net

@@ -1,4 +1,4 @@
-"""``umix tasks``, ``umix methods`` and ``umix presets``: what there is."""
+"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: what there is."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,36 @@ if TYPE_CHECKING:
 
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
+    from umix.data.arrays import ArrayOptions
+    from umix.data.image_folder import ImageFolder
     from umix.data.registry import TASKS
     from umix.data.table import TableOptions
+    from umix.data.texts import TextOptions
 
-    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
+    own: dict[str, type[Settings]] = {
+        "FILE.csv": TableOptions,
+        "FILE.csv --text": TextOptions,
+        "FILE.npz": ArrayOptions,
+        "FOLDER/": ImageFolder,
+    }
+    kinds: dict[str, type[Settings]] = {**TASKS, **own}
     print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
+
+
+def nets(*, as_json: Json = False) -> None:
+    """List the nets and the libraries that know others, each with its options and whether it is installed."""
+    from umix.nets.library import installed
+    from umix.nets.own import OwnNet
+    from umix.nets.registry import NETS, PROVIDERS
+
+    facts: dict[str, tuple[type[Settings], str, dict[str, object]]] = {
+        name: (kind, kind.__doc__ or "", {}) for name, kind in NETS.items()
+    }
+    for name, (kind, package) in PROVIDERS.items():
+        state = "installed" if installed(package) else f"not installed: pip install 'umix[{name}]'"
+        facts[f"{name}:NAME"] = (kind, kind.__doc__ or "", {"library": f"{package}, {state}"})
+    facts["MODULE:FACTORY"] = (OwnNet, OwnNet.__doc__ or "", {})
+    print_catalogue(facts, as_json=as_json, hidden=("model", "factory"))
 
 
 def methods(*, as_json: Json = False) -> None:

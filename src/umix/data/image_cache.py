@@ -1,7 +1,6 @@
 """Images decoded once: every split of a task in one memory-mapped file, sliced ever after."""
 
 import os
-import shutil
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from umix.data.images import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import sweep, whole
+from umix.files import require_space, sweep, whole
 
 _AT_ONCE = 512  # images in memory while decoding
 
@@ -37,7 +36,8 @@ def cached(
     absent = {name: x for name, x in images.items() if not paths[name].exists()}
     if absent:
         size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
-        _require_space(directory, size)
+        fix = "choose another folder with --cache or stream with --no-cache"
+        require_space(directory, size, what="The image cache needs", fix=fix)
         n = sum(len(x) for x in absent.values())
         announce(
             f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB); --no-cache decodes them every epoch."
@@ -73,13 +73,3 @@ def _open(path: Path, images: Images) -> Mapped:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
         return Mapped(torch.from_numpy(values), images.fingerprint)
-
-
-def _require_space(directory: Path, size: int) -> None:
-    there = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
-    free = shutil.disk_usage(there).free
-    if size > free:
-        raise UserError(
-            f"The image cache needs {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; choose another "
-            "folder with --cache or stream with --no-cache."
-        )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from umix.core.losses import cross_entropy
-from umix.core.mixing import mixed_loss
+from umix.core.mixing import mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.methods.mixers import MIXERS, Mixing
@@ -34,6 +34,8 @@ class WeightedMixup(Objective):
     example with ``per_example``. ``pairing`` says who is mixed with whom.
     """
 
+    takes_weights = True
+
     weights: Tensor
     sigma: float
     alpha: float
@@ -43,12 +45,15 @@ class WeightedMixup(Objective):
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
+        if batch.weight is not None:
+            w = batch.weight * w
         lam = self._draw(len(batch.y), rng, like=w)
         if lam is None:
-            return (w * cross_entropy(net(batch.x), batch.y)).mean(), state
+            losses = cross_entropy(net(batch.x), batch.y)
+            return torch.dot(w.to(losses) * (1 / len(w)), losses), state  # the weighted mean in one operation
         pair = torch.from_numpy(self.pairing(batch, rng)).to(batch.y.device, non_blocking=True)
         logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
-        return mixed_loss(logits, batch.y, w, pair, lam).mean(), state
+        return mixed_risk(logits, batch.y, w, pair, lam), state
 
     def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
         """λ of the batch or of each example; None where nothing is mixed. An example that is not mixed has λ = 1."""

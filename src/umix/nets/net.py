@@ -1,7 +1,7 @@
 """What every net of umix offers: ``features(x)``, ``head(z)``, and their composition."""
 
 import abc
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from torch import Tensor, nn
 
@@ -36,6 +36,16 @@ class NetSettings(Settings, abc.ABC):
     """Frozen options of an architecture and how to build it."""
 
     name: ClassVar[str]
+
+    @property
+    def content(self) -> str:
+        """A hash of the files that decide the net beside its options: weights, configuration, code; empty where there are none."""
+        return ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that decides the net: its name, its options, and what its files hold, but not where they lie."""
+        content = self.content
+        return {"name": self.name, **self.model_dump(mode="json"), **({"content": content} if content else {})}
 
     @abc.abstractmethod
     def build(self, example: Tensor, n_classes: int) -> Net:

@@ -51,7 +51,9 @@ class Viewer:
             return Shown(name)
         x = self._x[self._place[index]]
         picture = thumbnail_of_array(x)
-        return Shown(name, picture=picture) if picture else Shown(name, text=_numbers(x))
+        if picture is not None:
+            return Shown(name, picture=picture)
+        return Shown(name, text=_numbers(x) if x.dtype.kind == "f" else None)  # numbers of words tell nobody anything
 
 
 def shortened(text: Any, longest: int = _LONGEST) -> str:

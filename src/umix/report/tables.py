@@ -15,6 +15,7 @@ _RATES = (
 _INTERVAL = (
     "CI: 95 % interval of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
 )
+_UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
     "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: exact two-sided sign-flip "
     "permutation test, which with n seeds never falls below 2 / 2^n."
@@ -37,8 +38,8 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
     columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
     columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
     header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
-    if with_published:
-        found = [published(task, cell.method) for cell in cells.values()]
+    found = [published(task, cell.method) for cell in cells.values()] if with_published else []
+    if any(found):
         header += ["paper's average", "paper's worst"]
         columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in ("average", "worst")]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
@@ -49,7 +50,7 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
             [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
             for k, (label, cell) in enumerate(cells.items())
         ],
-        [_RATES, _INTERVAL, *([CAVEAT] if with_published else []), *_doubts(cells)],
+        [_RATES, _INTERVAL, *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []), *_doubts(cells)],
     )
 
 

@@ -24,7 +24,7 @@ def stage_key(
     content = {
         "train": train,
         "classes": n_classes,
-        "net": {"name": net.name, **net.model_dump(mode="json")},
+        "net": net.as_json(),
         "settings": settings.model_dump(mode="json"),
         "seed": seed,
         **more,

@@ -1,0 +1,91 @@
+"""``umix theory``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from umix.catalogue import print_json
+from umix.flags import Json, Quiet
+from umix.terminal import OUT, Bars
+
+_QUICK: dict[str, Any] = {"sizes": (100, 400), "ranks": (2, 10), "seeds": 4}
+
+
+def theory(
+    *,
+    figures: Annotated[Path | None, Parameter(help="Folder to write the figures into.")] = None,
+    format_: Annotated[str, Parameter(name="--format", help="Format of the figures: svg, png, pdf, html.")] = "svg",
+    seeds: Annotated[
+        int | None, Parameter(help="Populations and samples per cell of the experiment. Default: 20.")
+    ] = None,
+    alpha: Annotated[float, Parameter(help="Parameter of λ ~ Beta(alpha, alpha); lemma A.2 needs more than 1.")] = 2.0,
+    quick: Annotated[bool, Parameter(negative="", help="A small experiment: 2 sizes, 2 ranks, 4 seeds.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int | None:
+    """Compute the paper's theory: lemmas A.1 and A.2 against exact losses, theorem 5.1 against measured gaps; --figures plots."""
+    from typing import get_args
+
+    from umix.core.streams import stream
+    from umix.errors import unknown
+    from umix.files import ensure_writable
+    from umix.report.theory_figures import Format, save_figures
+    from umix.report.theory_tables import (
+        alpha_table,
+        check_table,
+        error_table,
+        experiment_table,
+        remainder_table,
+        rho_table,
+    )
+    from umix.theory.checks import failures
+    from umix.theory.experiment import Design, cells
+    from umix.theory.findings import find
+
+    if format_ not in get_args(Format):
+        raise unknown("figure format", format_, get_args(Format))
+    settings = _QUICK if quick else {}
+    design = Design(**{**settings, "alpha": alpha, **({} if seeds is None else {"seeds": seeds})})
+    if figures:
+        ensure_writable(figures)
+    with Bars(quiet=quiet) as bars:
+        bars.label = "theory"
+        bars.start("experiment", total=len(cells(design)) * design.seeds, done=0)
+        found = find(design, lambda seed, purpose: stream(seed, "theory", purpose), measured=lambda _: bars.advance(1))
+    written = save_figures(found, figures, format_=format_) if figures else []
+    failed = failures(found.checks)
+    if as_json:
+        print_json({**_plain(found), "figures": [str(path) for path in written]})
+    else:
+        tables = (table(found) for table in (remainder_table, error_table, alpha_table, rho_table, experiment_table))
+        checks = (check_table(found.checks, refuted=False), check_table(found.checks, refuted=True))
+        for table in (*checks, *tables):
+            OUT.print(table)
+            OUT.print()
+        for path in written:
+            OUT.print(f"Figure: {path}", highlight=False, markup=False, soft_wrap=True)
+        as_expected = len(found.checks) - len(failed)
+        OUT.print(f"{as_expected} of {len(found.checks)} checks came out as expected.", highlight=False)
+    return 1 if failed else None
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    """The findings as JSON values: an infinite limit of a check is null."""
+    import dataclasses
+    import math
+
+    def plain(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        if isinstance(value, dict):
+            return {key: plain(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(one) for one in value]
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else None
+        return value
+
+    content = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    checks = [{**plain(check), "as_expected": check.as_expected} for check in content.pop("checks")]
+    return {"design": content.pop("design").model_dump(mode="json"), "checks": checks, **plain(content)}

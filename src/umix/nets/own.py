@@ -1,0 +1,94 @@
+"""A net of one's own: ``module.path:factory``, from the current folder or an installed package.
+
+``factory(example, n_classes)`` returns a ``umix.nets.Net`` or the pair ``(body, head)`` of modules, where the body gives features
+[batch, width]. With ``--set net.weights=FILE`` it is called as ``factory(example, n_classes, weights=FILE)``. The key of a run
+holds the module's file and that file; what the factory reads or imports beside them is not in it.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, final
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from umix.errors import UserError, unknown
+from umix.nets.backbone import WeightsFromFile
+from umix.nets.net import Net
+from umix.nets.weight_files import files_hash
+
+
+@final
+class OwnNet(WeightsFromFile):
+    """A net of your own, made by a function in a module of the current folder or of an installed package."""
+
+    name: ClassVar[str] = "own"
+
+    factory: str = Field(description="module.path:function")
+
+    @property
+    def title(self) -> str:
+        return self.factory
+
+    @property
+    def content(self) -> str:
+        file = self._module().__file__
+        paths = [] if file is None else [Path(file)]
+        if self.weights is not None:
+            if not self.weights.is_file():
+                raise UserError(f"There is no file of weights at {self.weights}.")
+            paths.append(self.weights)
+        return files_hash(paths)
+
+    @property
+    def names_its_weights(self) -> bool:
+        return False  # the factory may take them from anywhere
+
+    def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, nn.Module | None]:
+        module, _, name = self.factory.partition(":")
+        factory = getattr(self._module(), name, None)
+        if not callable(factory):
+            raise unknown(
+                f"factory in {module}", name, [n for n, value in vars(self._module()).items() if callable(value)]
+            )
+        made: Any = factory(example, n_classes, **({} if self.weights is None else {"weights": self.weights}))
+        match made:
+            case Net():
+                return made.body, made.head
+            case (nn.Module() as body, nn.Module() as head):
+                return body, head
+        raise UserError(
+            f"{self.factory}(example, n_classes) must return a umix.nets.Net or a pair (body, head) of torch modules, got "
+            f"{type(made).__name__}."
+        )
+
+    def _module(self) -> ModuleType:
+        name = self.factory.partition(":")[0]
+        with _current_folder():
+            try:
+                return importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                    raise UserError(
+                        f"The module {name} of the net {self.factory} needs {error.name}, which is missing."
+                    ) from None
+                raise UserError(
+                    f"There is no module {name} in the current folder or among the installed packages, which the net "
+                    f"{self.factory} must come from."
+                ) from None
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """Inside the block modules of the current folder can be imported."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)

@@ -1,0 +1,58 @@
+"""``umix nets``, and ``--net`` and ``--freeze`` of ``umix run``."""
+
+import json
+
+import pytest
+
+from umix.cli import main
+
+
+def test_nets_are_listed_with_their_options_and_whether_their_library_is_there(capsys, monkeypatch):
+    monkeypatch.setattr("umix.nets.library.find_spec", lambda name: None if name == "timm" else object())
+    assert main(["nets", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {"mlp", "cnn", "linear", "hf:NAME", "monai:NAME", "torchvision:NAME", "timm:NAME", "MODULE:FACTORY"} == set(
+        listed
+    )
+    assert listed["hf:NAME"]["library"] == "transformers, installed"
+    assert listed["timm:NAME"]["library"] == "timm, not installed: pip install 'umix[timm]'"
+    assert "freeze" in listed["monai:NAME"]["settings"]["properties"]
+    assert main(["nets"]) == 0
+    text = capsys.readouterr().out
+    assert "not installed: pip install 'umix[timm]'" in text
+    assert "pooling" in text
+
+
+def test_the_doctor_names_the_extra_to_install(capsys, monkeypatch):
+    from umix.bench import doctor
+
+    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    assert main(["doctor"]) == 0
+    assert "pip install 'umix[hf]'" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_net_and_freeze_are_settings(capsys, tmp_path):
+    out = ["--out", str(tmp_path), "-q", "--json"]
+    assert main(["run", "four_moons", "erm", "--net", "linear", "--set", "epochs=1", *out]) == 0
+    flag = json.loads(capsys.readouterr().out)
+    assert main(["run", "four_moons", "erm", "--set", "net=linear", "--set", "epochs=1", *out]) == 0
+    assert json.loads(capsys.readouterr().out)["key"] == flag["key"]
+    assert flag["plan"]["net"] == {"name": "linear", "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--freeze"], "umix: --freeze must be used with a pretrained net (--net hf:FOLDER, for example), got 'mlp'."),
+        (
+            ["--net", "hf:./nowhere"],
+            "umix: There is no folder ./nowhere with a model (config.json, model.safetensors).",
+        ),
+        (["--net", "mpl"], "umix: Unknown net 'mpl'; did you mean 'mlp'?"),
+        (["--net", "mlp", "--set", "net.model=x"], "umix: Unknown setting of erm 'net.model'"),
+    ],
+)
+def test_a_wrong_net_is_one_sentence_and_writes_nothing(words, answer, capsys, tmp_path):
+    assert main(["run", "four_moons", "erm", *words, "--out", str(tmp_path / "runs")]) == 2
+    assert capsys.readouterr().err.startswith(answer)
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,43 @@
+"""A small weighted sample per model, and losses written a second time, plainly, in torch."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from umix.theory.glm import GLM, GLMS
+from umix.theory.predictor import Linear, Quadratic
+from umix.theory.sample import Sample
+
+TORCH = {"logistic": torch.nn.functional.softplus, "gaussian": lambda z: z**2 / 2, "poisson": torch.exp}
+
+
+@pytest.fixture(params=GLMS.values(), ids=GLMS)
+def model(request: pytest.FixtureRequest) -> GLM:
+    return request.param
+
+
+@pytest.fixture
+def sample(model: GLM) -> Sample:
+    """Twelve rows, not centred, with weights that go with the inputs."""
+    rng = np.random.default_rng(3)
+    x = 0.3 + rng.standard_normal((12, 3)) * [1.0, 0.6, 0.3]
+    y = model.draw(x @ [0.5, -0.5, 1.0], rng)
+    return Sample.of(x, y, 1 + 3 * (x[:, 0] > 0.3) + rng.random(12))
+
+
+@pytest.fixture
+def linear() -> Linear:
+    return Linear(np.array([0.6, -0.4, 0.8]))
+
+
+@pytest.fixture
+def quadratic(linear: Linear) -> Quadratic:
+    half = np.random.default_rng(4).standard_normal((3, 3))
+    return Quadratic(linear.theta, 0.2 * (half + half.T))
+
+
+@pytest.fixture
+def torch_loss(model: GLM) -> Callable[[torch.Tensor, float], torch.Tensor]:
+    return lambda z, y: TORCH[model.name](z) - y * z

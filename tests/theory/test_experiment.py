@@ -1,0 +1,87 @@
+"""The generalisation gap experiment, small, and its summary."""
+
+import numpy as np
+import pytest
+
+from umix.core.streams import stream
+from umix.errors import UserError
+from umix.theory.bounds import Bound
+from umix.theory.experiment import Design, Measured, cells, gaps_over_dimension, measure, pilot_of, run
+from umix.theory.population import Population
+from umix.theory.summary import Cell, by_cell, exponents
+
+SMALL = Design(sizes=(60, 120), ranks=(2, 4), dimension=9, seeds=2)
+
+
+def streams(seed: int, purpose: str) -> np.random.Generator:
+    return stream(seed, "theory", purpose)
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[Measured]:
+    return list(run(SMALL, streams))
+
+
+def test_every_cell_is_measured_for_every_seed(measured: list[Measured]) -> None:
+    assert [(m.n, m.rank) for m in measured[::2]] == cells(SMALL)
+    assert {m.seed for m in measured} == {0, 1}
+
+
+def test_a_measurement_is_a_function_of_its_seed(measured: list[Measured]) -> None:
+    assert measure(SMALL, n=60, r=2, seed=0, streams=streams) == measured[0]
+    assert measure(SMALL, n=60, r=2, seed=1, streams=streams) != measured[0]
+
+
+def test_gaps_stay_below_the_bound_with_the_rank_which_stays_below_that_with_d(measured: list[Measured]) -> None:
+    for one in measured:
+        assert one.mixup_gap < one.rank_bound.total < one.dimension_bound.total
+        assert 0 < one.rho <= 0.5
+
+
+def test_the_gap_of_erm_does_not_know_the_dimension() -> None:
+    gaps = gaps_over_dimension(SMALL, streams, dimensions=(1, 3, 10))
+    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-9)
+
+
+def test_weights_rise_with_the_share_of_mistakes() -> None:
+    population = Population.drawn(d=9, r=4, rng=streams(0, "population"))
+    w = pilot_of(population, eta=5.0, ridge=1e-3, rng=streams(0, "pilot")).w
+    assert (w > 1).all()
+    assert w[2] > w[0]  # the small group, whose labels follow another direction, is got wrong more often
+    flat = pilot_of(population, eta=0.0, ridge=1e-3, rng=streams(0, "pilot")).w
+    np.testing.assert_array_equal(flat, 1)
+
+
+def test_cells_hold_means_over_seeds_with_the_luck_taken_off(measured: list[Measured]) -> None:
+    first = by_cell(measured)[0]
+    gaps = [m.erm_gap - m.luck for m in measured[:2]]
+    assert (first.rank, first.n, first.seeds) == (2, 60, 2)
+    assert first.erm_gap.mean == pytest.approx(np.mean(gaps))
+    assert first.erm_gap.error == pytest.approx(np.std(gaps, ddof=1) / np.sqrt(2))
+    assert first.risk_change.mean == pytest.approx(np.mean([m.mixup_risk - m.erm_risk for m in measured[:2]]))
+
+
+def made(n: int, r: int, gap: float, seed: int) -> Measured:
+    bound = Bound(1.0, 0.0)
+    noise = 1 + 1e-6 * seed
+    return Measured(n, r, 50, seed, gap * noise, 2 * gap * noise, 0.0, 1.0, 1.0, bound, bound, 0.1, 1.0)
+
+
+def table(power: tuple[float, float]) -> list[Cell]:
+    a, b = power
+    return by_cell(made(n, r, r**a / n**b, seed) for n in (50, 100, 200) for r in (2, 4, 8) for seed in (0, 1))
+
+
+@pytest.mark.parametrize("power", [(1.0, 1.0), (0.5, 0.5)])
+def test_exponents_of_a_power_law_are_found(power: tuple[float, float]) -> None:
+    assert exponents(table(power), "erm") == pytest.approx(power, abs=1e-6)
+    assert exponents(table(power), "mixup") == pytest.approx(power, abs=1e-6)
+
+
+def test_exponents_of_a_single_cell_are_not_made_up() -> None:
+    assert np.isnan(exponents(table((1.0, 1.0))[:1], "erm")).all()
+
+
+def test_a_single_seed_is_refused_for_it_has_no_error() -> None:
+    with pytest.raises(UserError, match=r"Design.seeds must be a whole number in \[2, inf\), got 1"):
+        Design(seeds=1)
