@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -49,8 +50,9 @@ def page(gathered: Gathered, sections: Sequence[Section], *, title: str) -> str:
 _LIBRARY = "/* the charts' library */"
 
 
+@cache
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
+    """Vega, Vega-Lite and Vega-Embed as one script; making it takes a second."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its snippet is optional, its stub says otherwise
