@@ -20,6 +20,7 @@ _MOST_ROWS = 50_000
 _VALUES = 20  # of a column, each with a question of its own
 _DEPTH = 3
 _SHOWN = 6
+_WORTH = 0.005  # of the variance of u, which a further condition must explain
 _ABOVE = 1.25  # times the mean uncertainty, from which on a leaf is a slice
 
 
@@ -62,7 +63,12 @@ def table_slices(training: Training, source: Source, classes: Sequence[str], lab
     rows = rng.permutation(training.n)[:_MOST_ROWS]
     questions = _questions(source.rows.select(source.inputs)[rows], training.label[rows], classes, label)
     u, half = training.uncertainty[rows], len(rows) // 2
-    tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=max(10, half // 200), random_state=0)
+    tree = DecisionTreeRegressor(
+        max_depth=_DEPTH,
+        min_samples_leaf=max(10, half // 200),
+        min_impurity_decrease=_WORTH * float(u[:half].var()),
+        random_state=0,
+    )
     tree.fit(questions.values[:half], u[:half])
     leaf, measured = tree.apply(questions.values[half:]), rows[half:]
     wrong = None if training.correct is None else ~training.correct[-1, measured]
