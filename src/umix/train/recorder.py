@@ -9,6 +9,7 @@ from torch import Tensor
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.train.engine import Engine
 from umix.train.evaluate import correctness
 from umix.train.fit import Stage
 from umix.train.trajectory import Trajectory
@@ -34,14 +35,16 @@ class Recorder:
         self._batch_size = batch_size
 
     @classmethod
-    def open(cls, stage: Stage, train: Split, val: Split, *, record: Literal["online", "epoch_end"]) -> Self:
+    def open(
+        cls, stage: Stage, train: Split, val: Split, *, record: Literal["online", "epoch_end"], engine: Engine
+    ) -> Self:
         """A recorder for these splits that goes on with what the stage's directory already holds of them."""
         path = None if stage.directory is None else stage.directory / "trajectory.safetensors"
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None and path.exists():
             trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
         batch_size = stage.settings.batch_size
-        return cls(trajectory, train, val, path, clean_pass=record == "epoch_end", batch_size=batch_size)
+        return cls(engine.from_first(trajectory), train, val, path, clean_pass=record == "epoch_end", batch_size=batch_size)
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         held = min(self.trajectory.epochs, self._val_trajectory.epochs)
