@@ -40,3 +40,28 @@ def trainer(moons: Task) -> Callable[..., Trainer]:
         return Trainer(**{"task": moons, "net": MLP(hidden=(16,)), "settings": settings, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A DistilBERT of one layer with a WordPiece tokenizer, as they lie in a folder of the hub; texts of up to 16 tokens."""
+    import transformers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad", "the", "film", "was", "##s", ",", "!"]
+    inner = Tokenizer(models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
+    inner.normalizer, inner.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    inner.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    marks = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=16, **marks).save_pretrained(folder)
+    config = transformers.DistilBertConfig(
+        dim=8, n_layers=1, n_heads=2, hidden_dim=8, vocab_size=len(words), max_position_embeddings=16, pad_token_id=0
+    )
+    transformers.utils.logging.disable_progress_bar()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return folder

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from umix.bench.record import RunRecord, load_run
     from umix.bench.run import execute, load_net
     from umix.bench.spec import RunSpec
+    from umix.data.arrays import task_from_arrays
     from umix.data.registry import TASKS, load_task
     from umix.data.table import task_from_table
     from umix.errors import UserError
@@ -30,6 +31,7 @@ _HOME = {
     "load_run": "umix.bench.record",
     "load_task": "umix.data.registry",
     "method": "umix.methods.registry",
+    "task_from_arrays": "umix.data.arrays",
     "task_from_table": "umix.data.table",
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "load_run",
     "load_task",
     "method",
+    "task_from_arrays",
     "task_from_table",
 ]
 

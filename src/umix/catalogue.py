@@ -66,17 +66,20 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
 
 def print_examination(found: "Examination", title: str) -> None:
     """What was found in a folder: counts, then problems."""
-    table = Table("group", *found.counts, title=title, title_justify="left")
+    table = Table("group", *found.counts, title=escape(title), title_justify="left")
     for group in next(iter(found.counts.values())):
-        table.add_row(group, *(f"{sizes[group]:,}" for sizes in found.counts.values()))
+        table.add_row(escape(group), *(f"{sizes[group]:,}" for sizes in found.counts.values()))
     OUT.print(table)
     for finding in found.problems:
         OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
+    for note in found.notes:
+        OUT.print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     for mismatch in found.mismatches:
         allowed = "allowed" if found.allow_subset else "wrong"
         OUT.print(f"[yellow]{allowed}:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
     verdict = "fine" if found.fine else "not fine"
-    OUT.print(f"{found.folder}: {verdict}, {found.images:,} images opened", highlight=False, soft_wrap=True)
+    opened = f", {found.images:,} images opened" if found.images else ""
+    OUT.print(f"{escape(str(found.folder))}: {verdict}{opened}", highlight=False, soft_wrap=True)
 
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:

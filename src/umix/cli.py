@@ -2,6 +2,7 @@
 
 from cyclopts import App, CycloptsError
 
+from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.listings import methods, nets, presets, tasks
@@ -19,9 +20,10 @@ app = App(
     name="umix",
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
+    suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, table, select, predict, weights, tasks, nets, methods, presets, theory, doctor):
+for _command in (demo, run, bench, table, select, predict, weights, tasks, nets, methods, presets, theory, doctor):
     app.command(_command)
 
 

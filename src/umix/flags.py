@@ -48,19 +48,61 @@ NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TableFlags:
-    """For a table of your own."""
+    """For a table or arrays of your own; a column is an array of the .npz file there."""
 
-    label: Annotated[str | None, Parameter(help="Table: column of the class to predict.")] = None
-    groups: Annotated[str | None, Parameter(help="Table: columns that make the groups, as a,b; none: no groups.")] = (
-        None
-    )
-    split: Annotated[str | None, Parameter(help="Table: column that says train, val or test.")] = None
+    label: Annotated[str | None, Parameter(help="Own data: column of the class to predict.")] = None
+    groups: Annotated[
+        str | None, Parameter(help="Own data: columns that make the groups, as a,b; none: no groups.")
+    ] = None
+    split: Annotated[str | None, Parameter(help="Own data: column that says train, val or test.")] = None
+    id: Annotated[str | None, Parameter(help="Own data: column that names each row; not an input.")] = None
+    weight: Annotated[str | None, Parameter(help="Own data: column of what a training row counts for.")] = None
     drop: Annotated[str | None, Parameter(help="Table: columns that are not inputs, as a,b.")] = None
-    id: Annotated[str | None, Parameter(help="Table: column that names each row; not an input.")] = None
+    x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
+    rows: Annotated[
+        str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of the task."""
-        return {f"task.{name}": value for name, value in asdict(self).items() if value is not None}
+        return task_settings(asdict(self))
+
+
+@final
+@Parameter(name="*", group="For images")
+@dataclass(frozen=True)
+class ImageFlags:
+    """For a folder of images of your own."""
+
+    label_from: Annotated[str | None, Parameter(help="folder: the class is the folder an image lies in.")] = None
+    metadata: Annotated[
+        str | None, Parameter(help="Table of the images, else metadata.csv in the folder; with --label.")
+    ] = None
+    path: Annotated[str | None, Parameter(help="Column of that table that names the images.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings({"label_from": self.label_from, "metadata": self.metadata, "path_column": self.path})
+
+
+@final
+@Parameter(name="*", group="For texts")
+@dataclass(frozen=True)
+class TextFlags:
+    """For a table of texts of your own."""
+
+    text: Annotated[
+        str | None, Parameter(help="Column of the texts, the only input; word counts unless the net reads tokens.")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings(asdict(self))
+
+
+def task_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a task that were given, as settings of a run."""
+    return {f"task.{name}": value for name, value in options.items() if value is not None}
 
 
 def net_flags(net: str | None, freeze: bool) -> dict[str, Any]:

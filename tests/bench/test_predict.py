@@ -1,19 +1,27 @@
 """Runs on tables, and their predictions for new rows."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Self, final
 
 import numpy as np
 import polars
 import pytest
+import torch
+from rich.console import Console
 
-from umix import load_run
-from umix.bench.predict import predict_table, write_predictions
+from umix import load_net, load_run
+from umix.bench.predict import predict_new, write_predictions
 from umix.bench.record import RunRecord
 from umix.bench.run import execute
 from umix.bench.spec import RunSpec
+from umix.data.lazy import LazyRows, Mapped
+from umix.data.new_inputs import NewInputs, Reader
+from umix.data.readers import READERS
 from umix.errors import UserError
+from umix.report.run_table import run_table
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -79,13 +87,25 @@ def test_a_row_is_predicted_alike_alone_and_among_others(record: RunRecord) -> N
 
 
 def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(record: RunRecord) -> None:
-    made = predict_table(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
+    made = predict_new(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
     assert made.table.columns == ["label", "p_no", "p_yes"]
     assert made.notes == (
         "Ignored columns that the model was not trained with: colour.",
         "5 values of 'x' are not what they were in training and count as missing.",
         "The table has no id column 'key': predictions are in the order of its rows.",
     )
+
+
+def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord) -> None:
+    places = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
+    made = predict_new(record, table(9).with_columns(place=polars.Series(places)))
+    assert made.notes == (
+        "5 values of 'place' were never seen in training and count as none of its values: 'mars', 'moon', 'sky', ….",
+    )
+    assert predict_new(record, table(9)).notes == ()
+    unseen = made.table.filter(polars.Series(places) == "mars")["p_yes"][0]
+    alone = predict_new(record, table(9)[2:3].with_columns(place=polars.lit("nowhere"))).table["p_yes"][0]
+    assert unseen == pytest.approx(alone, abs=1e-6)
 
 
 def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: RunRecord, tmp_path: Path) -> None:
@@ -97,11 +117,56 @@ def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: R
         write_predictions(record, table(), tmp_path / "out.xlsx")
 
 
-def test_a_run_that_is_not_on_a_table_cannot_predict_tables(tmp_path: Path) -> None:
+def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None:
     moons = {"epochs": 1, "hidden": [4], "sizes": [8, 4, 4, 8], "eval_size": 4}
     run = execute(RunSpec(task="four_moons", method="erm", settings=moons), out=tmp_path)
-    with pytest.raises(UserError, match="must hold a run on a table"):
+    with pytest.raises(UserError, match="got a run on four_moons, which nothing new can be read for"):
         run.predict(table())
+
+
+@final
+class HalvedLater(Reader):
+    """Reads nothing: four inputs that lie twice as large in a lazy store, and two columns that name them."""
+
+    x = torch.linspace(-2, 2, 8).reshape(4, 2)
+
+    def save(self, directory: Path) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        return cls()
+
+    def inputs(self, new: Any) -> NewInputs:
+        lazy = LazyRows(Mapped(2 * self.x, "stored"), torch.arange(4))
+        ids = {"path": polars.Series(list("abcd")), "label": polars.Series(list("efgh"))}
+        return NewInputs(lazy, transform=lambda x: x / 2, ids=ids, notes=("Halved.",))
+
+
+def test_lazy_inputs_are_transformed_and_carry_the_columns_that_name_them(
+    record: RunRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(READERS, "table", HalvedLater)
+    made = predict_new(record, "anything")
+    assert made.table.columns == ["path", "id", "label", "p_no", "p_yes"]
+    assert made.table["id"].to_list() == list("efgh")
+    assert made.notes == ("Halved.",)
+    with torch.inference_mode():
+        expected = load_net(record)(HalvedLater.x).softmax(dim=1)
+    assert made.table.select("p_no", "p_yes").to_numpy() == pytest.approx(expected.numpy(), abs=1e-6)
+
+
+def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) -> None:
+    x, split = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float16), np.repeat([0, 1, 2], 30)
+    y = (x[:, 0] > 0).astype(int)
+    np.savez(tmp_path / "birds.npz", x=x, y=y, split=split)
+    settings = {"label": "y", "task.split": "split", "epochs": 5}
+    run = execute(RunSpec(task=str(tmp_path / "birds.npz"), method="erm", settings=settings), out=tmp_path)
+    predicted = run.predict(tmp_path / "birds.npz")
+    assert predicted.columns == ["label", "p_0", "p_1"]
+    hit = predicted["label"].to_numpy() == y.astype(str)
+    assert hit[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch()].sum()
+    assert load_run(run.directory).predict(x).equals(predicted)
 
 
 def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
@@ -111,9 +176,38 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
+    assert np.mean(summary.quintiles) == pytest.approx(summary.average)  # fifths of all test examples
     assert again.predict(table(), select="last").height == 200
     with pytest.raises(UserError, match="--select worst must know the groups"):
         again.summary("worst")
+
+
+@pytest.mark.parametrize("method", ["jtt", "umix"])
+def test_fifths_of_uncertainty_are_reported_where_there_are_no_groups_only(
+    path: Path, tmp_path: Path, method: str
+) -> None:
+    settings = {"identification_epochs": 1} if method == "jtt" else {"length": 2, "uncertainty": "ensemble"}
+    plain = execute(spec(path, method, epochs=1, **settings), out=tmp_path)
+    grouped = execute(spec(path, method, epochs=1, groups="place", **settings), out=tmp_path)
+    assert len(plain.summary().quintiles) == 5
+    assert grouped.summary().quintiles is None
+
+
+def shown(record: RunRecord) -> str:
+    console = Console(width=120, file=io.StringIO())
+    console.print(run_table(record, record.summary()))
+    return console.file.getvalue()
+
+
+def test_the_table_of_a_run_without_groups_shows_fifths_or_says_why_not(
+    path: Path, groupless: RunRecord, tmp_path: Path
+) -> None:
+    text = shown(groupless)
+    for expected in ("least uncertain fifth", "most uncertain fifth", "The worst group is unknown"):
+        assert expected in text
+    text = shown(execute(spec(path, epochs=1), out=tmp_path))
+    assert "fifth" not in text
+    assert "erm has no first stage that tells how uncertain" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("method", ["group_dro", "dfr"])

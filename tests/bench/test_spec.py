@@ -1,6 +1,7 @@
 """Specs, plans and presets."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,15 @@ def test_spelling_a_default_out_does_not_change_the_key() -> None:
 )
 def test_whatever_changes_the_numbers_changes_the_key(other: RunSpec) -> None:
     assert other.key != spec().key
+
+
+@pytest.mark.parametrize("method", ["cvar_dro", "group_dro", "irm", "lisa", "dfr"])
+def test_weights_are_refused_in_the_plan_of_a_method_that_would_ignore_them(tmp_path: Path, method: str) -> None:
+    (tmp_path / "people.csv").write_text("x,count,y\n1,2,a\n")
+    settings = {"label": "y", "task.weight": "count"}
+    with pytest.raises(UserError, match=f"--weight must be left out for {method}: .* erm, .* can do it"):
+        RunSpec(task=str(tmp_path / "people.csv"), method=method, settings=settings)
+    assert RunSpec(task=str(tmp_path / "people.csv"), method="umix", settings=settings).plan.source.weight == "count"
 
 
 def test_stage_settings_of_another_method_do_not_change_the_key() -> None:

@@ -190,3 +190,13 @@ def test_counts_and_rules_are_frozen(val):
         val.sizes = np.ones(3)
     with pytest.raises(TypeError):
         RULES["mine"] = RULES["last"]
+
+
+def test_class_difference_is_the_mean_over_all_pairs_of_classes() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(5, 30, 7)
+    hits = rng.integers(0, sizes + 1, (4, 7))
+    val = Counts(hits=np.zeros((4, 0)), sizes=np.zeros(0), class_hits=hits, class_sizes=sizes)
+    rates = hits / sizes
+    expected = [-np.mean([abs(a - b) for i, a in enumerate(row) for b in row[:i]]) for row in rates]
+    assert RULES["class_difference"](val) == pytest.approx(expected, abs=1e-11)

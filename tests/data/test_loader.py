@@ -1,7 +1,7 @@
 """Batches cover the order, once and whole, from memory or from lazy inputs."""
 
-import os
 import random
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -115,8 +115,7 @@ def test_groups_asked_for_are_the_declared_training_groups(memory):
     assert torch.equal(batch.group, torch.arange(N) % 2)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, 1, 3, None])
 def test_a_lazy_dataset_gives_the_batches_of_the_in_memory_one(memory, workers):
     order = torch.from_numpy(np.random.default_rng(1).permutation(N))
     lazy = replace(memory, x=_Lazy(memory.x))
@@ -128,21 +127,43 @@ def test_a_lazy_dataset_gives_the_batches_of_the_in_memory_one(memory, workers):
 
 
 class _Reader(_Lazy):
-    """Rows that say which process has read them."""
+    """Rows that remember which threads have read them; one of them cannot be read."""
+
+    def __init__(self, x, broken=None):
+        self.x, self.broken, self.readers, self.read = x, broken, set(), []
 
     def __getitem__(self, index):
-        return torch.tensor(os.getpid())
+        self.readers.add(threading.get_ident())
+        self.read.append(index)
+        if index == self.broken:
+            raise UserError(f"row {index} cannot be read.")
+        return self.x[index]
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_lazy_inputs_are_read_by_workers_only_if_there_are_any(memory, workers):
     lazy = replace(memory, x=_Reader(memory.x))
-    readers = {
-        pid for batch in batches(lazy, torch.arange(N), batch_size=4, workers=workers) for pid in batch.x.tolist()
-    }
-    assert len(readers) == 1
-    assert (os.getpid() in readers) == (workers == 0)
+    assert len(list(batches(lazy, torch.arange(N), batch_size=4, workers=workers))) == 3
+    assert (threading.get_ident() in lazy.x.readers) == (workers == 0)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_row_that_cannot_be_read_is_told_in_its_own_words_and_ends_the_threads(memory, workers):
+    lazy, before = replace(memory, x=_Reader(memory.x, broken=5)), threading.active_count()
+    got = batches(lazy, torch.arange(N), batch_size=4, workers=workers)
+    assert len(next(got).y) == 4
+    with pytest.raises(UserError, match=r"^row 5 cannot be read\.$"):
+        next(got)
+    assert threading.active_count() == before
+
+
+def test_threads_read_a_few_batches_ahead_and_no_more(memory):
+    lazy, before = replace(memory, x=_Reader(memory.x)), threading.active_count()
+    got = batches(lazy, torch.arange(N), batch_size=1, workers=2)
+    next(got)
+    assert max(lazy.x.read) <= 2
+    got.close()
+    assert threading.active_count() == before
 
 
 def test_batches_leave_the_global_generators_alone(split):

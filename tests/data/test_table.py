@@ -163,6 +163,39 @@ def test_without_val_a_part_of_train_is_taken_and_said_so() -> None:
     assert any("names no val: 20% of train was taken" in note for note in task.notes)
 
 
+def test_a_weight_column_counts_training_rows_and_is_no_input() -> None:
+    frame = people(split=["train"] * 80 + ["val"] * 20 + ["test"] * 20).with_columns(
+        count=polars.Series([None if i >= 80 else i % 4 for i in range(N)])
+    )
+    task = task_from_table(frame, label="income", split="split", weight="count")
+    assert task.splits["train"].weight.tolist() == pytest.approx([i % 4 / 1.5 for i in range(80)])
+    assert task.splits["val"].weight is None
+    assert "count" not in task.preprocessing.columns
+    assert "Training rows count by 'count'; all rates count every row once." in task.notes
+    plain = task_from_table(frame.drop("count"), label="income", split="split")
+    assert torch.equal(plain.splits["train"].x, task.splits["train"].x)
+    assert plain.fingerprint != task.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (
+            [-1.0] + [1.0] * (N - 1),
+            r"at least 0 in every training row, got -1.0 in row 0 \(counted from 0\), and 1 such",
+        ),
+        ([1.0, None, float("inf")] + [1.0] * (N - 3), r"got None in row 1 \(counted from 0\), and 2 such rows"),
+        ([0] * N, "must be above 0 in some training row, but it is 0 in all"),
+        (["much"] * N, "must be a number in every training row, got String"),
+    ],
+    ids=["negative", "missing", "zero", "text"],
+)
+def test_weights_that_count_nothing_are_refused(weight: list[object], message: str) -> None:
+    frame = people(w=polars.Series(weight, strict=False), split=["train"] * 80 + ["val"] * 20 + ["test"] * 20)
+    with pytest.raises(UserError, match=message):
+        task_from_table(frame, label="income", split="split", weight="w")
+
+
 def test_constant_columns_are_left_out_and_said_so() -> None:
     frame = people(country=["x"] * N, nothing=polars.Series([None] * N, dtype=polars.Int64))
     task = task_from_table(frame, label="income")

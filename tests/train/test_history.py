@@ -101,3 +101,14 @@ def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> N
     kept = {name: tensor for name, tensor in run.history.tensors().items() if name != "val/tail_losses"}
     with pytest.raises(UserError, match="an earlier one wrote it; delete the run's folder"):
         run.history.restore(4, kept)
+
+
+def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(trainer: Make) -> None:
+    run = trainer()
+    test = run.splits["test"]
+    run.test_uncertainty = torch.arange(len(test)).flip(0) / len(test)
+    net = run.fit(MeanRisk())
+    found = run.history.counts("test").quintile_rates
+    in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
+    assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())
+    assert len(run.history.counts("val").quintile_rates) == 0

@@ -59,17 +59,20 @@ def facts() -> dict[str, dict[str, Any]]:
     }
 
 
-def check(task: str, root: Path | None, *, allow_subset: bool = False) -> "Examination":
+def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "Examination":
     """Everything that is wrong with the folder of ``task``, without training on it."""
     from umix.data.examine import examine
-    from umix.data.image_task import ImageTask
-    from umix.data.registry import TASKS, task_source
+    from umix.data.registry import TASKS, source_kind
+    from umix.data.task import CheckedSource
 
-    source = task_source(task)
-    if not isinstance(source, ImageTask):
-        checked = [name for name, kind in TASKS.items() if issubclass(kind, ImageTask)]
-        raise UserError(f"The doctor must be given a task with a folder ({', '.join(checked)}), got {task!r}.")
-    return examine(source.model_copy(update={"allow_subset": allow_subset}), root)
+    kind, implied = source_kind(task)
+    if not issubclass(kind, CheckedSource):
+        checked = [name for name, known in TASKS.items() if issubclass(known, CheckedSource)]
+        raise UserError(
+            f"The doctor must be given a task with a folder ({', '.join(checked)}) or a folder of images, got {task!r}."
+        )
+    subset = {"allow_subset": True} if allow_subset and "allow_subset" in kind.model_fields else {}
+    return examine(kind(**options, **subset, **implied), root)
 
 
 def _version(package: str) -> str | None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from umix.bench.presets import Tables, preset
+from umix.bench.presets import PRETRAINED, Tables, preset, presets_of
 from umix.data.registry import source_kind
+from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.method import Method
@@ -48,11 +49,15 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
     another net do not count then.
     """
-    kind, implied = source_kind(task)
+    kind, implied = source_kind(task, {key.removeprefix("task.") for key in settings})
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
-    tables = _tables(preset(kind.name, preset_name), method_name)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
+    frozen = settings.get("net.freeze", settings.get("freeze"))
+    foreign = ":" in str(settings.get("net.name", "")) and not frozen
+    if preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        preset_name = PRETRAINED  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(kind.name, preset_name), method_name)
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
@@ -70,14 +75,26 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     fit = FitSettings(**tables.get("fit", {}))
     for override in stages.values():
         FitSettings(**{**fit.model_dump(), **override})
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **implied)
+    _check_weights(source, method_name)
     return Plan(
-        source=kind(**tables.get("task", {}), **implied),
+        source=source,
         method=method(method_name, **tables.get(method_name, {})),
         net_name=net_name,
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
     )
+
+
+def _check_weights(source: object, method_name: str) -> None:
+    """Refuse weights that the method would have to ignore."""
+    if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it."
+        )
 
 
 def _tables(chosen: Tables, method_name: str) -> Tables:

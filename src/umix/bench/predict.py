@@ -1,4 +1,4 @@
-"""A finished run on a table, applied to new rows."""
+"""A finished run on data of one's own, applied to new data of the same kind."""
 
 import io
 from dataclasses import dataclass
@@ -7,79 +7,86 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from umix.bench.record import RunRecord
 from umix.bench.run import load_net
-from umix.data.preprocessing import TablePreprocessing
-from umix.data.table_file import as_frame
+from umix.data.groups import Groups
+from umix.data.loader import batches
+from umix.data.new_inputs import NewInputs, Reader
+from umix.data.readers import READERS
+from umix.data.task import Split
 from umix.errors import UserError
 from umix.files import write_whole
+from umix.nets.net import Net
 
 if TYPE_CHECKING:
     import polars
 
-_ROWS = 8192
+_NUMBERS = 2**24  # at most, in the inputs of a batch
+_MOST, _FEWEST = 8192, 16  # examples in a batch
 
 
 @final
 @dataclass(frozen=True)
 class Prediction:
-    """One row per row of the table: the id where the run has one, ``label``, and ``p_CLASS`` for every class."""
+    """One row per example: the columns that name it, ``label``, and ``p_CLASS`` for every class."""
 
     table: "polars.DataFrame"
     notes: tuple[str, ...]
 
 
-def predict_table(record: RunRecord, table: Any, *, select: str | None = None) -> Prediction:
-    """Predictions for ``table`` (a path, a polars or a pandas frame) by the net that the rule ``select`` chooses.
+def predict_new(record: RunRecord, new: Any, *, select: str | None = None, workers: int | None = None) -> Prediction:
+    """Predictions for ``new``, data of the kind that the run was trained on, by the net that the rule ``select`` chooses.
 
-    Columns the model was trained with must be there; others are ignored. The label column is not needed.
+    For a run on a table that is a path, a polars or a pandas frame. Labels are not needed.
     """
     import polars
 
-    preprocessing = TablePreprocessing.load(record.directory)
-    net = load_net(record, select=select)
-    frame = as_frame(table)
-    x = torch.from_numpy(preprocessing.transform(frame))
-    with torch.inference_mode():
-        probability = np.concatenate([net(part).softmax(dim=1).numpy() for part in x.split(_ROWS)])
+    inputs = reader(record).inputs(new)
+    probability = _probabilities(load_net(record, select=select), inputs, workers)
     classes = np.array(record.classes, dtype=object)
     columns: dict[str, Any] = {"label": polars.Series(classes[probability.argmax(axis=1)], dtype=polars.String)}
     columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(record.classes)}
-    if preprocessing.id in frame.columns:
-        name = preprocessing.id if preprocessing.id not in columns else "id"
-        columns = {name: frame[preprocessing.id], **columns}
-    used = {*preprocessing.columns, preprocessing.id}
-    return Prediction(polars.DataFrame(columns), tuple(_notes(frame, used, preprocessing, record)))
+    names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
+    return Prediction(polars.DataFrame({**names, **columns}), inputs.notes)
 
 
-def predict(record: RunRecord, table: Any, *, select: str | None = None) -> "polars.DataFrame":
+def reader(record: RunRecord) -> Reader:
+    """Who reads new data for this run; a run on a benchmark has nobody."""
+    kind = record.plan["task"]["name"]
+    if kind not in READERS:
+        raise UserError(
+            f"Predictions must come from a run on data of one's own ({', '.join(READERS)}), got a run on {kind}, which "
+            "nothing new can be read for."
+        )
+    return READERS[kind].load(record.directory)
+
+
+def _probabilities(net: Net, inputs: NewInputs, workers: int | None) -> NDArray[np.float32]:
+    """Probability of every class, [n, classes]."""
+    n = len(inputs.x)
+    none = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
+    split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), none, transform=inputs.transform)
+    size = max(_FEWEST, min(_MOST, _NUMBERS // max(1, split.example.numel())))
+    parts = batches(split, torch.arange(n), batch_size=size, workers=workers)
+    with torch.inference_mode():
+        return np.concatenate([net(batch.x).softmax(dim=1).numpy() for batch in parts])
+
+
+def predict(record: RunRecord, new: Any, *, select: str | None = None) -> "polars.DataFrame":
     """The predictions alone."""
-    return predict_table(record, table, select=select).table
+    return predict_new(record, new, select=select).table
 
 
-def write_predictions(record: RunRecord, table: Any, output: Path, *, select: str | None = None) -> Prediction:
-    """Predict ``table`` and write the result to ``output``, a .parquet or .csv file."""
+def write_predictions(record: RunRecord, new: Any, output: Path, *, select: str | None = None) -> Prediction:
+    """Predict ``new`` and write the result to ``output``, a .parquet or .csv file."""
     if output.suffix not in (".parquet", ".csv"):
         raise UserError(f"--output must end in .parquet or .csv, got {str(output)!r}.")
-    prediction, content = predict_table(record, table, select=select), io.BytesIO()
+    prediction, content = predict_new(record, new, select=select), io.BytesIO()
     if output.suffix == ".csv":
         prediction.table.write_csv(content)
     else:
         prediction.table.write_parquet(content)
     write_whole(output, content.getvalue())
     return prediction
-
-
-def _notes(
-    frame: "polars.DataFrame", used: set[str | None], preprocessing: TablePreprocessing, record: RunRecord
-) -> list[str]:
-    """What was ignored or is missing: columns that training did not have, and the id."""
-    known = {*used, preprocessing.label, record.plan["task"].get("split"), *record.plan["task"].get("drop", ())}
-    extra = [name for name in frame.columns if name not in known]
-    notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
-    for name, count in preprocessing.unreadable(frame).items():
-        notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
-    if preprocessing.id and preprocessing.id not in frame.columns:
-        notes.append(f"The table has no id column {preprocessing.id!r}: predictions are in the order of its rows.")
-    return notes

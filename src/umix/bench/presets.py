@@ -11,6 +11,8 @@ from typing import Any
 from umix.errors import unknown
 
 Tables = dict[str, dict[str, Any]]
+#: Taken instead of ``default`` where a net of another library is trained whole and the task has such a preset.
+PRETRAINED = "pretrained"
 
 
 @cache

@@ -24,7 +24,7 @@ class SplitCounts(Settings):
     sizes: list[int]
     class_hits: list[list[int]]  # [epochs][classes]
     class_sizes: list[int]
-    quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], of validation after a first stage
+    quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
     tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
 
     @classmethod
@@ -74,6 +74,9 @@ class Summary(Settings):
     worst: float | None = Field(description="lowest group rate")
     groups: dict[str, GroupRate]
     classes: dict[str, GroupRate]
+    quintiles: list[float] | None = Field(
+        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
+    )
 
 
 @final
@@ -152,11 +155,12 @@ class RunRecord(Settings):
             worst=_known(rates.worst(hits, test.sizes)),
             groups=_named_rates(self.groups, hits, test.sizes),
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
+            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
 
-    def predict(self, table: Any, *, select: str | None = None) -> Any:
-        """Predicted label and probability per class of every row of ``table``, as a polars frame; see ``bench.predict``."""
-        return import_module("umix.bench.predict").predict(self, table, select=select)  # reports do without torch
+    def predict(self, new: Any, *, select: str | None = None) -> Any:
+        """Predicted label and probability per class of every example in ``new``, as a polars frame; see ``bench.predict``."""
+        return import_module("umix.bench.predict").predict(self, new, select=select)  # reports do without torch
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""

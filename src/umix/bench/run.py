@@ -1,5 +1,6 @@
 """Executing a spec."""
 
+import contextlib
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -7,12 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from umix.bench.failure import FAILED
 from umix.bench.inputs import training_inputs
+from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.spec import RunSpec
 from umix.core.streams import torch_stream
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.methods.method import Method
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
 from umix.nets.registry import net_kind, net_settings
@@ -38,26 +43,60 @@ def execute(
     progress: Progress | None = None,
     cache: str | Path | None = None,
     stream: bool = False,
+    task: Task | None = None,
+    wait: bool = True,
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own below ``out``.
 
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
+    Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
     Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
     frozen net the features are stored there instead, and only a linear head is trained.
+    ``task`` is what ``spec`` names, where the caller has it loaded already. Several processes that share ``engine`` all call this.
     """
-    out, plan = Path(out), spec.plan
-    directory = out / spec.directory_name
-    task = plan.source.load(None if root is None else Path(root))
-    if (directory / RECORD).exists():
-        record = load_run(directory)
-        _check_same(record, spec, task.fingerprint)
+    out, plan, progress, engine = Path(out), spec.plan, progress or Silent(), engine or Engine()
+    task = task or plan.source.load(None if root is None else Path(root))
+    if (record := _finished_for(engine, spec, out, task)) is not None:
         return record
-    if plan.method.needs_groups:
-        task.splits["train"].group  # noqa: B018 — raises where there are no disjoint training groups
-    if plan.method.needs_val_groups:
+    require_groups(plan.method, task)
+    lock = run_lock(out, spec.directory_name, wait=wait, note=progress.note)
+    with lock if engine.first else contextlib.nullcontext():
+        record = _finished_for(engine, spec, out, task)  # by the process that had the lock
+        if record is not None:
+            return record
+        store = out / CACHE if cache is None else Path(cache)
+        return _train(spec, task, out, store, stream=stream, engine=engine, progress=progress)
+
+
+def require_groups(method: Method, task: Task) -> None:
+    """Raise where ``task`` does not have the disjoint groups that ``method`` trains with."""
+    if method.needs_groups:
+        task.splits["train"].group  # noqa: B018 — raises where there are none
+    if method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
-    example, data, store = task.splits["train"].example, task.fingerprint, out / CACHE if cache is None else Path(cache)
-    engine, progress = engine or Engine(), progress or Silent()
+
+
+def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
+    """The record of ``spec`` below ``out`` where it is finished; one of data with another ``fingerprint`` is refused."""
+    directory = out / spec.directory_name
+    if not (directory / RECORD).exists():
+        return None
+    record = load_run(directory)
+    _check_same(record, spec, fingerprint)
+    return record
+
+
+def _finished_for(engine: Engine, spec: RunSpec, out: Path, task: Task) -> RunRecord | None:
+    """The same for all processes of ``engine``: what the first one finds."""
+    return engine.from_first(finished(spec, out, fingerprint=task.fingerprint) if engine.first else None)
+
+
+def _train(
+    spec: RunSpec, task: Task, out: Path, store: Path, *, stream: bool, engine: Engine, progress: Progress
+) -> RunRecord:
+    """The record of ``spec``, trained here and now; ``store`` is where decoded images and features are kept."""
+    plan, directory = spec.plan, out / spec.directory_name
+    example, data = task.splits["train"].example, task.fingerprint
     inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
     task = inputs.task
     trainer = Trainer(
@@ -67,15 +106,15 @@ def execute(
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
-        directory=directory,
-        cache=out / STAGES,
+        directory=directory if engine.first else None,
+        cache=out / STAGES if engine.first else None,
         engine=engine,
         progress=progress,
     )
     for note in task.notes:
         trainer.warn(note)
     plan.method.train(trainer)
-    if task.preprocessing is not None:
+    if task.preprocessing is not None and engine.first:
         task.preprocessing.save(directory)
     record = RunRecord(
         task=spec.task,
@@ -101,11 +140,14 @@ def execute(
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
+            **({} if engine.processes == 1 else {"devices": f"{engine.processes} × {engine.kind}"}),
         },
     )
-    record.save(directory)
-    (directory / "checkpoint.safetensors").unlink(missing_ok=True)
-    return record
+    if engine.first:
+        record.save(directory)
+        for left in ("checkpoint.safetensors", FAILED):
+            (directory / left).unlink(missing_ok=True)
+    return engine.from_first(record)
 
 
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:

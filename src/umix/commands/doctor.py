@@ -3,17 +3,25 @@
 import dataclasses
 
 from umix.catalogue import print_examination, print_facts, print_json
-from umix.flags import Json, Root, Subset
+from umix.flags import ImageFlags, Json, Root, Subset, TableFlags
 
 
 def doctor(
-    task: str | None = None, *, root: Root = None, allow_subset: Subset = False, as_json: Json = False
+    task: str | None = None,
+    *,
+    root: Root = None,
+    allow_subset: Subset = False,
+    table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    as_json: Json = False,
 ) -> int | None:
-    """Show versions, devices and extras; with TASK check its folder: table, counts, every image. Exit code 2 if it is not fine."""
+    """Show versions, devices and extras; with TASK (or your folder of images) check its files. Exit code 2 if it is not fine."""
     from umix.bench.doctor import check, facts
 
     if task is not None:
-        examination = check(task, root, allow_subset=allow_subset)
+        given = (table.settings() if table else {}) | (images.settings() if images else {})
+        options = {name.removeprefix("task."): value for name, value in given.items()}
+        examination = check(task, root, allow_subset=allow_subset, **options)
         if as_json:
             print_json({"fine": examination.fine, **dataclasses.asdict(examination), "folder": str(examination.folder)})
         else:

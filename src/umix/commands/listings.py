@@ -11,10 +11,19 @@ if TYPE_CHECKING:
 
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
+    from umix.data.arrays import ArrayOptions
+    from umix.data.image_folder import ImageFolder
     from umix.data.registry import TASKS
     from umix.data.table import TableOptions
+    from umix.data.texts import TextOptions
 
-    kinds: dict[str, type[Settings]] = {**TASKS, "FILE.csv": TableOptions}
+    own: dict[str, type[Settings]] = {
+        "FILE.csv": TableOptions,
+        "FILE.csv --text": TextOptions,
+        "FILE.npz": ArrayOptions,
+        "FOLDER/": ImageFolder,
+    }
+    kinds: dict[str, type[Settings]] = {**TASKS, **own}
     print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from umix.errors import UserError
 from umix.flags import (
     Cache,
     Freeze,
+    ImageFlags,
     Json,
     NetName,
     NoCache,
@@ -21,6 +22,7 @@ from umix.flags import (
     Set,
     Subset,
     TableFlags,
+    TextFlags,
     net_flags,
     parse_settings,
 )
@@ -42,23 +44,28 @@ def run(
     no_cache: NoCache = False,
     select: Select = None,
     table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or a table's path, with METHOD and print the test rates. Again, it goes on where a killed run was."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
-    from umix.data.table import TableSource
+    from umix.data.row_roles import RowRoles
     from umix.report.run_table import run_table
 
     if select is not None:
         known_rule(select)
-    settings = parse_settings(set_) | (table.settings() if table else {})
+    settings = parse_settings(set_)
+    for flags in (table, images, texts):
+        settings |= flags.settings() if flags else {}
     settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
-    if select == "worst" and isinstance(spec.plan.source, TableSource) and not spec.plan.source.groups:
+    source: object = spec.plan.source
+    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
     if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
         raise UserError(

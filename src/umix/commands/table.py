@@ -93,11 +93,15 @@ def _text(form: Format, grids: "list[Grid]", comparisons: "Mapping[str, Comparis
 
 def load(directory: Path) -> "list[RunRecord]":
     """The records in ``directory``; what was left out is said, and a folder without any is refused."""
+    from umix.bench.failure import load_failures
     from umix.bench.store import load_runs
 
     runs = load_runs(directory)
     for message in runs.skipped:
         ERR.print(f"skipped: {message}", highlight=False, markup=False, soft_wrap=True)
+    for failure in load_failures(directory):
+        run = f"{Path(failure.task).name} · {failure.method} · seed {failure.seed}"
+        ERR.print(f"failed: {run}: {failure.sentence}", highlight=False, markup=False, soft_wrap=True)
     if not runs.records:
         raise UserError(f"There is no finished run in {directory}; make some with umix run --out {directory}.")
     return runs.records

@@ -37,21 +37,29 @@ def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
     return eta * u + c
 
 
-def class_means(u: Tensor, y: Tensor) -> Tensor:
+def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
     """The mean of ``u`` over the class of each example, [n]: uncertainty of classes instead of examples.
+
+    Where an example counts as ``by`` copies, the means count them; a class that counts for nothing has the mean 0.
 
     >>> import torch
     >>> class_means(torch.tensor([0.0, 1.0, 0.5]), torch.tensor([0, 0, 2]))
     tensor([0.5000, 0.5000, 0.5000])
     """
-    total = torch.zeros(int(y.max()) + 1 if len(y) else 0, dtype=torch.float64).index_add_(0, y, u.double())
-    return (total / torch.bincount(y).clamp(min=1))[y].to(u)
+    n_classes = int(y.max()) + 1 if len(y) else 0
+    each = u.double() if by is None else by * u.double()
+    total = torch.zeros(n_classes, dtype=torch.float64).index_add_(0, y, each)
+    if by is None:
+        return (total / torch.bincount(y).clamp(min=1))[y].to(u)
+    size = torch.bincount(y, weights=by.double())
+    return (total / size.where(size > 0, 1.0))[y].to(u)
 
 
-def normalized(w: Tensor) -> Tensor:
+def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not act on the learning rate.
 
-    All-zero weights have no such scale and are an error; no weights stay none.
+    Where the examples do not count alike, the mean is that of ``by`` [n] copies of each. All-zero weights have no such scale and
+    are an error; no weights stay none.
 
     >>> import torch
     >>> normalized(torch.tensor([1.0, 3.0]))
@@ -59,24 +67,28 @@ def normalized(w: Tensor) -> Tensor:
     """
     if len(w) and not w.sum() > 0:
         raise ValueError(f"Weights must have a positive sum to be normalised, got {float(w.sum())}.")
+    if by is not None and len(w):
+        return w * (by.sum() / (by * w).sum())
     return w / w.mean() if len(w) else w
 
 
-def inverse_frequency(ids: Tensor) -> Tensor:
+def inverse_frequency(ids: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights in inverse proportion to the size of each example's class or group, [n], of mean 1.
 
-    Every class or group that has examples then has the same total weight.
+    Every class or group that has examples then has the same total weight. Where an example counts as ``by`` copies, sizes and
+    totals count them.
 
     >>> import torch
     >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
     tensor([0.6667, 0.6667, 0.6667, 2.0000])
     """
-    return normalized(1 / torch.bincount(ids).double()[ids]).float()
+    return _scaled(1 / _sizes(ids, by)[ids], by)
 
 
-def effective_number(ids: Tensor, *, beta: float) -> Tensor:
+def effective_number(ids: Tensor, *, beta: float, by: Tensor | None = None) -> Tensor:
     """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
 
+    Sizes count an example as ``by`` copies where it is given.
     ``beta=0`` weighs all alike; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
 
     >>> import torch
@@ -85,7 +97,18 @@ def effective_number(ids: Tensor, *, beta: float) -> Tensor:
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    return normalized((1 - beta) / (1 - beta ** torch.bincount(ids).double()[ids])).float()
+    return _scaled((1 - beta) / (1 - beta ** _sizes(ids, by)[ids]), by)
+
+
+def _sizes(ids: Tensor, by: Tensor | None) -> Tensor:
+    return torch.bincount(ids, weights=None if by is None else by.double()).double()
+
+
+def _scaled(w: Tensor, by: Tensor | None) -> Tensor:
+    """Mean 1, as float32; what counts for nothing has no size to be divided by and weighs 0."""
+    if by is None:
+        return normalized(w).float()
+    return normalized(w.where(w.isfinite(), 0.0), by=by.double()).float()
 
 
 def effective_sample_size(w: Tensor) -> float:

@@ -19,6 +19,7 @@ class Batch:
     step: int = 0  # gradient steps taken before this batch, over the whole fit
     group: Tensor | None = None  # [batch] int64
     rows: NDArray[np.int64] | None = None  # ``index`` on the host, to be looked at without waiting for the device
+    weight: Tensor | None = None  # [batch], what each example counts for; None: all alike
 
     def known_group(self) -> Tensor:
         """The groups, [batch]; the objective must have declared that it needs them."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from umix.data.findings import Finding, Findings
-from umix.data.image_task import ImageTask
+from umix.data.findings import Finding
 from umix.data.images import decode
+from umix.data.task import CheckedSource
 
 _AT_ONCE = 256
 
@@ -25,6 +25,7 @@ class Examination:
     problems: list[Finding]
     mismatches: list[str]
     allow_subset: bool
+    notes: list[str]
 
     @property
     def fine(self) -> bool:
@@ -32,12 +33,14 @@ class Examination:
         return not self.problems and (self.allow_subset or not self.mismatches)
 
 
-def examine(source: ImageTask, root: Path | None, *, advance: Callable[[int], None] = lambda n: None) -> Examination:
+def examine(
+    source: CheckedSource, root: Path | None, *, advance: Callable[[int], None] = lambda n: None
+) -> Examination:
     """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
-    folder, findings = source.find(root), Findings()
-    listing = source.listing(folder, findings)
+    checked = source.check(root)
+    folder, findings = checked.folder, checked.findings
     missing, unreadable = [], []
-    names = list(dict.fromkeys(listing.files))
+    names = list(dict.fromkeys(checked.images))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for begin in range(0, len(names), _AT_ONCE):
             part = names[begin : begin + _AT_ONCE]
@@ -52,10 +55,11 @@ def examine(source: ImageTask, root: Path | None, *, advance: Callable[[int], No
     return Examination(
         folder,
         len(names),
-        source.counts(listing),
+        checked.counts,
         findings.entries,
-        source.mismatches(listing),
-        source.allow_subset,
+        checked.mismatches,
+        checked.allow_subset,
+        checked.notes,
     )
 
 

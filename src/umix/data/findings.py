@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 from umix.errors import UserError
@@ -39,3 +40,17 @@ class Findings:
         """Raise the first finding, if there is any."""
         if self.entries:
             raise UserError(f"{self.entries[0]}; umix doctor {task} --root {folder} lists all that is wrong.")
+
+
+@final
+@dataclass(frozen=True)
+class Checked:
+    """What a folder says of itself before its images are opened: which there are, and counts by split and group."""
+
+    folder: Path
+    images: list[str]  # relative to the folder
+    counts: dict[str, dict[str, int]]
+    findings: Findings
+    mismatches: list[str] = field(default_factory=list)  # with what was published
+    allow_subset: bool = False
+    notes: list[str] = field(default_factory=list)

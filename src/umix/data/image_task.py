@@ -9,15 +9,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.data.findings import Findings
+from umix.data.findings import Checked, Findings
 from umix.data.groups import Groups
 from umix.data.images import Images
 from umix.data.listing import SPLITS, Listing
-from umix.data.task import Augment, Split, Task, TaskSource, Transform
+from umix.data.task import Augment, CheckedSource, Split, Task, Transform
 from umix.errors import UserError
 
 
-class ImageTask(TaskSource, abc.ABC):
+class ImageTask(CheckedSource, abc.ABC):
     """A published set of images in a local folder; nothing is downloaded."""
 
     default_net: ClassVar[str] = "cnn"
@@ -71,6 +71,14 @@ class ImageTask(TaskSource, abc.ABC):
             raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
         splits = {name: self._split(name, folder, listing) for name in SPLITS}
         return Task(self.name, splits, self.labels)
+
+    def check(self, root: Path | None) -> Checked:
+        """What the archive's table says, and what is wrong with it."""
+        folder, findings = self.find(root), Findings()
+        listing = self.listing(folder, findings)
+        return Checked(
+            folder, listing.files, self.counts(listing), findings, self.mismatches(listing), self.allow_subset
+        )
 
     def find(self, root: Path | None) -> Path:
         """The archive's folder: ``root`` itself or a folder in it."""

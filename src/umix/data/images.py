@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.errors import UserError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 @final
@@ -62,11 +65,27 @@ class Images:
 
 def decode(path: Path, *, height: int | None = None, width: int | None = None) -> NDArray[np.uint8]:
     """The image at ``path`` as uint8 [3, height, width], scaled by bilinear interpolation where it has another size."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     with Image.open(path) as file:
-        image = file.convert("RGB")
+        image = _rgb(ImageOps.exif_transpose(file))
     target = (width or image.width, height or image.height)
     if image.size != target:
         image = image.resize(target, Image.Resampling.BILINEAR)
     return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+
+def _rgb(image: "Image.Image") -> "Image.Image":
+    """The image as people see it, in RGB: what is transparent lies on white, 16 bits become 8."""
+    from PIL import Image
+
+    if image.mode == "RGB":
+        return image.copy()
+    if image.mode.startswith("I"):
+        return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
+    if image.mode == "F":
+        raise ValueError("its pixels are floating-point numbers of no known range")
+    if image.has_transparency_data:
+        above = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", above.size, "white"), above).convert("RGB")
+    return image.convert("RGB")

@@ -1,5 +1,6 @@
 """Inputs that are not tensors in memory: read one by one when they are needed, or sliced from a file."""
 
+import abc
 import hashlib
 from typing import Protocol, final
 
@@ -23,7 +24,7 @@ class LazyRows:
     def __init__(self, x: Lazy, index: Tensor) -> None:
         self._x = x
         self._index = index.tolist()
-        self.fingerprint = _rows_fingerprint(x.fingerprint, index)
+        self.fingerprint = rows_fingerprint(x.fingerprint, index)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -32,8 +33,28 @@ class LazyRows:
         return self._x[self._index[index]]
 
 
+class Sliced(abc.ABC):
+    """Inputs of which whole batches are cut out at once, without a device waiting for them."""
+
+    fingerprint: str
+
+    @abc.abstractmethod
+    def __len__(self) -> int: ...
+
+    @abc.abstractmethod
+    def __getitem__(self, index: int) -> Tensor: ...
+
+    @abc.abstractmethod
+    def take(self, rows: Tensor) -> Tensor:
+        """These rows as a batch of its own on the host, [len(rows), ...]; whoever changes it changes nothing else."""
+
+    @abc.abstractmethod
+    def rows(self, index: Tensor) -> "Sliced":
+        """The examples ``index``, cut out of the same memory."""
+
+
 @final
-class Mapped:
+class Mapped(Sliced):
     """Inputs that lie in one memory-mapped file, of which batches are sliced; ``values`` is [n, ...] and is never written to.
 
     The fingerprint is that of what the file was made from, so that nothing has to be read to compute it.
@@ -58,8 +79,9 @@ class Mapped:
         """The examples ``index``, sliced from the same file."""
         index = index.cpu()
         chosen = index if self._index is None else self._index.index_select(0, index)
-        return Mapped(self._values, _rows_fingerprint(self.fingerprint, index), chosen)
+        return Mapped(self._values, rows_fingerprint(self.fingerprint, index), chosen)
 
 
-def _rows_fingerprint(fingerprint: str, index: Tensor) -> str:
+def rows_fingerprint(fingerprint: str, index: Tensor) -> str:
+    """The fingerprint of some rows of inputs that have this one."""
     return hashlib.sha256(f"{fingerprint}{index.tolist()}".encode()).hexdigest()[:32]

@@ -1,15 +1,19 @@
-"""From a split and an order to batches: tensors and mapped files are sliced, lazy inputs go through a DataLoader."""
+"""From a split and an order to batches: tensors and mapped files are sliced, lazy inputs are read ahead by threads."""
 
+import os
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from umix.data.batch import Batch
-from umix.data.lazy import Mapped
+from umix.data.lazy import Lazy, Sliced
 from umix.data.task import Split, Transform
+
+_AHEAD = 2  # batches that are read while another is trained on
 
 
 def batches(
@@ -19,12 +23,13 @@ def batches(
     batch_size: int,
     first_step: int = 0,
     groups: bool = False,
-    workers: int = 0,
+    workers: int | None = None,
     augment: np.random.Generator | None = None,
 ) -> Iterator[Batch]:
     """The examples ``order`` [m] of ``split`` in batches; ``group`` is filled only where ``groups`` is asked for.
 
     With a generator in ``augment`` these are training batches: inputs are augmented with draws from it where the split says how.
+    Lazy inputs are read by so many ``workers``, by default one per core; what comes back does not depend on their number.
     """
     group, device, change = split.group if groups else None, split.y.device, _change(split, augment)
     parts = order.split(batch_size) if len(order) else ()  # torch splits nothing into one empty part
@@ -33,7 +38,8 @@ def batches(
         if change is not None:
             x = change(x)
         known = None if group is None else group.index_select(0, index)
-        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy())
+        weight = None if split.weight is None else split.weight.index_select(0, index)
+        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy(), weight)
 
 
 def n_batches(n: int, batch_size: int) -> int:
@@ -49,22 +55,37 @@ def _change(split: Split, augment: np.random.Generator | None) -> Transform | No
     return lambda x: draw(x, augment)
 
 
-def _inputs(split: Split, parts: Sequence[Tensor], workers: int) -> Iterator[Tensor]:
+def _inputs(split: Split, parts: Sequence[Tensor], workers: int | None) -> Iterator[Tensor]:
     device = split.y.device
     if isinstance(split.x, Tensor):
         for rows in parts:
             yield split.x.index_select(0, rows.to(device, non_blocking=True))
         return
-    if isinstance(split.x, Mapped):
+    if isinstance(split.x, Sliced):
         for rows in parts:
             yield split.x.take(rows).to(device, non_blocking=True)
         return
-    loader: DataLoader[Tensor] = DataLoader(
-        split.x,  # type: ignore[arg-type]
-        batch_sampler=[rows.tolist() for rows in parts],
-        num_workers=workers,
-        pin_memory=device.type == "cuda",
-        generator=torch.Generator(),  # else the DataLoader draws its workers' seed from the global generator
-    )
-    for x in loader:
+    for x in _read(split.x, parts, (os.cpu_count() or 1) if workers is None else workers):
         yield x.to(device, non_blocking=True)
+
+
+def _read(x: Lazy, parts: Sequence[Tensor], workers: int) -> Iterator[Tensor]:
+    """The rows of each part of lazy inputs, stacked; threads read the next parts meanwhile.
+
+    Threads, not processes: what reads images lets go of the interpreter, so nothing has to be copied between processes, started
+    anew every epoch, or seeded.
+    """
+    if not workers:
+        for rows in parts:
+            yield torch.stack([x[row] for row in rows.tolist()])
+        return
+    pool, ahead = ThreadPoolExecutor(workers), deque[list[Future[Tensor]]]()
+    try:
+        for rows in parts:
+            ahead.append([pool.submit(x.__getitem__, row) for row in rows.tolist()])
+            if len(ahead) > _AHEAD:
+                yield torch.stack([read.result() for read in ahead.popleft()])
+        while ahead:
+            yield torch.stack([read.result() for read in ahead.popleft()])
+    finally:
+        pool.shutdown(cancel_futures=True)  # also when an image cannot be read, or nobody wants the rest

@@ -7,7 +7,7 @@ that marks them. Texts of at most 100 values become 0/1 columns, longer lists 30
 
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.data.column_kinds import cast, kind_of
+from umix.data.new_inputs import NewInputs, Reader
+from umix.data.table_file import as_frame
 from umix.data.trusted import TRUSTED
 from umix.errors import UserError
 from umix.files import write_whole
@@ -26,19 +28,24 @@ if TYPE_CHECKING:
 FILE = "preprocessing.skops"
 _FORMAT = "umix table preprocessing 1"
 _ONE_HOT, _FARTHEST = 100, 10.0
+_SHOWN = 3  # values in a note
+_GAPS = ("?", "...", "null", "NULL", "nan", "NaN", "NA", "N/A", "n/a", "#NA", "#N/A", "<NA>", "none", "None")
 Matrix = NDArray[np.float32]
 
 
 @final
-class TablePreprocessing:
+class TablePreprocessing(Reader):
     """What was learned from the training split's columns; ``state`` holds nothing but what skops may save."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._state = state
 
     @classmethod
-    def fit(cls, frame: "polars.DataFrame", *, label: str, id: str | None) -> tuple[Self, Matrix]:
-        """The preprocessing of the input columns ``frame`` and their matrix, [n, width]."""
+    def fit(
+        cls, frame: "polars.DataFrame", *, label: str, id: str | None, others: Sequence[str] = ()
+    ) -> tuple[Self, Matrix]:
+        """The preprocessing of the input columns ``frame`` and their matrix, [n, width]; ``others`` have another role."""
+        import polars
         from skrub import StringEncoder, TableVectorizer
 
         kinds = {column.name: kind_of(column) for column in frame.iter_columns()}
@@ -63,8 +70,10 @@ class TablePreprocessing:
             "format": _FORMAT,
             "label": label,
             "id": id or "",
+            "others": list(others),
             "kinds": kinds,
             "dropped": sorted(set(kinds) - set(origin)),
+            "values": {name: frame[name].cast(polars.String).unique().drop_nulls().to_list() for name in one_hot},
             "vectorizer": vectorizer,
             "scaled": scaled,
             "marked": np.array(sorted(first.values()), dtype=np.int64),
@@ -92,12 +101,51 @@ class TablePreprocessing:
     def id(self) -> str | None:
         return self._state["id"] or None
 
+    def inputs(self, new: Any) -> NewInputs:
+        """The rows of a table (a path, a polars or a pandas frame): columns of training must be there, others are ignored."""
+        import torch
+
+        frame = as_frame(new)
+        x = torch.from_numpy(self.transform(frame))
+        ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
+        return NewInputs(x, ids=ids, notes=tuple(self._notes(frame)))
+
+    def _notes(self, frame: "polars.DataFrame") -> list[str]:
+        """What was ignored or is missing: columns that training did not have, and the id."""
+        known = {*self.columns, self.id, self.label, *self._state.get("others", ())}
+        extra = [name for name in frame.columns if name not in known]
+        notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
+        for name, count in self.unreadable(frame).items():
+            notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
+        for name, (count, values) in self.unseen(frame).items():
+            shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
+            notes.append(
+                f"{count} values of {name!r} were never seen in training and count as none of its values: {shown}."
+            )
+        if self.id and self.id not in frame.columns:
+            notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
+        return notes
+
     def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
         """How many values of each column are not what they were in training, and so become gaps."""
         kinds = {name: kind for name, kind in self._state["kinds"].items() if name in frame.columns}
         read = cast(frame, kinds)
         lost = {name: read[name].null_count() - frame[name].null_count() for name in kinds}
         return {name: count for name, count in lost.items() if count}
+
+    def unseen(self, frame: "polars.DataFrame") -> dict[str, tuple[int, list[str]]]:
+        """For columns of few values: how many texts are none of those of training, and which; gaps are not meant."""
+        import polars
+
+        found = {}
+        for name, values in self._state.get("values", {}).items():
+            if name not in frame.columns:
+                continue
+            text = frame[name].cast(polars.String, strict=False)
+            new = text.filter(~text.is_in([*values, *_GAPS]) & (text.str.strip_chars() != ""))
+            if len(new):
+                found[name] = (len(new), sorted(new.unique().to_list()))
+        return found
 
     def transform(self, frame: "polars.DataFrame") -> Matrix:
         """The matrix of ``frame``, [n, width]; unseen texts are none of the known ones, unreadable numbers are gaps."""

@@ -1,40 +1,53 @@
 """The tasks umix knows by name: one line each."""
 
+import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from umix.data.array_file import SUFFIXES as ARRAYS
+from umix.data.arrays import ArraySource
 from umix.data.camelyon17 import Camelyon17
 from umix.data.celeba import CelebA
+from umix.data.civilcomments import CivilComments
 from umix.data.colored_digits import ColoredDigits
 from umix.data.four_moons import FourMoons
+from umix.data.image_folder import ImageFolder
 from umix.data.table import TableSource
 from umix.data.table_file import SUFFIXES
 from umix.data.task import Task, TaskSource
+from umix.data.texts import TextSource
 from umix.data.waterbirds import Waterbirds
 from umix.errors import unknown
 
 TASKS: dict[str, type[TaskSource]] = {
-    source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, Camelyon17)
+    source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, CivilComments, Camelyon17)
 }
 
 
-def source_kind(name: str) -> tuple[type[TaskSource], dict[str, Any]]:
-    """The class of the task called ``name``, or of the table at that path, and the options the name stands for.
+def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource], dict[str, Any]]:
+    """The class of the task called ``name``, or of the data at that path, and the options the name stands for.
 
-    >>> source_kind("people.csv")[0].name
-    'table'
+    ``given`` are the options that are set: with ``text`` a table is one of texts.
+
+    >>> source_kind("people.csv")[0].name, source_kind("people.csv", ["label", "text"])[0].name
+    ('table', 'text')
     """
     if name in TASKS:
         return TASKS[name], {}
     path = Path(name)
+    if path.suffix.lower() in ARRAYS:
+        return ArraySource, {"path": path}
     if path.suffix.lower() in SUFFIXES or path.is_file():
-        return TableSource, {"path": path}
+        return TextSource if "text" in given else TableSource, {"path": path}
+    if path.is_dir() or name.endswith(("/", os.sep)):
+        return ImageFolder, {"path": path}
     raise unknown("task", name, TASKS)
 
 
 def task_source(name: str, **options: Any) -> TaskSource:
-    """The source of the task called ``name`` (or the table at that path) with these options, not loaded yet."""
-    kind, implied = source_kind(name)
+    """The source of the task called ``name`` (or the data at that path) with these options, not loaded yet."""
+    kind, implied = source_kind(name, options)
     return kind(**options, **implied)
 
 

@@ -19,8 +19,15 @@ _TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row co
 
 
 def content_hash(path: Path) -> str:
-    """A hash of the file's bytes, read in pieces; not read again while size and time of change are the same."""
+    """The hash of a table's file."""
     _check_there(path)
+    return file_hash(path)
+
+
+def file_hash(path: Path) -> str:
+    """A hash of the file's bytes, read in pieces; not read again while size and time of change are the same."""
+    if not path.is_file():
+        raise UserError(f"There is no file {path}.")
     state = path.stat()
     return _hash(path.resolve(), state.st_size, state.st_mtime_ns)
 

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 #: Beyond these a label is taken for a quantity: distinct numbers, and distinct values per row.
 MOST_NUMBERS, MOST_DISTINCT = 100, 0.5
+#: What a split may be called, and the split that is meant.
 _CODES = {
     **dict.fromkeys(("train", "training", "0"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev", "1"), "val"),
     **dict.fromkeys(("test", "testing", "2"), "test"),
 }
+#: The words among them.
+SPLIT_WORDS = tuple(name for name in _CODES if not name.isdecimal())
 Rows = NDArray[np.int64]
 
 
@@ -129,6 +132,27 @@ def split_by_column(column: "polars.Series") -> dict[str, Rows]:
                 f"The split column {column.name!r} must have rows of train and of test, but {name} has none."
             )
     return splits
+
+
+def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
+    """What each row of ``train`` counts for, scaled to mean 1, so that weights do not act on the learning rate; 0 is allowed."""
+    import polars
+
+    name = column.name
+    if not column.dtype.is_numeric():
+        raise UserError(f"The weight {name!r} must be a number in every training row, got {column.dtype}.")
+    values = column.cast(polars.Float64).to_numpy()[train]
+    bad = ~(np.isfinite(values) & (values >= 0))  # a gap is NaN
+    if bad.any():
+        row = train[bad.argmax()]
+        raise UserError(
+            f"The weight {name!r} must be a finite number of at least 0 in every training row, got {column[int(row)]} in row "
+            f"{row} (counted from 0), and {int(bad.sum())} such rows in all."
+        )
+    if not values.any():
+        raise UserError(f"The weight {name!r} must be above 0 in some training row, but it is 0 in all.")
+    scaled: NDArray[np.float32] = (values / values.mean()).astype(np.float32)
+    return scaled
 
 
 def split_at_random(

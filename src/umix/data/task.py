@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from umix.data.findings import Checked
 from umix.data.groups import Groups
-from umix.data.lazy import Lazy, LazyRows, Mapped
+from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings
 
 
@@ -36,6 +37,7 @@ class Split:
     ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
     group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
     batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
+    ``weight`` [n], of mean 1, is what each example counts for in training; None where all count alike. Rates never use it.
     """
 
     x: Tensor | Lazy
@@ -44,11 +46,14 @@ class Split:
     training_groups: Groups | None = None
     transform: Transform | None = None
     augment: Augment | None = None
+    weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
         if self.training_groups is not None:
             lengths["training_groups"] = len(self.training_groups.member)
+        if self.weight is not None:
+            lengths["weight"] = len(self.weight)
         if len(set(lengths.values())) != 1:
             raise ValueError(f"Split fields must be about the same examples, got lengths {lengths}.")
 
@@ -83,7 +88,7 @@ class Split:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the inputs and labels, in order. Groups are not in it: what ignores groups may be shared across groupings."""
+        """A hash of inputs, labels and weights, in order. Groups are not in it: what ignores them is shared across groupings."""
         digest = hashlib.sha256()
         if isinstance(self.x, Tensor):
             digest.update(f"{self.x.dtype}{list(self.x.shape)}".encode())
@@ -94,6 +99,8 @@ class Split:
         digest.update(self.y.contiguous().cpu().numpy().data)
         if self.transform is not None or self.augment is not None:
             digest.update(repr((self.transform, self.augment)).encode())
+        if self.weight is not None:
+            digest.update(b"weight" + self.weight.contiguous().cpu().numpy().tobytes())
         return digest.hexdigest()[:32]
 
     def to(self, device: torch.device) -> "Split":
@@ -102,19 +109,24 @@ class Split:
             return self
         x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
         training = self.training_groups and self.training_groups.to(device)
-        return replace(self, x=x, y=self.y.to(device), groups=self.groups.to(device), training_groups=training)
+        weight = None if self.weight is None else self.weight.to(device)
+        return replace(
+            self, x=x, y=self.y.to(device), groups=self.groups.to(device), training_groups=training, weight=weight
+        )
 
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
         training = self.training_groups and self.training_groups.rows(index)
-        x = _examples(self.x, index)
-        return replace(self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training)
+        x, weight = _examples(self.x, index), None if self.weight is None else self.weight[index]
+        return replace(
+            self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training, weight=weight
+        )
 
 
 def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
     if isinstance(x, Tensor):
         return x[index]
-    return x.rows(index) if isinstance(x, Mapped) else LazyRows(x, index)
+    return x.rows(index) if isinstance(x, Sliced) else LazyRows(x, index)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
@@ -174,6 +186,11 @@ class TaskSource(Settings, abc.ABC):
     name: ClassVar[str]
     default_net: ClassVar[str] = "mlp"  # where neither the preset nor the user names one
 
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        """``options`` with what the net called ``net`` wants of the data, where they do not say it."""
+        return options
+
     @property
     def title(self) -> str:
         """What people call these data; the names of their runs' folders begin with it."""
@@ -182,3 +199,11 @@ class TaskSource(Settings, abc.ABC):
     @abc.abstractmethod
     def load(self, root: Path | None) -> Task:
         """The task, read from the local folder ``root`` where it has files; nothing is ever downloaded."""
+
+
+class CheckedSource(TaskSource, abc.ABC):
+    """A source with a folder that the doctor can look through."""
+
+    @abc.abstractmethod
+    def check(self, root: Path | None) -> Checked:
+        """What the folder says, and what is wrong with it; nothing is refused that can be told."""

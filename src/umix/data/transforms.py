@@ -7,6 +7,7 @@ else the largest central box with a legal ratio.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from umix.data.buffers import empty_batch
+
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, for values in [0, 1]
 _TRIES = 10
 _CHUNK = 2**19  # numbers that are resized at once on a CPU: what stays in its cache
@@ -23,14 +26,16 @@ _CHUNK = 2**19  # numbers that are resized at once on a CPU: what stays in its c
 Floats = NDArray[np.float64]
 
 
-def normalized(x: Tensor) -> Tensor:
-    """Images [batch, 3, height, width] with values in [0, 255] as float32 with ImageNet's mean 0 and deviation 1.
+def _moments(device: torch.device) -> tuple[Tensor, Tensor]:
+    """ImageNet's mean, and one over its deviation, for values in [0, 255], [3, 1, 1] each."""
+    mean = torch.tensor([255 * value for value in MEAN], device=device).view(3, 1, 1)
+    return mean, torch.tensor([1 / (255 * value) for value in STD], device=device).view(3, 1, 1)
 
-    A float32 batch is overwritten: at these sizes memory costs more than arithmetic.
-    """
-    mean = torch.tensor([255 * value for value in MEAN], device=x.device).view(3, 1, 1)
-    scale = torch.tensor([1 / (255 * value) for value in STD], device=x.device).view(3, 1, 1)
-    return x.float().sub_(mean).mul_(scale)
+
+def _pieces(n: int, numbers: int, device: torch.device) -> Iterator[slice]:
+    """Rows of a batch of ``n`` images of so many ``numbers`` that are worked on at once."""
+    step = max(1, _CHUNK // max(1, numbers)) if device.type == "cpu" else max(1, n)
+    return (slice(begin, begin + step) for begin in range(0, n, step))
 
 
 @final
@@ -45,9 +50,14 @@ class CenterSquare:
         """Images [batch, 3, height, width] uint8 as float32 [batch, 3, size, size]."""
         top, left = round((x.shape[2] - self.crop) / 2), round((x.shape[3] - self.crop) / 2)
         x = x[:, :, top : top + self.crop, left : left + self.crop]
-        if self.crop != self.size:
-            x = functional.interpolate(x.float(), (self.size, self.size), mode="bilinear", antialias=True)
-        return normalized(x)
+        out = empty_batch((len(x), 3, self.size, self.size), x.device)
+        mean, scale = _moments(x.device)
+        for rows in _pieces(len(x), 3 * self.crop * self.crop, x.device):
+            part = x[rows].float()
+            if self.crop != self.size:
+                part = functional.interpolate(part, (self.size, self.size), mode="bilinear", antialias=True)
+            torch.mul(part.sub_(mean), scale, out=out[rows])
+        return out
 
 
 @final
@@ -67,15 +77,16 @@ class RandomBox:
         mirrored = rng.random(n) < self.mirror
         across = _positions(np.where(mirrored, left + w, left), np.where(mirrored, -w, w), width, self.size)
         down = _positions(top, h, height, self.size)
-        out = torch.empty(n, 3, self.size, self.size, device=x.device)
-        step = max(1, _CHUNK // (3 * height * width)) if x.device.type == "cpu" else max(1, n)
-        for begin in range(0, n, step):
-            rows = slice(begin, begin + step)
+        out = empty_batch((n, 3, self.size, self.size), x.device)
+        mean, scale = _moments(x.device)
+        for rows in _pieces(n, 3 * height * width, x.device):
             part = x[rows].float()
-            grid = part.new_empty(len(part), self.size, self.size, 2)
-            grid[..., 0] = torch.from_numpy(across[rows, None, :]).to(x.device, non_blocking=True)
-            grid[..., 1] = torch.from_numpy(down[rows, :, None]).to(x.device, non_blocking=True)
-            out[rows] = normalized(functional.grid_sample(part, grid, padding_mode="border", align_corners=False))
+            places = part.new_empty(len(part), 2, self.size, self.size)  # two planes are written faster than pairs
+            places[:, 0] = torch.from_numpy(across[rows, None, :]).to(x.device, non_blocking=True)
+            places[:, 1] = torch.from_numpy(down[rows, :, None]).to(x.device, non_blocking=True)
+            grid = places.permute(0, 2, 3, 1)
+            boxes = functional.grid_sample(part, grid, padding_mode="border", align_corners=False)
+            torch.mul(boxes.sub_(mean), scale, out=out[rows])
         return out
 
 

@@ -23,8 +23,15 @@ class BatchRisk(Objective):
     risk_of: Callable[[Tensor], Tensor] = torch.mean
     weights: Tensor | None = None
 
+    @property
+    def takes_weights(self) -> bool:  # type: ignore[override]
+        """Weighing the losses is what copies do only where the risk is their mean."""
+        return self.risk_of is torch.mean
+
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses = self.loss(net(batch.x), batch.y)
         if self.weights is not None:
             losses = self.weights.index_select(0, batch.index) * losses
+        if batch.weight is not None:
+            losses = batch.weight * losses
         return self.risk_of(losses), state

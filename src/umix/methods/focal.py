@@ -21,6 +21,7 @@ from torch import Tensor
 
 from umix.core.losses import focal
 from umix.core.weights import effective_number, inverse_frequency
+from umix.data.task import Split
 from umix.methods.batch_risk import BatchRisk
 from umix.methods.method import Method
 from umix.nets.net import Net
@@ -33,6 +34,7 @@ class Focal(Method):
 
     name: ClassVar[str] = "focal"
     paper: ClassVar[str] = "Lin et al., Focal loss for dense object detection, ICCV 2017"
+    takes_weights: ClassVar[bool] = True
 
     gamma: float = Field(2.0, ge=0, description="how much easy examples are played down; 0 is cross entropy")
     class_balance: Literal["none", "inverse", "effective"] = Field(
@@ -41,16 +43,16 @@ class Focal(Method):
     beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
 
     def train(self, trainer: Trainer) -> Net:
-        weights = self._class_weights(trainer.splits["train"].y)
+        weights = self._class_weights(trainer.splits["train"])
         if weights is not None:
             trainer.keep(weight=weights)
         return trainer.fit(BatchRisk(loss=partial(focal, gamma=self.gamma), weights=weights))
 
-    def _class_weights(self, y: Tensor) -> Tensor | None:
+    def _class_weights(self, train: Split) -> Tensor | None:
         match self.class_balance:
             case "none":
                 return None
             case "inverse":
-                return inverse_frequency(y)
+                return inverse_frequency(train.y, by=train.weight)
             case "effective":
-                return effective_number(y, beta=self.beta)
+                return effective_number(train.y, beta=self.beta, by=train.weight)

@@ -32,6 +32,7 @@ class JTT(Method):
     paper: ClassVar[str] = (
         "Liu et al., Just train twice: Improving group robustness without training group information, ICML 2021"
     )
+    takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     identification_epochs: int = Field(2, ge=1, description="epochs of the first net (the paper's T)")
@@ -44,6 +45,7 @@ class JTT(Method):
         trajectory = trainer.trajectory(epochs=self.identification_epochs, record=self.record)
         wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)
         trainer.val_uncertainty = trajectory.val_uncertainty(start=self.identification_epochs - 1, length=1)
+        trainer.test_uncertainty = trajectory.test_uncertainty(start=self.identification_epochs - 1, length=1)
         weight = 1 + self.upweight * wrong
         trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():

@@ -33,6 +33,7 @@ class LISAUMIX(UncertaintyWeights):
     name: ClassVar[str] = "lisa_umix"
     paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False  # batches balanced over groups would undo them
 
     eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
         2.0, description="how much an example's weight grows with its uncertainty; the pairs help too"

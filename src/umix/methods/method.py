@@ -16,6 +16,7 @@ class Method(Settings, abc.ABC):
     needs_groups: ClassVar[bool] = False  # of the training split; without it batches carry no group
     needs_groups_if: ClassVar[str] = ""  # in words, where the settings decide: needs_groups is a property then
     needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
+    takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
     stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
 
     @abc.abstractmethod

@@ -32,6 +32,7 @@ class Mixup(Method):
 
     name: ClassVar[str] = "mixup"
     paper: ClassVar[str] = "Zhang et al., mixup: Beyond empirical risk minimization, ICLR 2018"
+    takes_weights: ClassVar[bool] = True
 
     alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
@@ -60,6 +61,7 @@ class InGroupMixup(Method):
     name: ClassVar[str] = "ingroup_mixup"
     paper: ClassVar[str] = "Zhang et al., mixup, ICLR 2018; in groups as in Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
 
     alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")

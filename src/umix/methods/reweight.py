@@ -36,7 +36,9 @@ Scheme = Literal["inverse", "effective"]
 def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> Tensor:
     """A weight for each training example, [n], mean 1: larger in small classes or groups."""
     ids = train.y if by == "class" else train.group
-    return inverse_frequency(ids) if scheme == "inverse" else effective_number(ids, beta=beta)
+    if scheme == "inverse":
+        return inverse_frequency(ids, by=train.weight)
+    return effective_number(ids, beta=beta, by=train.weight)
 
 
 class Balancing(Method, abc.ABC):
@@ -44,6 +46,7 @@ class Balancing(Method, abc.ABC):
 
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
     needs_groups_if: ClassVar[str] = "if by=group"
+    takes_weights: ClassVar[bool] = True
 
     by: By = Field("class", description="what shall count the same; group needs training groups")
     scheme: Scheme = Field("inverse", description="weights by inverse frequency or inverse effective number")

@@ -23,6 +23,7 @@ from umix.train.trainer import Trainer
 class UncertaintyWeights(Method, abc.ABC):
     """A method whose training examples weigh eta·u + c, where u is how often ERM gets them wrong."""
 
+    takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
 
     eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
@@ -65,6 +66,7 @@ class UncertaintyWeights(Method, abc.ABC):
             train=trajectory.uncertainty(start=self.start, length=length),
             val=trajectory.val_uncertainty(start=self.start, length=length),
             best_val=max(trajectory.val_rates()),
+            test=trajectory.test_uncertainty(start=self.start, length=length),
         )
 
     def settled(
@@ -86,9 +88,10 @@ class UncertaintyWeights(Method, abc.ABC):
 
     def weigh(self, u: Tensor, trainer: Trainer, *, eta: float, pool: Pool) -> Tensor:
         """The weight of every training example, [n], on the trainer's device (eq. 7)."""
-        pooled = class_means(u, trainer.task.splits["train"].y) if pool == "class" else u
+        train = trainer.task.splits["train"]
+        pooled = class_means(u, train.y, by=train.weight) if pool == "class" else u
         w = importance_weights(pooled, eta=eta, c=self.c)
-        return (normalized(w) if self.normalize else w).to(trainer.device)
+        return (normalized(w, by=train.weight) if self.normalize else w).to(trainer.device)
 
     def weights(self, trainer: Trainer, objective: Callable[[Tensor], Objective]) -> Tensor:
         """The weight of every training example, [n], on the trainer's device; kept with the run (Algorithm 2).
@@ -98,7 +101,7 @@ class UncertaintyWeights(Method, abc.ABC):
         measured = self.measure(trainer)
         eta, pool = self.settled(measured, trainer, objective)
         w = self.weigh(measured.train, trainer, eta=eta, pool=pool)
-        trainer.val_uncertainty = measured.val
+        trainer.val_uncertainty, trainer.test_uncertainty = measured.val, measured.test
         trainer.keep(uncertainty=measured.train, weight=w)
         warn_about(w.cpu(), trainer, u=measured.train)
         return w
@@ -107,11 +110,15 @@ class UncertaintyWeights(Method, abc.ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the first stage says: uncertainty of training [n] and validation [n_val] examples, its best validation accuracy."""
+    """What the first stage says: uncertainty of training [n] and validation [n_val] examples, its best validation accuracy.
+
+    ``test`` [n_test] is for reports, and None where there are groups.
+    """
 
     train: Tensor
     val: Tensor
     best_val: float
+    test: Tensor | None = None
 
 
 def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Measured:
@@ -120,10 +127,12 @@ def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Measured:
     Each is a stage ``member-i`` of its own, shared between runs like a trajectory; all have the fit settings of ``ensemble``
     (UMIX, appendix on the simulated data set).
     """
-    correct: dict[str, list[Tensor]] = {"train": [], "val": []}
+    watched = ("train", "val") if trainer.task.groups else ("train", "val", "test")
+    correct: dict[str, list[Tensor]] = {split: [] for split in watched}
     for member in range(size):
-        net = trainer.reference(stage=f"member-{member}", settings="ensemble")
+        net = trainer.engine.spread(trainer.reference(stage=f"member-{member}", settings="ensemble"))
         for split, rows in correct.items():
             rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
-    u, of_val = (uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for rows in correct.values())
-    return Measured(train=u, val=of_val, best_val=1 - float(of_val.mean()))
+    u = {split: uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for split, rows in correct.items()}
+    best_val = 1 - float(u["val"].mean())
+    return Measured(train=u["train"], val=u["val"], best_val=best_val, test=u.get("test"))

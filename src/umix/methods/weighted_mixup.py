@@ -34,6 +34,8 @@ class WeightedMixup(Objective):
     example with ``per_example``. ``pairing`` says who is mixed with whom.
     """
 
+    takes_weights = True
+
     weights: Tensor
     sigma: float
     alpha: float
@@ -43,6 +45,8 @@ class WeightedMixup(Objective):
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
+        if batch.weight is not None:
+            w = batch.weight * w
         lam = self._draw(len(batch.y), rng, like=w)
         if lam is None:
             losses = cross_entropy(net(batch.x), batch.y)

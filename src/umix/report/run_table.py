@@ -12,6 +12,7 @@ from umix.report.comparison import RATES, TITLES
 from umix.report.grid import percents
 
 _MOST_CLASSES = 20
+_FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
@@ -24,9 +25,9 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     )
     for name in ("test rate", "percent", "95 % interval", "n test", "n train"):
         table.add_column(name, justify="left" if name == "test rate" else "right")
-    for rate in RATES:
-        value = getattr(summary, rate)
-        table.add_row(TITLES[rate], "–" if value is None else f"{100 * value:.1f}", "", "", "")
+    for rate in RATES if record.groups else ("average", "worst"):
+        value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
+        table.add_row(TITLES[rate], unknown if value is None else f"{100 * value:.1f}", "", "", "")
     table.add_section()
     if record.groups:
         for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
@@ -36,6 +37,14 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     for name, found in lowest[:_MOST_CLASSES]:
         table.add_row(escape(f"class {name}"), *_rate_and_size(found), "")
     table.caption = "The worst group is unknown: this task has no groups."
+    if summary.quintiles is None:
+        table.caption += f" {record.method} has no first stage that tells how uncertain test examples are."
+    else:
+        table.add_section()
+        n = sum(found.size for found in summary.classes.values())
+        for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
+            table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}", "")
+        table.caption += " Fifths: test examples in order of how often the first stage got them wrong."
     if len(lowest) > _MOST_CLASSES:
         table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 
 import torch
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 _SMALL = 2**20  # parameters
+_PATIENCE = timedelta(days=1)  # the first process may wait long for another run's lock, and the others for it
 _Value = TypeVar("_Value")
 
 
@@ -59,7 +61,9 @@ class Engine:
         if self.processes == 1:
             return 0
         if not distributed.is_initialized():
-            raise UserError(f"An engine of {self.processes} devices must be launched before it trains: call its launch().")
+            raise UserError(
+                f"An engine of {self.processes} devices must be launched before it trains: call its launch()."
+            )
         return distributed.get_rank()
 
     @property
@@ -119,7 +123,7 @@ class Engine:
         return net if self.processes == 1 else cast(Net, Spread(net))
 
     def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
-        """``net`` (already on the device) and ``optimizer`` so that forward, backward and step use ``precision`` and all devices."""
+        """``net`` (already on the device) and ``optimizer`` so that a step uses ``precision`` and all devices."""
         if precision == "32-true" and self.processes == 1:
             return Prepared(net, optimizer, torch.Tensor.backward)
         fabric = self._fabric(precision, needs=f"precision={precision} needs")
@@ -135,8 +139,9 @@ class Engine:
     def _fabric(self, precision: str, *, needs: str) -> "Fabric":
         try:
             from lightning_fabric import Fabric
-            from lightning_fabric.plugins.environments import LightningEnvironment, TorchElasticEnvironment
-            from lightning_fabric.strategies import DDPStrategy
+            from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+            from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+            from lightning_fabric.strategies.ddp import DDPStrategy
         except ImportError:
             raise UserError(f"{needs} Lightning Fabric; install it with: pip install 'umix[fabric]'.") from None
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
@@ -147,7 +152,7 @@ class Engine:
         fabric = Fabric(
             **options,
             num_nodes=self.nodes,
-            strategy=DDPStrategy(broadcast_buffers=False),  # they are the same everywhere already
+            strategy=DDPStrategy(timeout=_PATIENCE),
             plugins=[TorchElasticEnvironment() if started else LightningEnvironment()],
         )
         fabric.launch()  # starts processes only the first time

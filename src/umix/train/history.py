@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -24,8 +25,8 @@ WATCHED = ("val", "test")
 class History:
     """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping.
 
-    On val also the accuracy of each fifth in order of ``uncertainty`` [n_val], where a first stage knows it, and the mean of the
-    largest losses.
+    Also the accuracy of each fifth in order of ``uncertainty`` [n] of a split, where a first stage knows it, and on val the mean of
+    the largest losses.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class History:
         epochs: int,
         batch_size: int,
         directory: Path | None,
-        uncertainty: Tensor | None = None,
+        uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
@@ -45,17 +46,15 @@ class History:
         self.best = BestWeights(directory)
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
-        self._quintiles = None if uncertainty is None else torch.from_numpy(quintiles(uncertainty.cpu().numpy()))
-        self._quintile_rates: list[Tensor] = []
+        known = {name: u.cpu().numpy() for name, u in uncertainty.items() if u is not None}
+        self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
+        self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
 
     def observe(self, net: Net, epoch: int) -> None:
         correct, losses = correctness_and_losses(net, self._splits["val"], batch_size=self._batch_size)
         self._count("val", correct)
         self._count("test", correctness(net, self._splits["test"], batch_size=self._batch_size))
-        if self._quintiles is not None:
-            rates = correct.cpu().double() @ self._quintiles / self._quintiles.sum(dim=0)
-            self._quintile_rates.append(rates.round(decimals=9))  # so that equal shares of fractions are ties
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         self.best.offer(net, self.counts("val"), last=epoch + 1 == self._epochs)
@@ -64,39 +63,40 @@ class History:
         split = self._splits[name]
         self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
         self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        if name in self._quintiles:
+            rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
+            self._quintile_rates[name].append(rates.round(decimals=9))  # so that equal shares of fractions are ties
 
     def counts(self, name: str) -> Counts:
         """All epochs so far of the split ``name``."""
         split = self._splits[name]
         classes = torch.bincount(split.y, minlength=self._n_classes)
-        of_val = {
-            "quintile_rates": _stack(self._quintile_rates, 5),
-            "tail_losses": torch.stack(self._tail_losses).numpy() if self._tail_losses else np.zeros(0),
-        }
+        tail = torch.stack(self._tail_losses).numpy() if self._tail_losses and name == "val" else np.zeros(0)
         return Counts(
             hits=_stack(self._hits[name], len(split.groups.names)),
             sizes=split.groups.sizes.cpu().numpy(),
             class_hits=_stack(self._class_hits[name], self._n_classes),
             class_sizes=classes.cpu().numpy(),
-            **(of_val if name == "val" else {}),
+            quintile_rates=_stack(self._quintile_rates[name], 5),
+            tail_losses=tail,
         )
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
         kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
-        kept |= {"val/quintile_rates": torch.stack(self._quintile_rates)} if self._quintile_rates else {}
+        kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        if "val/tail_losses" not in kept or ("val/quintile_rates" not in kept and self._quintiles is not None):
+        if not {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)} <= set(kept):
             raise UserError(
-                "The run's checkpoint must hold what this version of umix counts on validation, but an earlier one wrote it; "
+                "The run's checkpoint must hold what this version of umix counts, but an earlier one wrote it; "
                 "delete the run's folder to start it again."
             )
         for name in WATCHED:
             self._hits[name] = list(kept[f"{name}/hits"])
             self._class_hits[name] = list(kept[f"{name}/class_hits"])
-        self._quintile_rates = list(kept.get("val/quintile_rates", ()))
+            self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
         self._tail_losses = list(kept["val/tail_losses"])
 
 

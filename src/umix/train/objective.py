@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
+from umix.errors import UserError
 from umix.nets.net import Net
 
 #: What an objective has learned so far: named tensors, saved with every checkpoint.
@@ -23,6 +24,7 @@ class Objective(abc.ABC):
     """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
 
     needs_groups: bool = False  # without it batches carry no group
+    takes_weights: bool = False  # whether it makes an example of ``batch.weight`` k count as k copies of it
     reset_at: tuple[int, ...] = ()  # the steps before which the optimiser forgets its momentum: the risk changes there
 
     def init(self, n_groups: int) -> State:
@@ -34,10 +36,21 @@ class Objective(abc.ABC):
         """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
 
 
+def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
+    """Refuse an objective that needs training groups it may not see, or that would ignore the weights of examples."""
+    what = type(objective).__name__
+    if objective.needs_groups and not groups:
+        raise UserError(f"{what} needs training groups, but its method does not declare needs_groups.")
+    if weights and not objective.takes_weights:
+        raise UserError(f"{what} must weigh examples to train with weights, but it does not; leave --weight out.")
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class MeanRisk(Objective):
     """Empirical risk: the mean loss. ``watch`` is shown the predictions of the training pass, which cost nothing extra."""
+
+    takes_weights = True
 
     watch: Watch | None = None
 
@@ -45,4 +58,6 @@ class MeanRisk(Objective):
         logits = net(batch.x)
         if self.watch is not None:
             self.watch(batch.index, logits, batch.y)
+        if batch.weight is not None:
+            return (batch.weight * cross_entropy(logits, batch.y, reduction="none")).mean(), state
         return cross_entropy(logits, batch.y), state

@@ -30,7 +30,7 @@ def gathered(mine: Tensor, n: int) -> Tensor:
     """The outputs of all ``n`` rows, [n, ...], of which this process has computed its share ``mine``."""
     rank, world = distributed.get_rank(), distributed.get_world_size()
     if torch.is_grad_enabled() and mine.requires_grad:
-        rows: Tensor = _Gather.apply(mine, n, rank, world)
+        rows: Tensor = _Gather.apply(mine, n, rank, world)  # type: ignore[no-untyped-call]
         return rows
     return _all_rows(mine, n, world)
 

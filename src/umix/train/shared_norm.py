@@ -37,19 +37,21 @@ class SharedNorm(_BatchNorm):
         return
 
     def forward(self, input: Tensor) -> Tensor:
-        if not self.training and self.running_mean is not None or not distributed.is_initialized():
+        if (not self.training and self.running_mean is not None) or not distributed.is_initialized():
             normalised: Tensor = _BatchNorm.forward(self, input)
             return normalised
-        axes = [axis for axis in range(input.dim()) if axis != 1]
-        rows = input.new_full((1,), input.numel() / input.shape[1])
-        n, total = _summed(torch.cat([rows, input.sum(axes)])).tensor_split([1])
+        x, axes = input.float(), [axis for axis in range(input.dim()) if axis != 1]
+        rows = x.new_full((1,), x.numel() / x.shape[1])
+        n, total = _summed(torch.cat([rows, x.sum(axes)])).tensor_split([1])
         mean = total / n
-        centred = input - self._spread(mean, input)
+        centred = x - self._spread(mean, x)
         var = _summed(centred.square().sum(axes)) / n
         if self.training and self.running_mean is not None and self.running_var is not None:
             self._remember(mean.detach(), (var * n / (n - 1).clamp(min=1)).detach())
-        y = centred * self._spread((var + self.eps).rsqrt(), input)
-        return y if not self.affine else y * self._spread(self.weight, input) + self._spread(self.bias, input)
+        y = centred * self._spread((var + self.eps).rsqrt(), x)
+        if self.affine:
+            y = y * self._spread(self.weight, x) + self._spread(self.bias, x)
+        return y.to(input.dtype)
 
     def _remember(self, mean: Tensor, var: Tensor) -> None:
         if self.num_batches_tracked is None or self.running_mean is None or self.running_var is None:
@@ -66,7 +68,7 @@ class SharedNorm(_BatchNorm):
 
 def _summed(value: Tensor) -> Tensor:
     """The sum of ``value`` over all processes; its gradient is the sum of theirs."""
-    total: Tensor = _Sum.apply(value)
+    total: Tensor = _Sum.apply(value)  # type: ignore[no-untyped-call]
     return total
 
 

@@ -19,7 +19,7 @@ from umix.train.fit import Observer, Stage, StageReport, Unobserved, fit
 from umix.train.fit_settings import FitSettings
 from umix.train.history import History, collapsed_epochs
 from umix.train.loop import Step, descend
-from umix.train.objective import MeanRisk, Objective
+from umix.train.objective import MeanRisk, Objective, check_given
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
 from umix.train.stage_key import stage_key
@@ -53,6 +53,7 @@ class Trainer:
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
     val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
+    test_uncertainty: Tensor | None = field(default=None, init=False)  # likewise, for reports
     decisions: dict[str, Any] = field(default_factory=dict, init=False)  # what was left open, and how it was decided
 
     def __post_init__(self) -> None:
@@ -88,12 +89,12 @@ class Trainer:
     def adopt(self, net: Net) -> Net:
         """Take ``net``, made by other means than a final fit, as the result: counted once on val and test."""
         self.history = self._new_history(1)
-        self.history.observe(net, 0)
+        self.history.observe(self.engine.spread(net), 0)
         return net
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
         """The net of an ERM fit shared between runs; several stages may share the overrides of one name, ``settings``."""
-        shared, net = self._shared(stage, epochs, settings=settings), self._fresh_net(stage)
+        shared, net = self.shared(stage, epochs, settings=settings), self._fresh_net(stage)
         with locked(shared.directory):
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
@@ -104,9 +105,11 @@ class Trainer:
         """Train by ERM and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
         ``online`` takes the predictions of the training pass, ``epoch_end`` those of a clean pass after the epoch. ``epochs`` is
-        how many the method needs; the stage's own setting may ask for more. ``val`` of it is about the validation examples.
+        how many the method needs; the stage's own setting may ask for more. Its ``val``, and without groups ``test``, are of those.
         """
-        shared = self._shared(stage, epochs, record=record, val=self.splits["val"].fingerprint)
+        test = None if self.task.groups else self.splits["test"]
+        others = {"val": self.splits["val"].fingerprint} | ({} if test is None else {"test": test.fingerprint})
+        shared = self.shared(stage, epochs, record=record, **others)
         if shared.settings.epochs < epochs:
             raise UserError(
                 f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
@@ -114,7 +117,7 @@ class Trainer:
             )
         net = self._fresh_net(stage)
         with locked(shared.directory):
-            recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record)
+            recorder = Recorder.open(shared, self.splits, record=record, test=test, engine=self.engine)
             watch = recorder.trajectory.see if record == "online" else None
             self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
@@ -124,17 +127,17 @@ class Trainer:
     def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
         """Fit a net like the final one, for ``observer`` only; ``content`` and earlier stages say what its objective is."""
         earlier = "".join(report.key for name, report in self.reports.items() if not name.startswith("trial"))
-        shared = self._shared(stage, None, settings=FINAL, objective=content, after=earlier)
+        shared = self.shared(stage, None, settings=FINAL, objective=content, after=earlier)
         with locked(shared.directory):
             self._run(shared, self._fresh_net(FINAL), objective, Shuffled(), observer)
 
     def logits(self, net: Net, split: str) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]."""
-        return outputs(net, net, self.splits[split], batch_size=self.settings.batch_size)
+        return outputs(self.engine.spread(net), self.splits[split], batch_size=self.settings.batch_size)
 
     def features(self, net: Net, split: str) -> Tensor:
         """Features of ``net`` on every example of the split, [n, width]."""
-        return outputs(net.features, net, self.splits[split], batch_size=self.settings.batch_size)
+        return outputs(self.engine.spread(net), self.splits[split], batch_size=self.settings.batch_size, features=True)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method knows of each training example with the run, beside its label."""
@@ -156,7 +159,7 @@ class Trainer:
         train = self.splits["train"].fingerprint
         return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
 
-    def _shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
+    def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
         chosen = self.settings_of(settings or name, default_epochs=epochs)
         key = self._key(name, chosen, **more)
@@ -169,7 +172,7 @@ class Trainer:
             epochs=epochs,
             batch_size=self.settings.batch_size,
             directory=self.directory,
-            uncertainty=self.val_uncertainty,
+            uncertainty={"val": self.val_uncertainty, "test": self.test_uncertainty},
         )
 
     def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
@@ -179,10 +182,7 @@ class Trainer:
     def _run(
         self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
     ) -> None:
-        if objective.needs_groups and not self.groups:
-            raise UserError(
-                f"{type(objective).__name__} needs training groups, but its method does not declare needs_groups."
-            )
+        check_given(objective, groups=self.groups, weights=self.splits["train"].weight is not None)
         if stage.name in self.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
         self.reports[stage.name] = fit(

@@ -1,8 +1,8 @@
 """The training trajectory: was example i predicted correctly in epoch t?
 
 One bit per example and epoch, and one more that says whether the example was visited at all: a prediction that was never made is
-an error, not a mistake of the model. ``val`` is the same of the validation examples, where they were looked at too, which costs a
-pass over them after every epoch. Works in any loop::
+an error, not a mistake of the model. ``val`` and ``test`` are the same of the examples of those splits, where they were looked at
+too, which costs a pass over them after every epoch. Works in any loop::
 
     trajectory = Trajectory(len(y))
     for epoch in range(epochs):
@@ -34,10 +34,13 @@ _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 class Trajectory:
     """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` names the data they come from."""
 
-    def __init__(self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None) -> None:
+    def __init__(
+        self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None, test: "Trajectory | None" = None
+    ) -> None:
         self.n = n
         self.fingerprint = fingerprint
         self.val = val
+        self.test = test
         self._correct: list[np.ndarray] = []  # one row of packed bits per finished epoch
         self._visited: list[np.ndarray] = []
         self._open: tuple[np.ndarray, np.ndarray] | None = None
@@ -136,6 +139,10 @@ class Trajectory:
             raise UserError("This trajectory must hold validation examples, but none were recorded; record it again.")
         return self.val
 
+    def test_uncertainty(self, *, start: int, length: int) -> Tensor | None:
+        """The same share for every test example, [n_test], for reports; None where the test split was not looked at."""
+        return None if self.test is None else self.test.uncertainty(start=start, length=length)
+
     def _n_missing(self, epoch: int) -> int:
         if not 0 <= epoch < self.epochs:
             return self.n
@@ -155,12 +162,14 @@ class Trajectory:
     def truncate(self, epochs: int) -> None:
         """Forget every epoch from ``epochs`` on: they were recorded after the checkpoint that training goes on from."""
         del self._correct[epochs:], self._visited[epochs:]
-        if self.val is not None:
-            self.val.truncate(epochs)
+        for part in (self.val, self.test):
+            if part is not None:
+                part.truncate(epochs)
 
     def save(self, path: str | Path) -> None:
         """Write the finished epochs to ``path``, whole or not at all."""
-        parts = {"": self} if self.val is None else {"": self, "val/": self.val}
+        known = {"": self, "val/": self.val, "test/": self.test}
+        parts = {prefix: part for prefix, part in known.items() if part is not None}
         bits = {f"{prefix}{name}": row for prefix, part in parts.items() for name, row in part._bits().items()}
         facts = {f"{prefix}n": str(part.n) for prefix, part in parts.items()}
         facts |= {f"{prefix}fingerprint": part.fingerprint for prefix, part in parts.items()}
@@ -185,6 +194,8 @@ class Trajectory:
         trajectory = cls._part("", tensors, metadata, path)
         if "val/n" in metadata:
             trajectory.val = cls._part("val/", tensors, metadata, path)
+        if "test/n" in metadata:
+            trajectory.test = cls._part("test/", tensors, metadata, path)
         return trajectory
 
     @classmethod

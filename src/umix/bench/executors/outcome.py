@@ -1,0 +1,65 @@
+"""What executors take and give: places, events of runs under way, and outcomes. Imports no torch."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, final
+
+if TYPE_CHECKING:
+    from umix.bench.failure import Failure
+    from umix.bench.record import RunRecord
+    from umix.bench.spec import RunSpec
+
+
+@final
+@dataclass(frozen=True)
+class Places:
+    """Where runs read and write: folders that decide no number."""
+
+    out: Path
+    roots: Mapping[str, Path] = field(default_factory=dict)  # by the task's name
+    cache: Path | None = None
+    stream: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Event:
+    """A run under way: ``done`` of ``total`` steps of ``stage``, or a ``message``; ``worker`` is host:pid."""
+
+    key: str
+    kind: Literal["start", "steps", "note"]
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    worker: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: with a record or a failure; with neither another process is executing it."""
+
+    key: str
+    seconds: float = 0.0
+    record: "RunRecord | None" = None
+    failure: "Failure | None" = None
+
+    @property
+    def busy(self) -> bool:
+        return self.record is None and self.failure is None
+
+
+OnEvent = Callable[[Event], None]
+
+
+class Executor(Protocol):
+    """A way to execute runs."""
+
+    @property
+    def workers(self) -> int:
+        """How many runs are executed at once, as far as that is known."""
+
+    def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+        """The outcome of every one of ``specs``, as they end; ``on_event`` hears of those under way."""

@@ -1,0 +1,177 @@
+"""A study as its author writes it: tasks × methods × seeds, with settings for all, for a task or for a method."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, final
+
+from pydantic import Field, field_validator, model_validator
+
+from umix.errors import UserError, unknown
+from umix.methods.registry import METHODS
+from umix.settings import Settings
+
+
+@final
+class StudyTask(Settings):
+    """A task of the study."""
+
+    name: str = Field(description="a task's name, or the path of a table")
+    root: Path | None = Field(None, description="folder of the task's files, where it has any")
+    preset: str | None = Field(None, description="preset to start from, else the study's")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of this task's runs alone")
+
+
+@final
+class StudyMethod(Settings):
+    """A method of the study; one method may be there several times under different labels."""
+
+    name: str = Field(description="a method's name")
+    label: str = Field("", description="what the tables call it, else its name")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of this method's runs alone")
+
+    @property
+    def title(self) -> str:
+        return self.label or self.name
+
+
+@final
+class Study(Settings):
+    """Every task with every method and every seed; later settings count: the study's, the task's, the method's."""
+
+    tasks: tuple[StudyTask, ...] = Field(min_length=1, description="tasks, each a name or a table of options")
+    methods: tuple[StudyMethod, ...] = Field(min_length=1, description="methods, each a name or a table of options")
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(
+        (0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
+    )
+    preset: str = Field("default", description="named settings of the tasks to start from")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of all runs, as --set takes them")
+    skip_impossible: bool = Field(
+        False, description="leave out methods that need groups on tasks without them, instead of refusing the study"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_alone(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A text stands for the task or method of that name; seeds may be a text."""
+        kinds: dict[str, type[StudyTask] | type[StudyMethod]] = {"tasks": StudyTask, "methods": StudyMethod}
+        lists = {
+            field: [_entry(kind, item, f"{field}[{place}]") for place, item in enumerate(values[field], start=1)]
+            for field, kind in kinds.items()
+            if isinstance(values.get(field), list | tuple)
+        }
+        seeds = {"seeds": parse_seeds(values["seeds"])} if isinstance(values.get("seeds"), str) else {}
+        return {**values, **lists, **seeds}
+
+    @field_validator("seeds")
+    @classmethod
+    def _once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(seeds))
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> "Study":
+        for kind, titles in (
+            ("task", [task.name for task in self.tasks]),
+            ("method", [entry.title for entry in self.methods]),
+        ):
+            for title in titles:
+                if titles.count(title) > 1:
+                    fix = "give each a label of its own" if kind == "method" else "name it once"
+                    raise UserError(f"Every {kind} of a study must be told apart, got {title!r} twice; {fix}.")
+        return self
+
+
+def _entry(kind: type[StudyTask] | type[StudyMethod], item: object, place: str) -> StudyTask | StudyMethod:
+    if isinstance(item, StudyTask | StudyMethod):
+        return item
+    try:
+        if isinstance(item, str):
+            return kind(name=item)
+        if isinstance(item, Mapping):
+            return kind(**item)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
+    raise UserError(f"{place} must be a name or a table of options, got {item!r}.")
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """The seeds that ``0:5`` (without 5), ``0,1,2`` or a mixture stands for.
+
+    >>> parse_seeds("0:3,7")
+    (0, 1, 2, 7)
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, colon, end = (piece.strip() for piece in part.partition(":"))
+        try:
+            found = range(int(first), int(end)) if colon else [int(first)]
+        except ValueError:
+            found = []
+        if not found or min(found) < 0:
+            raise UserError(f"Seeds must be a range as 0:5 or a list as 0,1,2 of numbers from 0 on, got {text!r}.")
+        seeds += found
+    return tuple(seeds)
+
+
+def load_study(path: Path) -> Study:
+    """The study in the TOML file at ``path``; what is wrong with it is said with its place."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"There is no study at {path}.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} must be a TOML file: {error}.") from None
+    for name in content:
+        if name not in Study.model_fields:
+            raise UserError(f"{path}: {unknown('key of a study', name, Study.model_fields)}")
+    try:
+        return Study(**content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def study_schema() -> dict[str, Any]:
+    """The JSON schema of a study file, for editors and checkers."""
+    schema = Study.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "umix study"
+    for field in ("tasks", "methods"):
+        entry = schema["properties"][field]
+        entry["items"] = {"anyOf": [{"type": "string"}, entry["items"]]}
+    seeds = schema["properties"]["seeds"]
+    listed = {key: seeds.pop(key) for key in ("type", "items", "minItems") if key in seeds}
+    schema["properties"]["seeds"] = {"anyOf": [listed, {"type": "string", "pattern": r"^[0-9:,\s]+$"}], **seeds}
+    return schema
+
+
+def assign(study: Study, settings: Mapping[str, Any]) -> Study:
+    """``study`` with ``settings`` from the command line: ``METHOD.key`` and ``TASK.key`` are for those runs alone."""
+    tasks, methods = list(study.tasks), list(study.methods)
+    listed = ", ".join(entry.title for entry in methods)
+    everywhere = dict(study.settings)
+    for key, value in settings.items():
+        owner, _, rest = key.partition(".")
+        own = key if "." not in rest else rest  # umix.eta is a method's field, umix.fit.lr the fit's for that method
+        if rest and any(owner in (entry.name, entry.title) for entry in methods):
+            methods = [_with(entry, own, value) if owner in (entry.name, entry.title) else entry for entry in methods]
+        elif rest and any(owner == _stem(entry) for entry in tasks):
+            tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
+        elif rest and owner in METHODS:
+            raise UserError(f"--set {key} must be about a method of the study ({listed}); add {owner} to its methods.")
+        else:
+            everywhere[key] = value
+    return study.model_copy(update={"tasks": tuple(tasks), "methods": tuple(methods), "settings": everywhere})
+
+
+def _stem(task: StudyTask) -> str:
+    return Path(task.name).stem
+
+
+def _with(entry: Any, key: str, value: object) -> Any:
+    return entry.model_copy(update={"settings": {**entry.settings, key: value}})
+
+
+def titled(tasks: Sequence[StudyTask]) -> dict[str, str]:
+    """What tables call each task: a file's name without its folder, where that tells them apart."""
+    names = [Path(task.name).name for task in tasks]
+    return {task.name: name if names.count(name) == 1 else task.name for task, name in zip(tasks, names, strict=True)}

@@ -1,0 +1,196 @@
+"""``umix bench``."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from umix.catalogue import print_json
+from umix.commands import bench_flags as own
+from umix.errors import UserError
+from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Subset, TableFlags, parse_settings
+from umix.terminal import ERR, OUT
+
+if TYPE_CHECKING:
+    from umix.bench.executors.outcome import Executor
+    from umix.bench.failure import Failure
+    from umix.bench.record import RunRecord
+    from umix.bench.study import Study
+    from umix.commands.study_plan import StudyPlan
+    from umix.commands.study_results import Results
+
+
+def bench(
+    *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of tables.")],
+    methods: own.Methods = None,
+    seeds: own.Seeds = None,
+    file: own.File = None,
+    set_: own.Settings = (),
+    preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
+    workers: own.Workers = None,
+    threads: own.Threads = 1,
+    ray: own.OnRay = None,
+    cpus: own.Cpus = 1.0,
+    gpus: own.Gpus = 0.0,
+    skip_impossible: own.SkipImpossible = False,
+    plan: own.PlanOnly = False,
+    schema: own.Schema = False,
+    root: Root = None,
+    allow_subset: Subset = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    select: Select = None,
+    table: TableFlags | None = None,
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Compare METHODS on TASKS over seeds: plan all runs, execute those that are not finished, print the comparison.
+
+    Again, it goes on where it was: finished runs are not repeated, failed ones are tried again. Several processes may work on
+    one folder. Exit code 1 if a run has failed.
+    """
+    if schema:
+        from umix.bench.study import study_schema
+
+        print_json(study_schema())
+        return 0
+    _check(tasks, methods, file, workers, ray)
+    changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
+    with ExitStack() as stack:
+        executor = _workers(workers, threads, stack) if workers is not None and not plan else None
+        study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
+        study = _with_data(study, root=root, allow_subset=allow_subset, table=table)
+        made = _planned(study, parse_settings(set_), out, select)
+        if not as_json and (plan or not quiet):
+            _show_plan(made, workers=workers or 1, to=OUT if plan else ERR)
+        if plan:
+            if as_json:
+                print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
+            return 0
+        executor = executor or _in_this_process(ray if made.to_run else None, cpus, gpus)
+        results = _execute(made, executor, {"cache": cache, "stream": no_cache}, quiet=quiet or as_json)
+    from umix.commands.study_results import print_results, print_study_json
+
+    if as_json:
+        print_study_json(made, results, select)
+    else:
+        print_results(made, results, select)
+    return 1 if results.failures else 0
+
+
+def _check(tasks: Sequence[str], methods: str | None, file: Path | None, workers: int | None, ray: str | None) -> None:
+    """Refuse what can be refused before anything slow is imported."""
+    if workers is not None and ray is not None:
+        raise UserError("Runs are executed by --workers or by --ray, got both; leave one out.")
+    if file is not None and (tasks or methods):
+        raise UserError("With --file the tasks and methods must be in the file; leave them out of the command line.")
+    if file is None and not (tasks and methods):
+        raise UserError(
+            "A study must have tasks and methods: umix bench TASK... --methods erm,umix, or umix bench --file study.toml."
+        )
+
+
+def _workers(workers: int, threads: int, stack: ExitStack) -> "Executor":
+    """Workers, started here and now: they import what they need while the study is planned."""
+    from umix.bench.executors.processes import Processes
+
+    processes, cores = Processes(workers, threads=threads), os.cpu_count() or 1
+    if workers * threads > cores:
+        ERR.print(
+            f"note: {workers} workers × {threads} threads are more than the {cores} cores here; they will wait for each other.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    stack.callback(processes.close)
+    processes.start()
+    return processes
+
+
+def _in_this_process(ray: str | None, cpus: float, gpus: float) -> "Executor":
+    """What executes runs without workers: this process, or a Ray cluster that it talks to."""
+    if ray is not None:
+        from umix.bench.executors.ray import Ray
+
+        return Ray(ray, cpus=cpus, gpus=gpus)
+    from umix.bench.executors.serial import Serial
+
+    return Serial()
+
+
+def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes: dict[str, Any]) -> "Study":
+    """The study that the command line or a file describes."""
+    from umix.bench.study import Study, load_study
+
+    if file is not None:
+        found = load_study(file)
+        return Study(**{**{name: getattr(found, name) for name in Study.model_fields}, **changes})
+    names = [name.strip() for name in (methods or "").split(",") if name.strip()]
+    return Study(tasks=list(tasks), methods=names, **changes)
+
+
+def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | None) -> "StudyPlan":
+    """The plan of ``study``; whatever is wrong with what was given is raised here, before anything runs."""
+    from umix.bench.grid import make_grid
+    from umix.bench.record import known_rule
+    from umix.bench.study import assign
+    from umix.commands.study_plan import StudyPlan
+
+    if select is not None:
+        known_rule(select)
+    return StudyPlan.of(make_grid(assign(study, settings)), out)
+
+
+def _with_data(study: "Study", *, root: Path | None, allow_subset: bool, table: TableFlags | None) -> "Study":
+    """``study`` with the flags about data given to the tasks that they are for."""
+    from umix.data.registry import source_kind
+
+    tasks, used = [], False
+    for task in study.tasks:
+        kind, implied = source_kind(task.name)
+        settings = table.settings() if table and "path" in implied else {}
+        used = used or bool(settings)
+        if allow_subset and "allow_subset" in kind.model_fields:
+            settings |= {"task.allow_subset": True}
+        update = {"settings": {**task.settings, **settings}, "root": task.root or root}
+        tasks.append(task.model_copy(update=update))
+    if table and table.settings() and not used:
+        flags = ", ".join(f"--{key.removeprefix('task.')}" for key in table.settings())
+        raise UserError(f"{flags} must be about a table, but the study has none.")
+    return study.model_copy(update={"tasks": tuple(tasks)})
+
+
+def _show_plan(made: "StudyPlan", *, workers: int, to: Any) -> None:
+    to.print(made.table(workers=workers))
+    for note in made.grid.skipped:
+        ERR.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False, soft_wrap=True)
+
+
+def _execute(made: "StudyPlan", executor: "Executor", options: dict[str, Any], *, quiet: bool) -> "Results":
+    """What became of every run: those that are not finished are executed."""
+    from umix.bench.executors.outcome import Places
+    from umix.bench.run import finished
+    from umix.commands.study_board import Board
+    from umix.commands.study_results import Results
+
+    places = Places(made.out, made.grid.roots, **options)
+    records: dict[str, RunRecord] = {}
+    failures: dict[str, Failure] = {}
+    with Board(made, workers=executor.workers, quiet=quiet) as board:
+        for cell in made.grid.runs:
+            if (record := finished(cell.spec, places.out, fingerprint=cell.fingerprint)) is not None:
+                records[cell.key] = record
+                board.finished(record)
+        specs = [cell.spec for cell in made.to_run if cell.key not in records]
+        with closing(executor.run(specs, places, board.on_event)) as outcomes:
+            for outcome in outcomes:
+                board.on_outcome(outcome)
+                if outcome.record is not None:
+                    records[outcome.key] = outcome.record
+                elif outcome.failure is not None:
+                    failures[outcome.key] = outcome.failure
+    return Results(records, failures)

@@ -1,0 +1,121 @@
+"""A study under way: a live table of method × seed on a terminal, a line per run elsewhere."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, final
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from umix.commands.study_plan import StudyPlan
+from umix.terminal import ERR
+
+if TYPE_CHECKING:
+    from umix.bench.executors.outcome import Event, Outcome
+    from umix.bench.grid import Cell
+    from umix.bench.record import RunRecord
+
+_MOST_SEEDS = 12  # columns; more seeds are counted instead
+
+
+@final
+class Board:
+    """Hears of events and outcomes and shows where every run is; quiet or without a terminal it draws nothing."""
+
+    def __init__(self, plan: StudyPlan, *, workers: int, quiet: bool) -> None:
+        self._plan = plan
+        self._workers = workers
+        self._quiet = quiet
+        self._cells: dict[str, Cell] = {cell.key: cell for cell in reversed(plan.grid.cells)}
+        self._shown: dict[str, str] = dict.fromkeys(plan.states, "[dim]·[/dim]")
+        self._rates: dict[str, float | None] = {}
+        self._ended: set[str] = set()
+        self._total = len(plan.states)
+        self._runs = plan.grid.runs
+        self._left = plan.left(plan.to_run, workers=workers)
+        self._live = Live(
+            get_renderable=self._render, console=ERR, refresh_per_second=4, transient=True, auto_refresh=True
+        )
+        self._drawn = ERR.is_terminal and not quiet
+
+    def __enter__(self) -> Self:
+        if self._drawn:
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            self._live.stop()
+
+    def finished(self, record: "RunRecord") -> None:
+        """A run of the study that was there already."""
+        self._note_rate(record)
+
+    def on_event(self, event: "Event") -> None:
+        """A run has begun a stage, made steps, or has something to say."""
+        if event.key not in self._cells:
+            return
+        if event.kind == "note":
+            if not self._quiet:
+                ERR.print(escape(f"{self._name(event.key)}: {event.message}"), highlight=False, soft_wrap=True)
+            return
+        share = 100 * event.done / event.total if event.total else 0
+        self._shown[event.key] = f"[cyan]{escape(event.stage)} {share:.0f}%[/cyan]"
+
+    def on_outcome(self, outcome: "Outcome") -> None:
+        """A run has ended."""
+        words = ""
+        if outcome.record is not None:
+            self._note_rate(outcome.record)
+            self._plan.pace.learn(outcome.record)
+            rate = self._rates[outcome.key]
+            words = f"worst {100 * rate:.1f}" if rate is not None else "done"
+        elif outcome.failure is not None:
+            self._shown[outcome.key] = "[red]failed[/red]"
+            self._ended.add(outcome.key)
+            words = f"failed: {outcome.failure.sentence}"
+        self._look_ahead()
+        if self._quiet or self._drawn:
+            return
+        line = f"[{len(self._ended)}/{self._total}] {self._name(outcome.key)}: {words} ({outcome.seconds:.1f} s)"
+        ERR.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _note_rate(self, record: "RunRecord") -> None:
+        summary = record.summary()
+        classes = [found.rate for found in summary.classes.values() if found.rate is not None]
+        rate = summary.worst if record.groups else min(classes, default=None)
+        self._rates[record.key] = rate
+        self._shown[record.key] = "done" if rate is None else f"{100 * rate:.1f}"
+        self._ended.add(record.key)
+
+    def _look_ahead(self) -> None:
+        ahead = [cell for cell in self._runs if cell.key not in self._ended]
+        self._left = self._plan.left(ahead, workers=self._workers)
+
+    def _name(self, key: str) -> str:
+        cell = self._cells[key]
+        return f"{cell.task} · {cell.label} · seed {cell.spec.seed}"
+
+    def _render(self) -> RenderableType:
+        rows: dict[tuple[str, str], list[Cell]] = {}
+        for cell in self._plan.grid.cells:
+            rows.setdefault((cell.task, cell.label), []).append(cell)
+        seeds = list(dict.fromkeys(cell.spec.seed for cell in self._plan.grid.cells))
+        wide = len(seeds) <= _MOST_SEEDS
+        table = Table("task", "method", *([f"seed {seed}" for seed in seeds] if wide else ["ended", "worst so far"]))
+        for (task, label), cells in rows.items():
+            if wide:
+                shown = {cell.spec.seed: self._shown[cell.key] for cell in cells}
+                values = [shown.get(seed, "") for seed in seeds]
+            else:
+                known = [rate for cell in cells if (rate := self._rates.get(cell.key)) is not None]
+                mean = f"{100 * sum(known) / len(known):.1f}" if known else ""
+                values = [f"{sum(cell.key in self._ended for cell in cells)}/{len(cells)}", mean]
+            table.add_row(escape(task), escape(label), *values)
+        ended = f"{len(self._ended)} of {self._total} runs ended, time left: {self._left}."
+        words = f"{ended} Rates: worst test group (or class) in percent."
+        return Group(table, Text(words, style="dim"))

@@ -1,0 +1,93 @@
+"""A task from texts of one's own: a column of a table is the only input, the others say what is known of each row."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from pydantic import Field, field_serializer, model_validator
+
+from umix.data.row_roles import RowRoles
+from umix.data.table_file import as_frame, column_names, content_hash
+from umix.data.table_notes import small_groups
+from umix.data.task import Task, TaskSource
+from umix.data.text_inputs import read_texts, text_inputs
+from umix.data.tokens import tokenizer_hash
+from umix.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import polars
+
+
+def tokenizer_of(net: str) -> dict[str, str]:
+    """The tokenizer option for the net called ``net``: nets of the Hugging Face hub bring their own, others have none."""
+    provider, _, model = net.partition(":")
+    return {"tokenizer": model} if provider == "hf" else {}
+
+
+class TextOptions(RowRoles):
+    """A table of texts of your own: which column is what, and how texts become inputs."""
+
+    text: str = Field(description="column of the texts, the only input")
+    drop: tuple[str, ...] = Field((), description="columns that are not mentioned as unused")
+    tokenizer: str | None = Field(
+        None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
+    )
+    tokens: int = Field(300, ge=2, description="longest text in tokens; what is beyond is cut")
+
+    def task(self, frame: "polars.DataFrame", title: str) -> Task:
+        """The task in ``frame``."""
+        self.check_roles(frame.columns, title)
+        if self.text not in frame.columns:
+            raise unknown(f"text column of {title}", self.text, frame.columns)
+        if self.text in (*self.single, *self.groups):
+            raise UserError(f"The column {self.text!r} must have one role, but it is the text and another one.")
+        if not len(frame):
+            raise UserError(f"{title} must have rows, but it is empty.")
+        texts, notes = read_texts(frame[self.text])
+        known = self.known_rows(frame)
+        x, reader, cut = text_inputs(
+            texts, known.rows, column=self.text, id=self.id, tokenizer=self.tokenizer, length=self.tokens
+        )
+        splits = {name: known.split(name, x[name]) for name in known.rows}
+        used = {self.text, *self.single, *self.groups, *self.drop}
+        unused = [name for name in frame.columns if name not in used]
+        if unused:
+            notes.append(f"Only the text is an input; not used: {', '.join(unused)}.")
+        notes += [*cut, *known.notes, *small_groups(splits)]
+        return Task(title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
+
+
+@final
+class TextSource(TextOptions, TaskSource):
+    """The texts in a file."""
+
+    name: ClassVar[str] = "text"
+
+    path: Path
+    content: str = Field("", description="hash of the file and of the tokenizer, which decides the run's key")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
+        path, tokenizer = Path(values["path"]), values.get("tokenizer")
+        content = content_hash(path) + (f"-{tokenizer_hash(tokenizer)}" if tokenizer else "")
+        if not values.get("label"):
+            raise UserError(
+                f"{path.name} needs --label with the column of the class to predict; it has {', '.join(column_names(path))}."
+            )
+        return {**values, "path": path, "content": content}
+
+    @field_serializer("path")
+    def _file_name(self, path: Path) -> str:
+        return path.name  # where the file lies decides nothing
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        return {**tokenizer_of(net), **options}
+
+    @property
+    def title(self) -> str:
+        return self.path.stem
+
+    def load(self, root: Path | None = None) -> Task:
+        """The task; ``root`` is not needed."""
+        return self.task(as_frame(self.path), self.title)

@@ -1,0 +1,78 @@
+"""Runs in worker processes, some of which are killed."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from umix.bench.executors.outcome import Event, Places
+from umix.bench.executors.processes import Processes
+from umix.bench.executors.serial import Serial
+from umix.bench.failure import load_failure
+from umix.bench.spec import RunSpec
+from umix.errors import UserError
+
+FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
+SLOW = {"epochs": 40, "batch_size": 1, "sizes": [60, 4, 4, 60]}
+
+
+def spec(method: str = "erm", seed: int = 0, **settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method=method, settings={**FAST, **settings}, seed=seed)
+
+
+def kill(event: Event) -> None:
+    os.kill(int(event.worker.rpartition(":")[2]), signal.SIGKILL)
+
+
+def test_workers_give_the_outcomes_of_one_process(tmp_path: Path) -> None:
+    specs = [spec("umix", seed, length=2) for seed in range(3)]
+    specs.append(spec("umix", length=2, **{"trajectory.epochs": 1}))
+    expected = {outcome.key: outcome for outcome in Serial().run(specs, Places(tmp_path / "a"), lambda event: None)}
+    workers = set()
+    before = dict(os.environ)
+    outcomes = {
+        outcome.key: outcome
+        for outcome in Processes(2).run(specs, Places(tmp_path / "b"), lambda event: workers.add(event.worker))
+    }
+    assert dict(os.environ) == before
+    assert outcomes.keys() == expected.keys()
+    for key, outcome in outcomes.items():
+        one, other = outcome.record, expected[key].record
+        assert (one and one.split_counts) == (other and other.split_counts)
+    failure = outcomes[specs[-1].key].failure
+    assert failure is not None
+    assert "The window must end within" in failure.sentence
+    assert len(workers) == 2
+    assert f":{os.getpid()}" not in "".join(workers)
+
+
+def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second_time(tmp_path: Path) -> None:
+    goes_on, dies = spec(**SLOW), spec(seed=1)
+    starts, killed = [], []
+
+    def on_event(event: Event) -> None:
+        if event.kind == "start" and event.key == dies.key:
+            kill(event)
+        if event.kind == "start" and event.key == goes_on.key:
+            starts.append(event.done)
+        saved = (tmp_path / goes_on.directory_name / "checkpoint.safetensors").exists()
+        if event.kind == "steps" and event.key == goes_on.key and saved and not killed:
+            killed.append(event)
+            kill(event)
+
+    outcomes = {outcome.key: outcome for outcome in Processes(1).run([goes_on, dies], Places(tmp_path), on_event)}
+    assert killed
+    assert starts[0] == 0
+    assert starts[1] > 0  # after its last finished epoch
+    assert outcomes[goes_on.key].record is not None
+    failure = outcomes[dies.key].failure
+    assert failure is not None
+    assert failure.error == "WorkerDied"
+    assert "SIGKILL" in failure.message
+    assert load_failure(tmp_path / dies.directory_name) == failure
+
+
+def test_there_must_be_a_worker() -> None:
+    with pytest.raises(UserError, match="--workers"):
+        Processes(0)

@@ -1,0 +1,96 @@
+"""Runs on a local Ray cluster, a worker of which is killed."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from umix.bench.executors.outcome import Event, Places
+from umix.bench.executors.ray import Ray
+from umix.bench.executors.serial import Serial
+from umix.bench.spec import RunSpec
+from umix.errors import UserError
+
+pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.enable_socket,  # Ray talks to itself by TCP
+    pytest.mark.filterwarnings("ignore"),  # of Ray's own
+]
+FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
+SLOW = {"epochs": 60, "batch_size": 1, "sizes": [60, 4, 4, 60]}
+
+
+def spec(seed: int = 0, **settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method="erm", settings={**FAST, **settings}, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    import pytest_socket
+    import ray
+
+    pytest_socket.enable_socket()
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_killed_worker_is_replaced_and_its_run_goes_on_after_its_last_epoch(tmp_path: Path) -> None:
+    slow, quick = spec(**SLOW), spec(seed=1)
+    killed, starts = [], []
+
+    def on_event(event: Event) -> None:
+        if event.key != slow.key:
+            return
+        if event.kind == "start":
+            starts.append(event.done)
+        saved = (tmp_path / slow.directory_name / "checkpoint.safetensors").exists()
+        if event.kind == "steps" and saved and not killed:
+            killed.append(event)
+            os.kill(int(event.worker.rpartition(":")[2]), signal.SIGKILL)
+
+    executor = Ray()
+    assert executor.workers == 2
+    outcomes = {outcome.key: outcome for outcome in executor.run([slow, quick], Places(tmp_path), on_event)}
+    assert killed
+    assert starts[0] == 0
+    assert starts[-1] > 0
+    (expected,) = Serial().run([slow], Places(tmp_path / "serial"), lambda event: None)
+    assert outcomes[slow.key].record.split_counts == expected.record.split_counts
+    assert outcomes[quick.key].record is not None
+    assert not list(tmp_path.glob(".ray-*"))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_run_that_raises_is_a_failure_and_too_large_a_share_is_refused(tmp_path: Path) -> None:
+    wrong = RunSpec(task="four_moons", method="umix", settings={**FAST, "length": 2, "trajectory.epochs": 1})
+    (outcome,) = Ray(cpus=0.5).run([wrong], Places(tmp_path), lambda event: None)
+    assert "The window must end within" in outcome.failure.sentence
+    with pytest.raises(UserError, match=r"--gpus must fit on the cluster, which has 0, got 0\.25"):
+        Ray(gpus=0.25)
+    with pytest.raises(UserError, match="something to run on"):
+        Ray(cpus=0)
+
+
+def test_where_the_folder_is_not_shared_the_files_of_a_run_come_back(tmp_path: Path) -> None:
+    from umix.bench.executors.ray import _put_token, _received, _work
+
+    class NoEvents:
+        actor = None
+
+    here, there = Places(tmp_path / "here"), Places(tmp_path / "there")
+    token, made = _put_token(here.out), spec()
+    sent = _work(made, there, NoEvents(), token, 1, True, tmp_path)
+    _received(sent, made, here)
+    original, copy = there.out / made.directory_name, here.out / made.directory_name
+    names = sorted(str(path.relative_to(original)) for path in original.rglob("*") if path.is_file())
+    assert "record.json" in names
+    for name in names:
+        assert (copy / name).read_bytes() == (original / name).read_bytes()
+    shutil.copy(here.out / token, there.out / token)
+    assert _work(made, there, NoEvents(), token, 1, True, tmp_path).files == {}

@@ -1,0 +1,199 @@
+"""``umix bench``, called as people call it."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from umix.bench.lock import LOCKS, is_locked
+from umix.cli import main
+
+FAST = [f"--set={setting}" for setting in ("epochs=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
+SLOW = [f"--set={setting}" for setting in ("epochs=200", "batch_size=1", "sizes=[40,8,8,40]", "eval_size=10")]
+UMIX = ["bench", "four_moons", "--methods", "erm,umix", "--set=umix.length=2", *FAST]
+BENCH = [*UMIX, "--seeds", "0:2"]
+
+
+def bench_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict:
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_study_is_planned_run_and_compared_and_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*BENCH, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    for expected in ("Plan: 4 runs, seeds 0, 1", "unknown", "[4/4]", "four_moons · umix · seed 1: worst"):
+        assert expected in shown.err
+    for expected in ("worst group", "differences to erm", "Records:", "umix table"):
+        assert expected in shown.out
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/record.json")}
+    assert len(written) == 4
+    assert main([*BENCH, "--out", str(tmp_path)]) == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/record.json")} == written
+    assert capsys.readouterr().out == shown.out
+
+
+def test_the_plan_says_what_is_done_cached_and_to_run_and_runs_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = bench_json(capsys, *BENCH, "--plan", "--out", str(tmp_path / "runs"))
+    assert {run["state"] for run in made["plan"]} == {"to run"}
+    assert {run["seconds"] for run in made["plan"]} == {None}
+    assert not (tmp_path / "runs").exists()
+    bench_json(capsys, *UMIX, "--seeds=0", "--out", str(tmp_path / "runs"))
+    made = bench_json(capsys, *BENCH, "--set=umix.eta=3", "--plan", "--out", str(tmp_path / "runs"))
+    found = {(run["method"], run["seed"]): (run["state"], run["stage_cached"]) for run in made["plan"]}
+    assert found == {
+        ("erm", 0): ("done", False),
+        ("erm", 1): ("to run", False),
+        ("umix", 0): ("to run", True),
+        ("umix", 1): ("to run", False),
+    }
+    assert all(run["seconds"] > 0 for run in made["plan"])
+    assert main([*BENCH, "--set=umix.eta=3", "--dry-run", "--out", str(tmp_path / "runs")]) == 0
+    assert "1 stage cached" in capsys.readouterr().out
+
+
+def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no [luck]")
+
+    out = ["--out", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr("umix.methods.umix.UMIX.train", broken)
+        assert main([*BENCH, *out]) == 1
+        shown = capsys.readouterr().out
+        assert "failed" in next(line for line in shown.splitlines() if line.strip(" │").startswith("umix"))
+        assert "failed: four_moons · umix · seed 0: RuntimeError: no [luck]" in shown
+        found = bench_json(capsys, *BENCH, *out, code=1)
+        assert [(failure["method"], failure["seed"]) for failure in found["failed"]] == [("umix", 0), ("umix", 1)]
+        assert [run["method"] for run in found["runs"]] == ["erm", "erm"]
+    assert main(["table", str(tmp_path)]) == 0
+    assert "failed: four_moons · umix · seed 1: RuntimeError: no [luck]" in capsys.readouterr().err
+    made = bench_json(capsys, *BENCH, *out, "--plan")
+    assert [run["state"] for run in made["plan"]] == ["done", "done", "failed", "failed"]
+    assert bench_json(capsys, *BENCH, *out)["failed"] == []
+    assert not list(tmp_path.rglob("failed.json"))
+
+
+@pytest.mark.parametrize(("seeds", "heads"), [("0:2", ["seed 0", "seed 1"]), ("0:13", ["ended", "worst so far"])])
+def test_a_terminal_shows_a_live_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: str, heads: list[str]
+) -> None:
+    drawn = io.StringIO()
+    monkeypatch.setattr(
+        "umix.commands.study_board.ERR", Console(file=drawn, force_terminal=True, width=120, color_system=None)
+    )
+    assert main([*UMIX, "--seeds", seeds, "--out", str(tmp_path)]) == 0
+    runs = 2 * len(list(tmp_path.glob("*-erm-*")))
+    for expected in (
+        "four_moons",
+        *heads,
+        f"0 of {runs} runs ended",
+        f"{runs} of {runs} runs ended",
+        "time left: unknown",
+    ):
+        assert expected in drawn.getvalue()
+    assert "[1/" not in drawn.getvalue()  # lines are for where nothing can be drawn over
+
+
+def test_a_study_in_a_file_is_that_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'tasks = ["four_moons"]\nseeds = "0:2"\n'
+        "settings = { epochs = 2, sizes = [40, 8, 8, 40], eval_size = 10, hidden = [8] }\n"
+        '[[methods]]\nname = "erm"\n[[methods]]\nname = "umix"\nlabel = "UMIX"\nsettings = { length = 2 }\n'
+    )
+    there = ["--plan", "--out", str(tmp_path)]
+    one, other = (
+        bench_json(capsys, *BENCH, *there)["plan"],
+        bench_json(capsys, "bench", "--file", str(file), *there)["plan"],
+    )
+    assert [run["key"] for run in one] == [run["key"] for run in other]
+    assert {run["label"] for run in other} == {"erm", "UMIX"}
+    fewer = bench_json(capsys, "bench", "--file", str(file), "--seeds=4", *there)["plan"]
+    assert {run["seed"] for run in fewer} == {4}
+
+
+def test_flags_of_a_table_are_for_tables_and_impossible_runs_are_left_out_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    rows = [f"{i % 7},{'f' if i % 3 else 'm'},{'yes' if i % 2 else 'no'}" for i in range(60)]
+    path.write_text("\n".join(["age,sex,paid", *rows]))
+    study = ["bench", "four_moons", str(path), "--methods", "erm,group_dro", "--label", "paid", "--plan"]
+    study += ["--out", str(tmp_path / "runs"), "--seeds", "0"]
+    assert main(study) == 2
+    assert "group_dro cannot run on people.csv" in capsys.readouterr().err
+    made = bench_json(capsys, *study, "--skip-impossible")
+    assert [(run["task"], run["method"]) for run in made["plan"]] == [
+        ("four_moons", "erm"),
+        ("four_moons", "group_dro"),
+        ("people.csv", "erm"),
+    ]
+    assert len(made["skipped"]) == 1
+    assert len(bench_json(capsys, *study, "--groups", "sex")["plan"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["four_moons"], "A study must have tasks and methods"),
+        (["four_moons", "--methods", "erm,umx"], "did you mean 'umix'?"),
+        (["four_moons", "--methods", "erm", "--set", "umix.eta=2"], "must be about a method of the study (erm)"),
+        (["four_moons", "--methods", "erm,umix", "--set", "eta=2"], "Settings of one method are given as METHOD.key"),
+        (["four_moons", "--methods", "erm", "--label", "y"], "--label must be about a table"),
+        (["four_moons", "--methods", "erm", "--seeds", "x"], "Seeds must be a range"),
+        (["four_moons", "--methods", "erm", "--select", "best"], "Unknown selection rule 'best'"),
+        (["four_moons", "--methods", "erm", "--workers", "0"], "--workers and --threads must be at least 1"),
+        (["four_moons", "--methods", "erm", "--workers", "2", "--ray", "auto"], "by --workers or by --ray"),
+        (["four_moons", "--methods", "erm", "--file", "study.toml"], "must be in the file"),
+        (["--file", "nowhere.toml"], "There is no study at nowhere.toml"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["bench", *arguments, "--out", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err
+    assert shown.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "umix study"
+
+
+def test_an_interrupted_study_leaves_no_process_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = ["bench", "four_moons", "--methods=erm", "--seeds=0:2", *SLOW, "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "umix", *study, "--workers", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    while not list(tmp_path.glob("four_moons-*/checkpoint.safetensors")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on" in err
+    assert "Traceback" not in err
+    assert not any(is_locked(tmp_path, path.stem) for path in (tmp_path / LOCKS).iterdir())
+    made = bench_json(capsys, *study, "--plan")
+    assert sorted(run["state"] for run in made["plan"]) == ["partly", "to run"]
