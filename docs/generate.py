@@ -1,4 +1,4 @@
-"""Writes docs/methods/*.md and docs/results.md from the methods' own docstrings, hyperparameters and benchmark rows.
+"""Writes docs/methods/*.md, docs/results.md and docs/results-real.md from docstrings, hyperparameters and benchmark rows.
 
 Run: python docs/generate.py [FOLDER] — `make docs` does it before it builds the site.
 """
@@ -99,9 +99,9 @@ def main() -> None:
     for name, kind in METHODS.items():
         (folder / "methods" / f"{name}.md").write_text(page(kind, results), encoding="utf-8")
     (folder / "methods" / "index.md").write_text(index(), encoding="utf-8")
-    table = RESULTS / "methods.md"
-    if table.exists():
-        (folder / "results.md").write_text(table.read_text(encoding="utf-8"), encoding="utf-8")
+    for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):
+        if (RESULTS / table).exists():
+            (folder / target).write_text((RESULTS / table).read_text(encoding="utf-8"), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
 from umix.commands.theory import theory
+from umix.commands.tune import tune
 from umix.commands.weights import weights
 from umix.errors import UserError
 from umix.terminal import ERR
@@ -23,7 +24,22 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says what becomes of the work
 )
 
-for _command in (demo, run, bench, table, select, predict, weights, tasks, nets, methods, presets, theory, doctor):
+for _command in (
+    demo,
+    run,
+    bench,
+    tune,
+    table,
+    select,
+    predict,
+    weights,
+    tasks,
+    nets,
+    methods,
+    presets,
+    theory,
+    doctor,
+):
     app.command(_command)
 
 

@@ -3,11 +3,14 @@
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 from cyclopts import Parameter
 
 from umix.errors import UserError
+
+if TYPE_CHECKING:
+    from umix.train.engine import Engine
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
@@ -42,6 +45,33 @@ Freeze = Annotated[
 ]
 Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+Log = Annotated[
+    str | None,
+    Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
+]
+MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
+
+
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DeviceFlags:
+    """Where one run is trained, and in which number format."""
+
+    devices: Annotated[int | None, Parameter(help="Processes on this machine that train the run together.")] = None
+    nodes: Annotated[int | None, Parameter(help="Machines that train it together; see docs/scale.md.")] = None
+    strategy: Annotated[str | None, Parameter(help="How they do: ddp, the only one.")] = None
+    precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the run's numbers: the precision, but not the number of devices."""
+        return {} if self.precision is None else {"fit.precision": self.precision}
+
+    def engine(self) -> "Engine":
+        """The devices that were asked for, or that torchrun has started processes for."""
+        from umix.train.launch import asked  # takes the second that torch does
+
+        return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 
 
 @final
@@ -122,3 +152,28 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             settings[key.strip()] = text.strip()
     return settings
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names in a text ``a,b``; none for none.
+
+    >>> parse_names("tensorboard, mlflow")
+    ['tensorboard', 'mlflow']
+    """
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def parse_numbers(text: str, *, flag: str) -> list[int]:
+    """The whole numbers in a text ``0,2`` or ``0:3``, whose end is not among them.
+
+    >>> parse_numbers("0:3", flag="--seeds"), parse_numbers("4,7", flag="--seeds")
+    ([0, 1, 2], [4, 7])
+    """
+    try:
+        first, colon, last = text.partition(":")
+        numbers = list(range(int(first), int(last))) if colon else [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UserError(f"{flag} must be whole numbers as 0,1 or 0:3, got {text!r}.")
+    return numbers

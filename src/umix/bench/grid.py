@@ -84,10 +84,12 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
     settings = {**study.settings, **task.settings, **method.settings}
     preset = task.preset or study.preset
     try:
-        return [
+        specs = [
             RunSpec(task=task.name, method=method.name, settings=settings, seed=seed, preset=preset)
             for seed in study.seeds
         ]
+        specs[0].key  # noqa: B018 — raises where the files of a net cannot be reached
+        return specs
     except UserError as error:
         shared = str(error).startswith("Unknown setting") and len(study.methods) > 1
         hint = " Settings of one method are given as METHOD.key, of one task as TASK.key." if shared else ""

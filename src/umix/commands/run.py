@@ -6,13 +6,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from umix.catalogue import print_json
-from umix.commands.execution import execute_all, run_json
+from umix.commands.execution import execute_all, follow, run_json
 from umix.errors import UserError
 from umix.flags import (
     Cache,
+    DeviceFlags,
     Freeze,
     ImageFlags,
     Json,
+    Log,
+    MlflowUri,
     NetName,
     NoCache,
     Out,
@@ -24,6 +27,7 @@ from umix.flags import (
     TableFlags,
     TextFlags,
     net_flags,
+    parse_names,
     parse_settings,
 )
 from umix.terminal import OUT
@@ -37,7 +41,7 @@ def run(
     set_: Set = (),
     net: NetName = None,
     freeze: Freeze = False,
-    preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
+    preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
     cache: Cache = None,
@@ -46,11 +50,15 @@ def run(
     table: TableFlags | None = None,
     images: ImageFlags | None = None,
     texts: TextFlags | None = None,
+    where: DeviceFlags | None = None,
+    log: Log = None,
+    mlflow_uri: MlflowUri = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
+    from umix.bench.loggers.registry import loggers
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
     from umix.data.row_roles import RowRoles
@@ -59,7 +67,7 @@ def run(
     if select is not None:
         known_rule(select)
     settings = parse_settings(set_)
-    for flags in (table, images, texts):
+    for flags in (table, images, texts, where):
         settings |= flags.settings() if flags else {}
     settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
@@ -71,8 +79,16 @@ def run(
         raise UserError(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
-    places = {"root": root, "cache": cache, "stream": no_cache}
+    engine = (where or DeviceFlags()).engine()
+    places = {"root": root, "cache": cache, "stream": no_cache, "engine": engine}
+    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
+    engine.launch()
+    if not engine.first:
+        follow(spec, out, **places)
+        return
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
+    for write in logging:
+        write(record)
     if as_json:
         print_json(run_json(record, select))
         return

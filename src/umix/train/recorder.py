@@ -11,7 +11,7 @@ from umix.errors import UserError
 from umix.nets.net import Net
 from umix.train.engine import Engine
 from umix.train.evaluate import correctness
-from umix.train.fit import Stage
+from umix.train.stage import Stage
 from umix.train.trajectory import Trajectory
 
 
