@@ -23,6 +23,9 @@ from umix.train.trainer import Trainer
 
 SETTINGS = {
     "umix": {"start": 0, "length": 2, "sigma": 0.7},
+    "umix-features": {"start": 0, "length": 2, "sigma": 0.7, "mixing": "features"},
+    "umix-auto": {"eta": "auto", "length": 2},
+    "umix-ensemble": {"uncertainty": "ensemble", "length": 2},
     "lisa_umix": {"start": 0, "length": 2},
     "irm": {"anneal": 2},
     "ib_irm": {"anneal": 2, "bottleneck_anneal": 4},
@@ -43,7 +46,8 @@ class Normed(NetSettings):
     name = "normed"
 
     def build(self, example: Tensor, n_classes: int) -> Net:
-        body = nn.Sequential(nn.Linear(example.numel(), 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 8))
+        maps = (nn.Linear(example.numel(), 32), nn.Unflatten(1, (2, 4, 4)), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten())
+        body = nn.Sequential(*maps, nn.Linear(32, 8), nn.BatchNorm1d(8, affine=False, momentum=None))
         return Net(body, nn.Linear(8, n_classes))
 
 
@@ -74,7 +78,7 @@ NAMES = (
         "erm-clip",
         "lff-normed",
     ),
-    *("erm-bf16", "erm-dropout"),
+    *("umix-auto", "umix-ensemble", "erm-bf16", "erm-dropout"),
 )
 
 
@@ -87,7 +91,7 @@ def trainer_for(variant: str, engine: Engine, **more: object) -> Trainer:
 def trained(name: str, engine: Engine) -> dict[str, Tensor]:
     """Parameters, counts and what is known of the examples after a short run by the method of this name, or a variant of it."""
     method, _, variant = name.partition("-")
-    kind = METHODS[method](**SETTINGS.get(method, {}), **({"mixing": "features"} if variant == "features" else {}))
+    kind = METHODS[method](**SETTINGS.get(name, SETTINGS.get(method, {})))
     trainer = trainer_for(variant, engine, groups=kind.needs_groups)
     net = kind.train(trainer)
     found = {f"net/{key}": value for key, value in net.state_dict().items()}
