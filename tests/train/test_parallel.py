@@ -13,6 +13,7 @@ from pathlib import Path
 import polars
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -50,9 +51,13 @@ def umix_run(out: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two processes have made of everything in ``shared_fits.py``."""
-    folder = tmp_path_factory.mktemp("pair")
-    done = ran("-W", "error", SCRIPT, folder)
-    assert done.returncode == 0, done.stderr
+    shared = "PYTEST_XDIST_WORKER" in os.environ  # then all workers of the session need it, and one makes it
+    base = tmp_path_factory.getbasetemp().parent if shared else tmp_path_factory.mktemp("base")
+    folder = base / "pair"
+    with FileLock(base / "pair.lock"):
+        if not (folder / "refusal-0.txt").exists():  # what is written last
+            done = ran("-W", "error", SCRIPT, folder)
+            assert done.returncode == 0, done.stderr
     return folder
 
 
