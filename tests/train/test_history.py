@@ -116,8 +116,8 @@ def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(tr
     assert len(run.history.counts("val").quintile_rates) == 0
 
 
-def test_without_a_folder_the_same_weights_are_held_in_memory(trainer: Make, tmp_path: Path) -> None:
-    in_memory, in_files = trainer(), trainer(directory=tmp_path)
+def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_path: Path) -> None:
+    in_memory, in_files = trainer(hold=True), trainer(directory=tmp_path)
     in_memory.fit(MeanRisk())
     in_files.fit(MeanRisk())
     held = in_memory.history.best.held

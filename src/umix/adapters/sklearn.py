@@ -138,7 +138,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.scaler_ = StandardScaler().fit(X[rows.train], sample_weight=counts)
         if self.batch_size == "auto":
             fit = fit.model_copy(update={"batch_size": int(np.clip(len(rows.train) // 32, 32, 256))})
-        trainer = Trainer(rows.task(self._scaled(X)), net, fit, seed=division.random_state, groups=recipe.needs_groups)
+        task, seed = rows.task(self._scaled(X)), division.random_state
+        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, hold=True)
         trained = self._train(recipe, trainer)
         self._learn(trainer, trained, rows, rule)
         return self

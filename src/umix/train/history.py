@@ -36,7 +36,7 @@ class History:
         *,
         epochs: int,
         batch_size: int,
-        directory: Path | None,
+        best: "BestWeights",
         uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
@@ -45,7 +45,7 @@ class History:
         self._on_epoch = on_epoch
         self._epochs = epochs
         self._batch_size = batch_size
-        self.best = BestWeights(directory)
+        self.best = best
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         known = {name: u.cpu().numpy() for name, u in uncertainty.items() if u is not None}
@@ -111,20 +111,27 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that are best so far under some rule: as files, or in ``held`` without a directory."""
+    """Keeps the weights of the epochs that are best so far under some rule: as files in ``directory``, and in ``held`` to ``hold``."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
+        self._hold = hold
         self.held: dict[int, dict[str, Tensor]] = {}
 
     def offer(self, net: Net, val: Counts, *, last: bool) -> None:
         """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
+        if self._directory is None and not self._hold:
+            return
         newest = val.epochs - 1
         wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
+        if self._hold:
+            new = (
+                {newest: {name: tensor.clone() for name, tensor in _predicting(net).items()}}
+                if newest in wanted
+                else {}
+            )
+            self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted} | new
         if self._directory is None:
-            if newest in wanted:
-                self.held[newest] = {name: tensor.clone() for name, tensor in _predicting(net).items()}
-            self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted}
             return
         if newest in wanted:
             tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}

@@ -19,7 +19,7 @@ from umix.train.epoch_log import EpochLog
 from umix.train.evaluate import outputs
 from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
-from umix.train.history import History, fit_warnings
+from umix.train.history import BestWeights, History, fit_warnings
 from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective, check_given
 from umix.train.progress import Progress, Silent
@@ -50,6 +50,7 @@ class Trainer:
     groups: bool = False
     directory: Path | None = None
     cache: Path | None = None
+    hold: bool = False  # whether the weights of the best epochs stay in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
     on_epoch: Callable[[int, Counts], None] | None = None
@@ -169,7 +170,7 @@ class Trainer:
             self.task.n_classes,
             epochs=epochs,
             batch_size=self.settings.batch_size,
-            directory=self.directory,
+            best=BestWeights(self.directory, hold=self.hold),
             uncertainty={"val": self.val_uncertainty, "test": self.test_uncertainty},
             on_epoch=self.on_epoch,
         )
