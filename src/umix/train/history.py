@@ -111,7 +111,7 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that are best so far under some rule: as files in ``directory``, and in ``held`` to ``hold``."""
+    """Keeps the weights of the epochs that are best so far by some rule: as files in ``directory``, and to ``hold`` in ``held``."""
 
     def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
