@@ -5,8 +5,10 @@ from cyclopts import App, CycloptsError
 from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
+from umix.commands.figures import figures
 from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
+from umix.commands.report import report
 from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
@@ -31,6 +33,8 @@ for _command in (
     tune,
     table,
     select,
+    report,
+    figures,
     predict,
     weights,
     tasks,

@@ -71,7 +71,10 @@ def test_a_searched_eta_reuses_the_trajectory(finished: Path, tmp_path: Path) ->
 def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:
     directory = execute(spec(length=2), out=finished).directory
     names = sorted(path.name for path in directory.iterdir())
-    assert names == ["epochs.csv", "examples.safetensors", "record.json", "trajectory.safetensors", "weights"]
+    expected = {"closer", "examples", "trajectory"}
+    assert names == sorted(
+        [*(f"{name}.safetensors" for name in expected), "epochs.csv", "record.json", "training.parquet", "weights"]
+    )
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "other"])

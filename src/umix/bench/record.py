@@ -88,6 +88,7 @@ class RunRecord(Settings):
     method: str
     seed: int
     settings: dict[str, Any]  # as given
+    preset: str = "default"
     plan: dict[str, Any]  # as executed, defaults spelled out
     key: str
     fingerprint: str

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from umix.bench.closer import write_closer
 from umix.bench.epochs import write_epochs
 from umix.bench.failure import FAILED
 from umix.bench.inputs import Inputs, training_inputs
@@ -16,6 +17,7 @@ from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
 from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
+from umix.bench.training import image_files, write_training
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.task import Task
@@ -130,7 +132,7 @@ def _train(
     )
     for note in task.notes:
         trainer.warn(note)
-    plan.method.train(trainer)
+    net = plan.method.train(trainer)
     if task.preprocessing is not None and engine.first:
         task.preprocessing.save(directory)
     record = RunRecord(
@@ -138,6 +140,7 @@ def _train(
         method=spec.method,
         seed=spec.seed,
         settings=spec.settings,
+        preset=spec.preset,
         plan=plan.as_json(),
         key=spec.key,
         fingerprint=loaded.fingerprint,
@@ -162,6 +165,8 @@ def _train(
     )
     if engine.first:
         write_epochs(directory, epoch_rows(trainer))
+        write_training(directory, loaded.splits["train"], files=image_files(loaded))
+        write_closer(directory, trainer, net, x=loaded.splits["train"].x)
         record.save(directory)
         for left in ("checkpoint.safetensors", FAILED):
             (directory / left).unlink(missing_ok=True)

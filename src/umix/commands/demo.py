@@ -5,13 +5,14 @@ from typing import Any
 
 from umix.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
+from umix.commands.report import make_report
 from umix.errors import UserError
 from umix.flags import Json, Out, Quiet
 from umix.terminal import OUT
 
 
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and print the comparison."""
+    """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and compare them in a table and a page."""
     from umix.bench.spec import RunSpec
     from umix.report.comparison import compare
     from umix.report.formats import terminal
@@ -39,6 +40,9 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         f"Records: {out}/ (one folder per run, with the counts of every epoch and the selected weights)",
         highlight=False,
     )
+    page = out / "report.html"
+    make_report(out, page, baseline=None)
+    OUT.print(f"Report: {page} (open it in a browser)", highlight=False, markup=False, soft_wrap=True)
     OUT.print(
         "Next: umix run your.csv umix --label COLUMN --groups COLUMN; umix tasks; umix methods",
         highlight=False,

@@ -50,7 +50,9 @@ class KnownRows:
         none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
         known = none if self.groups is None else self.groups.rows(index)
         weight = self.weight if name == "train" else None
-        return Split(x, self.y[index], known, transform=transform, augment=augment, weight=weight)
+        return Split(
+            x, self.y[index], known, transform=transform, augment=augment, weight=weight, origin=self.rows[name]
+        )
 
 
 class RowRoles(Settings):

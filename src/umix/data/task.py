@@ -38,6 +38,7 @@ class Split:
     group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
     batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
     ``weight`` [n], of mean 1, is what each example counts for in training; None where all count alike. Rates never use it.
+    ``origin`` [n] is the row of each example in the file it came from, where it came from rows: for people, never for training.
     """
 
     x: Tensor | Lazy
@@ -47,6 +48,7 @@ class Split:
     transform: Transform | None = None
     augment: Augment | None = None
     weight: Tensor | None = None
+    origin: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         lengths = {"x": len(self.x), "y": len(self.y), "groups": len(self.groups.member)}
@@ -54,6 +56,8 @@ class Split:
             lengths["training_groups"] = len(self.training_groups.member)
         if self.weight is not None:
             lengths["weight"] = len(self.weight)
+        if self.origin is not None:
+            lengths["origin"] = len(self.origin)
         if len(set(lengths.values())) != 1:
             raise ValueError(f"Split fields must be about the same examples, got lengths {lengths}.")
 
@@ -117,9 +121,11 @@ class Split:
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
         training = self.training_groups and self.training_groups.rows(index)
-        x, weight = _examples(self.x, index), None if self.weight is None else self.weight[index]
+        x, groups = _examples(self.x, index), self.groups.rows(index)
+        weight = None if self.weight is None else self.weight[index]
+        origin = None if self.origin is None else self.origin[index.cpu().numpy()]
         return replace(
-            self, x=x, y=self.y[index], groups=self.groups.rows(index), training_groups=training, weight=weight
+            self, x=x, y=self.y[index], groups=groups, training_groups=training, weight=weight, origin=origin
         )
 
 

@@ -1,0 +1,77 @@
+"""How well two kinds of uncertainty find the minority: the trajectory of one ERM fit, and an ensemble of independent ERM fits.
+
+The appendix of the UMIX paper says that the trajectory characterises the shift better. Measured: AUROC of the uncertainty for the
+training examples of groups smaller than average, 5 seeds, and the cost in whole ERM fits. Models that are fitted to the end may
+know every training example by heart, so ensembles of models that are stopped early are measured too.
+Run: python benchmarks/uncertainty.py
+"""
+
+import argparse
+
+import numpy as np
+from measure import write
+
+from umix.bench.spec import RunSpec
+from umix.core.statistics import Spread, paired
+from umix.methods.uncertainty_weights import ensemble_uncertainty
+from umix.report.minority import auroc, minority_groups
+from umix.train.trainer import Trainer
+
+TASKS = ("four_moons", "colored_digits")
+SEEDS = range(5)
+SIZES = (5, 10)  # of ensembles
+
+
+def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
+    """For every kind of uncertainty its AUROC and its cost in fits."""
+    plan = RunSpec(task=task_name, method="umix", seed=seed).plan
+    task = plan.source.load(None)
+    train = task.splits["train"]
+    rare = train.member[:, minority_groups(train.groups.sizes.numpy())].any(dim=1).numpy()
+    epochs = plan.fit.epochs
+    trainer = Trainer(task, plan.net, plan.fit, plan.stages, seed=seed)
+    trajectory = trainer.trajectory(epochs=epochs, record="online")
+    preset = plan.method.length
+    windows = {f"trajectory, first {length} epochs": length for length in sorted({preset, 10, epochs})}
+    found = {
+        name: (auroc(trajectory.uncertainty(start=0, length=length).numpy(), rare), length / epochs)
+        for name, length in windows.items()
+    }
+    for size in SIZES:
+        for length in (epochs, preset):  # fitted to the end, or stopped where the trajectory's window ends
+            stages = {**plan.stages, "ensemble": {"epochs": length}}
+            own = Trainer(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per trainer
+            name = f"ensemble of {size}" + ("" if length == epochs else f", stopped after {length} epochs")
+            found[name] = (auroc(ensemble_uncertainty(own, size=size).train.numpy(), rare), size * length / epochs)
+    return found
+
+
+def compared(task: str) -> dict[str, object]:
+    """Mean and deviation of every kind, its cost, and the preset's window against the largest ensembles, seed by seed."""
+    runs = [measured(task, seed) for seed in SEEDS]
+    areas = {name: [run[name][0] for run in runs] for name in runs[0]}
+    table = {}
+    for name, values in areas.items():
+        spread = Spread.of(values)
+        table[name] = {
+            "auroc": {"mean": round(spread.mean, 4), "std": round(spread.std, 4)},
+            "fits": round(runs[0][name][1], 3),
+        }
+    short, gains = next(iter(areas)), {}
+    for ensemble in [name for name in areas if name.startswith(f"ensemble of {SIZES[-1]}")]:
+        gain = paired(areas[short], areas[ensemble], rng=np.random.default_rng(0))
+        gains[f"{short} minus {ensemble}"] = {
+            "mean": round(gain.spread.mean, 4),
+            "interval": [round(gain.interval.low, 4), round(gain.interval.high, 4)],
+            "p": round(gain.p_flip, 4),
+        }
+    return {"uncertainty": table, "differences": gains}
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    write("uncertainty", {"seeds": len(SEEDS), **{task: compared(task) for task in TASKS}})
+
+
+if __name__ == "__main__":
+    main()
