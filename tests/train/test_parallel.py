@@ -157,6 +157,14 @@ def test_an_engine_that_was_not_launched_says_so() -> None:
         _ = Engine("cpu", devices=2, nodes=2).first
 
 
+def test_without_lightning_fabric_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(
+        UserError, match=r"2 devices need Lightning Fabric; install it with: pip install 'umix\[fabric\]'"
+    ):
+        Engine("cpu", devices=2).launch()
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
