@@ -38,7 +38,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --maxprocesses 4
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -13,6 +13,7 @@ from umix.commands.run import run
 from umix.commands.select import select
 from umix.commands.table import table
 from umix.commands.theory import theory
+from umix.commands.tune import tune
 from umix.commands.weights import weights
 from umix.errors import UserError
 from umix.terminal import ERR
@@ -29,6 +30,7 @@ for _command in (
     demo,
     run,
     bench,
+    tune,
     table,
     select,
     report,

@@ -75,11 +75,12 @@ def sweep(directory: Path) -> None:
     for aside in directory.glob(f".*{_ASIDE}"):
         name, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
         ours = name.endswith(f".{socket.gethostname()}") and pid.isdecimal()
-        if ours and (int(pid) == os.getpid() or not _alive(int(pid))):
+        if ours and (int(pid) == os.getpid() or not is_alive(int(pid))):
             aside.unlink(missing_ok=True)
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process with this number runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -42,6 +42,11 @@ Freeze = Annotated[
 ]
 Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+Log = Annotated[
+    str | None,
+    Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
+]
+MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
 
 
 @final
@@ -122,3 +127,28 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             settings[key.strip()] = text.strip()
     return settings
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names in a text ``a,b``; none for none.
+
+    >>> parse_names("tensorboard, mlflow")
+    ['tensorboard', 'mlflow']
+    """
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def parse_numbers(text: str, *, flag: str) -> list[int]:
+    """The whole numbers in a text ``0,2`` or ``0:3``, whose end is not among them.
+
+    >>> parse_numbers("0:3", flag="--seeds"), parse_numbers("4,7", flag="--seeds")
+    ([0, 1, 2], [4, 7])
+    """
+    try:
+        first, colon, last = text.partition(":")
+        numbers = list(range(int(first), int(last))) if colon else [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UserError(f"{flag} must be whole numbers as 0,1 or 0:3, got {text!r}.")
+    return numbers

@@ -25,7 +25,7 @@ ERR = Console(stderr=True)
 class Bars:
     """A bar for the stage under way and, where there are several runs, one for all of them."""
 
-    def __init__(self, *, runs: int = 1, quiet: bool = False) -> None:
+    def __init__(self, *, runs: int = 1, quiet: bool = False, what: str = "all runs") -> None:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -36,7 +36,7 @@ class Bars:
         self._progress = Progress(
             *columns, TimeRemainingColumn(), console=ERR, transient=True, disable=quiet or not ERR.is_terminal
         )
-        self._runs: TaskID | None = self._progress.add_task("all runs", total=runs) if runs > 1 else None
+        self._runs: TaskID | None = self._progress.add_task(what, total=runs) if runs > 1 else None
         self._stage: TaskID | None = None
         self.label = ""
 
@@ -67,6 +67,11 @@ class Bars:
             ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(warning)}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
+
+    def tell(self, what: str, *, done: int) -> None:
+        """Say how far all runs are."""
+        if self._runs is not None:
+            self._progress.update(self._runs, description=what, completed=done)
 
     def note(self, message: str) -> None:
         ERR.print(escape(message), highlight=False, soft_wrap=True)

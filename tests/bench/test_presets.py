@@ -1,8 +1,10 @@
 """Presets say what the paper says, and a method's own fit settings go over those for all."""
 
+from pathlib import Path
+
 import pytest
 
-from umix.bench.presets import presets_of
+from umix.bench.presets import preset, presets_of, write_preset
 from umix.bench.run import execute
 from umix.bench.spec import RunSpec
 from umix.data.registry import TASKS
@@ -96,6 +98,56 @@ def test_a_net_that_cannot_be_reached_is_said_before_the_data_are_looked_for(mon
 
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_every_preset_makes_a_plan_with_every_method(task):
-    for preset in presets_of(task):
+    for name in presets_of(task):
         for method in METHODS:
-            assert plan(task, method, preset).method.name == method
+            assert plan(task, method, name).method.name == method
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_of_ones_own_is_a_preset(tmp_path: Path) -> None:
+    one = write(
+        tmp_path / "one.toml", "[mine.fit]\nepochs = 7\n[mine.umix]\neta = 3\n[mine.umix.trajectory]\nlr = 0.5\n"
+    )
+    got = plan("four_moons", "umix", one)
+    assert (got.fit.epochs, got.method.eta, got.stages["trajectory"]) == (7, 3.0, {"lr": 0.5})
+    two = write(tmp_path / "two.toml", "[a.fit]\nepochs = 1\n[b.fit]\nepochs = 2\n")
+    assert [plan("four_moons", "erm", f"{two}:{name}").fit.epochs for name in "ab"] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("[a.fit]\n[b.fit]\n", "", r"holds several presets, so one must be named: .*two\.toml:a or :b"),
+        ("[a.fit]\n", ":c", "Unknown preset of .* 'c'"),
+        ("[a.fitt]\nlr = 1\n", "", "did you mean 'fit'"),
+        ("[a.fit]\nlrr = 1\n", "", "did you mean 'lr'"),
+        ("[a.fit]\nlr = -1\n", "", r"FitSettings\.lr must be"),
+        ("[a]\nlr = 1\n", "", "'lr' outside of a part"),
+        ("lr = 1\n", "", "outside of a part"),
+        ("", "", "it is empty"),
+        ("[a", "", "must be TOML"),
+    ],
+)
+def test_a_file_that_is_no_preset_is_refused_in_words(tmp_path: Path, text: str, name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan("four_moons", "erm", write(tmp_path / "two.toml", text) + name)
+
+
+def test_a_missing_preset_file_is_said() -> None:
+    with pytest.raises(UserError, match=r"There is no preset file nowhere\.toml"):
+        plan("four_moons", "erm", "nowhere.toml")
+
+
+def test_a_written_preset_reads_back(tmp_path: Path) -> None:
+    tables = {"fit": {"lr": 1e-05, "clip_norm": None}, "net": {"hidden": (4, 5)}, "umix": {"mixing": "input", "c": 2}}
+    write_preset(tmp_path / "x.toml", "tuned", tables, notes=["Why\nso.", 'a "quoted" word'])
+    assert preset("four_moons", str(tmp_path / "x.toml")) == {
+        "fit": {"lr": 1e-05},
+        "net": {"hidden": [4, 5]},
+        "umix": {"mixing": "input", "c": 2},
+    }
+    assert (tmp_path / "x.toml").read_text(encoding="utf-8").startswith("# Why\n# so.\n")

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from umix.bench.epochs import read_epochs
 from umix.bench.record import load_run
 
 COMMAND = [sys.executable, "-m", "umix", "run", "four_moons", "umix", "--quiet"]
@@ -50,6 +51,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_counts_and_weights(tmp_path
     assert start(broken).wait() == 0
     first, second = (next(out.glob("four_moons-*")) for out in (whole, broken))
     assert load_run(first).split_counts == load_run(second).split_counts
+    epochs = [[row for row in read_epochs(folder) if row.measure != "seconds"] for folder in (first, second)]
+    assert epochs[0] == epochs[1]
     for name in ("examples.safetensors", "trajectory.safetensors"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     kept = sorted(path.name for path in (first / "weights").iterdir())

@@ -73,7 +73,7 @@ def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path
     names = sorted(path.name for path in directory.iterdir())
     expected = {"closer", "examples", "trajectory"}
     assert names == sorted(
-        [*(f"{name}.safetensors" for name in expected), "record.json", "training.parquet", "weights"]
+        [*(f"{name}.safetensors" for name in expected), "epochs.csv", "record.json", "training.parquet", "weights"]
     )
 
 

@@ -9,9 +9,9 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.train.evaluate import correctness
-from umix.train.fit import Stage
 from umix.train.fit_settings import FitSettings
 from umix.train.recorder import Recorder
+from umix.train.stage import Stage
 from umix.train.trajectory import Trajectory
 
 

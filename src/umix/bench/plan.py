@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from umix.bench.presets import PRETRAINED, Tables, preset, presets_of
+from pydantic.fields import FieldInfo
+
+from umix.bench.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
 from umix.data.registry import source_kind
 from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
@@ -13,6 +15,7 @@ from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
 from umix.nets.registry import net_kind, net_settings
+from umix.settings import Settings
 from umix.train.fit_settings import FitSettings
 
 
@@ -41,6 +44,16 @@ class Plan:
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
         }
 
+    def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
+        """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
+        part, field = _locate(key, _fields(type(self.source), self.method.name, type(self.net), hidden={"content"}))
+        stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
+        owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
+        owner: Settings = owners.get(part, stage)
+        if field not in type(owner).model_fields:
+            raise UserError(f"The setting {part}.{field} names a part of the run and cannot be searched.")
+        return f"{part}.{field}", type(owner).model_fields[field], getattr(owner, field)
+
 
 def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
@@ -49,7 +62,46 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
     another net do not count then.
     """
-    kind, implied = source_kind(task, {key.removeprefix("task.") for key in settings})
+    settled = _settled(task, method_name, settings, preset_name)
+    kind, net_name, tables = settled.kind, settled.net_name, settled.tables
+    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
+    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
+    fit = FitSettings(**tables.get("fit", {}))
+    for override in stages.values():
+        FitSettings(**{**fit.model_dump(), **override})
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    _check_weights(source, method_name)
+    return Plan(
+        source=source,
+        method=method(method_name, **tables.get(method_name, {})),
+        net_name=net_name,
+        net=net_settings(net_name, **net_options),
+        fit=fit,
+        stages=stages,
+    )
+
+
+def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
+    """The preset's tables that concern this run, with ``settings`` over them: a preset of its own."""
+    return _settled(task, method_name, settings, preset_name).tables
+
+
+@final
+@dataclass(frozen=True)
+class _Settled:
+    """What a preset and the user's settings come to: the source's kind, the net's name and the tables of every part."""
+
+    kind: type[TaskSource]
+    implied: Mapping[str, Any]
+    net_name: str
+    tables: Tables
+
+
+def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _Settled:
+    given = {key.removeprefix("task.") for key in settings}
+    if is_preset_file(preset_name):
+        given |= set(preset("", preset_name).get("task", {}))
+    kind, implied = source_kind(task, given)
     if method_name not in METHODS:
         raise unknown("method", method_name, METHODS)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
@@ -70,21 +122,8 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     for key, value in settings.items():
         part, field = _locate(key, parts)
         tables.setdefault(part, {})[field] = value
-    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
-    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
-    fit = FitSettings(**tables.get("fit", {}))
-    for override in stages.values():
-        FitSettings(**{**fit.model_dump(), **override})
-    source = kind(**kind.suited(tables.get("task", {}), net_name), **implied)
-    _check_weights(source, method_name)
-    return Plan(
-        source=source,
-        method=method(method_name, **tables.get(method_name, {})),
-        net_name=net_name,
-        net=net_settings(net_name, **net_options),
-        fit=fit,
-        stages=stages,
-    )
+    kept = {part: values for part, values in tables.items() if part in parts and values}
+    return _Settled(kind, implied, net_name, kept)
 
 
 def _check_weights(source: object, method_name: str) -> None:

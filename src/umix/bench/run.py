@@ -1,6 +1,7 @@
 """Executing a spec."""
 
 import platform
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import numpy as np
 import torch
 
 from umix.bench.closer import write_closer
+from umix.bench.epochs import write_epochs
 from umix.bench.failure import FAILED
-from umix.bench.inputs import training_inputs
+from umix.bench.inputs import Inputs, training_inputs
 from umix.bench.lock import run_lock
 from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
+from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
 from umix.bench.training import image_files, write_training
+from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.task import Task
 from umix.errors import UserError
@@ -44,6 +48,8 @@ def execute(
     progress: Progress | None = None,
     cache: str | Path | None = None,
     stream: bool = False,
+    stages: str | Path | None = None,
+    on_epoch: Callable[[int, Counts], None] | None = None,
     task: Task | None = None,
     wait: bool = True,
 ) -> RunRecord:
@@ -52,7 +58,9 @@ def execute(
     A finished run is not repeated, a killed one goes on after its last finished epoch, and both end with the same numbers.
     Where another process is executing the run, this waits for it and returns its record, or raises Busy without ``wait``.
     Images are decoded once into the folder ``cache`` (else ``cache`` below ``out``), or anew in every epoch with ``stream``. Of a
-    frozen net the features are stored there instead, and only a linear head is trained.
+    frozen net the features are stored there instead, and only a linear head is trained. Stages that runs
+    share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the validation counts after
+    every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
     ``task`` is what ``spec`` names, where the caller has it loaded already.
     """
     out, plan, progress = Path(out), spec.plan, progress or Silent()
@@ -65,8 +73,10 @@ def execute(
         record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
         if record is not None:
             return record
-        store = out / CACHE if cache is None else Path(cache)
-        return _train(spec, task, out, store, stream=stream, engine=engine or Engine(), progress=progress)
+        store, shared = out / CACHE if cache is None else Path(cache), out / STAGES if stages is None else Path(stages)
+        engine = engine or Engine()
+        inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
+        return _train(spec, task, inputs, out, shared, engine=engine, progress=progress, on_epoch=on_epoch)
 
 
 def require_groups(method: Method, task: Task) -> None:
@@ -88,13 +98,19 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
 
 
 def _train(
-    spec: RunSpec, task: Task, out: Path, store: Path, *, stream: bool, engine: Engine, progress: Progress
+    spec: RunSpec,
+    loaded: Task,
+    inputs: Inputs,
+    out: Path,
+    stages: Path,
+    *,
+    engine: Engine,
+    progress: Progress,
+    on_epoch: Callable[[int, Counts], None] | None,
 ) -> RunRecord:
-    """The record of ``spec``, trained here and now; ``store`` is where decoded images and features are kept."""
+    """The record of ``spec``, trained here and now on ``inputs`` made of the task as it was ``loaded``."""
     plan, directory = spec.plan, out / spec.directory_name
-    example, data = task.splits["train"].example, task.fingerprint
-    inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
-    whole, task = task, inputs.task
+    example, task = loaded.splits["train"].example, inputs.task
     trainer = Trainer(
         task,
         inputs.net,
@@ -103,9 +119,10 @@ def _train(
         seed=spec.seed,
         groups=plan.method.needs_groups,
         directory=directory,
-        cache=out / STAGES,
+        cache=stages,
         engine=engine,
         progress=progress,
+        on_epoch=on_epoch,
     )
     for note in task.notes:
         trainer.warn(note)
@@ -120,7 +137,7 @@ def _train(
         preset=spec.preset,
         plan=plan.as_json(),
         key=spec.key,
-        fingerprint=data,
+        fingerprint=loaded.fingerprint,
         groups=list(task.groups),
         classes=list(task.classes),
         input_shape=list(example.shape),
@@ -139,8 +156,9 @@ def _train(
             "numpy": np.__version__,
         },
     )
-    write_training(directory, whole.splits["train"], files=image_files(whole))
-    write_closer(directory, trainer, net, x=whole.splits["train"].x)
+    write_epochs(directory, epoch_rows(trainer))
+    write_training(directory, loaded.splits["train"], files=image_files(loaded))
+    write_closer(directory, trainer, net, x=loaded.splits["train"].x)
     record.save(directory)
     for left in ("checkpoint.safetensors", FAILED):
         (directory / left).unlink(missing_ok=True)

@@ -7,8 +7,9 @@ from importlib import resources
 from typing import Any, final
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from umix.errors import UserError
 from umix.settings import Settings
 
 
@@ -19,6 +20,14 @@ class Range(Settings):
     low: float
     high: float
     log: bool = Field(False)
+
+    @model_validator(mode="after")
+    def _is_a_stretch(self) -> "Range":
+        if not self.low < self.high or (self.log and self.low <= 0):
+            raise UserError(
+                f"A search range must have low < high, and low > 0 on a log scale, got {self.low:g}:{self.high:g}."
+            )
+        return self
 
     def draw(self, rng: np.random.Generator) -> float:
         if self.log:
@@ -51,3 +60,41 @@ def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any
         else:
             drawn[name] = values[int(rng.integers(len(values)))]
     return drawn
+
+
+def parse_range(text: str) -> tuple[str, Range]:
+    """The setting and stretch of a text ``key=low:high`` or ``key=low:high:log``.
+
+    >>> parse_range("eta=1:100:log")
+    ('eta', Range(low=1.0, high=100.0, log=True))
+    """
+    key, _, stretch = text.partition("=")
+    ends = stretch.split(":")
+    try:
+        low, high = (float(end) for end in ends[:2])
+    except ValueError:
+        low = high = math.nan
+    if not key.strip() or math.isnan(low + high) or ends[2:] not in ([], ["log"]):
+        raise UserError(f"--range must be given key=low:high or key=low:high:log, got {text!r}.")
+    return key.strip(), Range(low=low, high=high, log=len(ends) == 3)
+
+
+def parse_choices(text: str) -> tuple[str, list[Any]]:
+    """The setting and values of a text ``key=a,b,c``; values are numbers, true, false or texts.
+
+    >>> parse_choices("sigma=0.5,1")
+    ('sigma', [0.5, 1])
+    """
+    key, _, listed = text.partition("=")
+    values = [part.strip() for part in listed.split(",") if part.strip()]
+    if not key.strip() or not values:
+        raise UserError(f"--choices must be given key=a,b,c, got {text!r}.")
+    return key.strip(), [_value(value) for value in values]
+
+
+def _value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value if isinstance(value, int | float | bool | str) else text

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from umix.catalogue import print_json
 from umix.commands import bench_flags as own
+from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
 from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Subset, TableFlags, parse_settings
 from umix.terminal import ERR, OUT
@@ -31,6 +32,7 @@ def bench(
     file: own.File = None,
     set_: own.Settings = (),
     preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
+    tune: own.Tune = None,
     workers: own.Workers = None,
     threads: own.Threads = 1,
     ray: own.OnRay = None,
@@ -60,12 +62,16 @@ def bench(
         print_json(study_schema())
         return 0
     _check(tasks, methods, file, workers, ray)
+    if tune is not None and plan:
+        raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
     with ExitStack() as stack:
         executor = _workers(workers, threads, stack) if workers is not None and not plan else None
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         study = _with_data(study, root=root, allow_subset=allow_subset, table=table)
-        made = _planned(study, parse_settings(set_), out, select)
+        made, places = _planned(study, parse_settings(set_), out, select), {"cache": cache, "stream": no_cache}
+        if tune is not None:
+            made = tuned_plan(made, trials=tune, select=select, options=places, quiet=quiet or as_json)
         if not as_json and (plan or not quiet):
             _show_plan(made, workers=workers or 1, to=OUT if plan else ERR)
         if plan:
@@ -73,7 +79,7 @@ def bench(
                 print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
             return 0
         executor = executor or _in_this_process(ray if made.to_run else None, cpus, gpus)
-        results = _execute(made, executor, {"cache": cache, "stream": no_cache}, quiet=quiet or as_json)
+        results = _execute(made, executor, places, quiet=quiet or as_json)
     from umix.commands.study_results import print_results, print_study_json
 
     if as_json:

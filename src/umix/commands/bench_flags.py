@@ -25,6 +25,12 @@ OnRay = Annotated[
 ]
 Cpus = Annotated[float, Parameter(help="Ray: processor cores per run.")]
 Gpus = Annotated[float, Parameter(help="Ray: GPUs per run; 0.25 puts four runs on one.")]
+Tune = Annotated[
+    int | None,
+    Parameter(
+        help="First search every method's settings on validation, with this many trials each; see docs/search.md."
+    ),
+]
 SkipImpossible = Annotated[
     bool,
     Parameter(negative="", help="Leave out methods that need groups on tasks without them, instead of refusing."),

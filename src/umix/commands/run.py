@@ -13,6 +13,8 @@ from umix.flags import (
     Freeze,
     ImageFlags,
     Json,
+    Log,
+    MlflowUri,
     NetName,
     NoCache,
     Out,
@@ -24,6 +26,7 @@ from umix.flags import (
     TableFlags,
     TextFlags,
     net_flags,
+    parse_names,
     parse_settings,
 )
 from umix.terminal import OUT
@@ -37,7 +40,7 @@ def run(
     set_: Set = (),
     net: NetName = None,
     freeze: Freeze = False,
-    preset: Annotated[str, Parameter(help="Named settings of the task to start from.")] = "default",
+    preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     root: Root = None,
     allow_subset: Subset = False,
     cache: Cache = None,
@@ -46,11 +49,14 @@ def run(
     table: TableFlags | None = None,
     images: ImageFlags | None = None,
     texts: TextFlags | None = None,
+    log: Log = None,
+    mlflow_uri: MlflowUri = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
+    from umix.bench.loggers.registry import loggers
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
     from umix.data.row_roles import RowRoles
@@ -72,7 +78,10 @@ def run(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
     places = {"root": root, "cache": cache, "stream": no_cache}
+    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
+    for write in logging:
+        write(record)
     if as_json:
         print_json(run_json(record, select))
         return

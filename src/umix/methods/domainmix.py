@@ -15,6 +15,7 @@ Differs from the released code:
   pair; here a larger one goes through its partner's examples again, and all examples count the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -33,7 +34,7 @@ from umix.methods.method import Method
 from umix.methods.mixers import MIXERS, Mixing, require_mixable
 from umix.nets.net import Net
 from umix.train.objective import Objective, State
-from umix.train.trainer import Trainer
+from umix.train.trainer import FINAL, Trainer
 
 
 @final
@@ -45,11 +46,14 @@ class DomainMixup(Objective):
     n_domains: int
     alpha: float
     mixing: Mixing = "input"
+    watch: Callable[[float], None] | None = None
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         domain, device = self.domain[batch.host_rows()], batch.y.device
         pairs = partners_in_next(domain, cycle=rng.permutation(self.n_domains))
         lams = rng.beta(self.alpha, self.alpha, self.n_domains).astype(np.float32)[domain]
+        if self.watch is not None:
+            self.watch(float(lams.mean()))
         pair = torch.from_numpy(pairs).to(device, non_blocking=True)
         lam = torch.from_numpy(lams).to(device, non_blocking=True)
         logits, share = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
@@ -72,6 +76,10 @@ class DomainMix(Method):
         require_mixable(self.mixing, trainer.example)
         train, domains = trainer.task.splits["train"], trainer.task.training_groups
         objective = DomainMixup(
-            domain=train.group.numpy(), n_domains=len(domains), alpha=self.alpha, mixing=self.mixing
+            domain=train.group.numpy(),
+            n_domains=len(domains),
+            alpha=self.alpha,
+            mixing=self.mixing,
+            watch=trainer.logs[FINAL].see_lambda,
         )
         return trainer.fit(objective, sampler=Balanced(train.group))

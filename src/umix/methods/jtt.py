@@ -41,6 +41,9 @@ class JTT(Method):
         "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
     )
 
+    def first_stage(self, epochs: int) -> int:
+        return self.identification_epochs
+
     def train(self, trainer: Trainer) -> Net:
         trajectory = trainer.trajectory(epochs=self.identification_epochs, record=self.record)
         wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)

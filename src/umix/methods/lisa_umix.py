@@ -11,6 +11,7 @@ Differs from the released code:
 - there is none.
 """
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
@@ -22,8 +23,7 @@ from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.objective import Objective
-from umix.train.trainer import Trainer
+from umix.train.trainer import FINAL, Trainer
 
 
 @final
@@ -47,8 +47,9 @@ class LISAUMIX(UncertaintyWeights):
         require_mixable(self.mixing, trainer.example)
         pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
 
-        def objective(weights: Tensor) -> Objective:
+        def objective(weights: Tensor) -> WeightedMixup:
             return WeightedMixup(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
 
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
-        return trainer.fit(objective(self.weights(trainer, objective)), sampler=sampler)
+        final = replace(objective(self.weights(trainer, objective)), watch=trainer.logs[FINAL].see_lambda)
+        return trainer.fit(final, sampler=sampler)

@@ -19,6 +19,10 @@ class Method(Settings, abc.ABC):
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
     stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
 
+    def first_stage(self, epochs: int) -> int | None:
+        """How many epochs of a recorded first stage it looks at, where a fit has ``epochs``; None without such a stage."""
+        return None
+
     @abc.abstractmethod
     def train(self, trainer: Trainer) -> Net:
         """The trained net, by way of ``trainer.fit`` and ``trainer.trajectory``."""

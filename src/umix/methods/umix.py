@@ -20,6 +20,7 @@ Differs from the released code:
 - weights are float32; mixing happens in training only; features can be mixed.
 """
 
+from dataclasses import replace
 from typing import ClassVar, final
 
 from pydantic import Field
@@ -29,8 +30,7 @@ from umix.methods.mixers import Mixing, require_mixable
 from umix.methods.uncertainty_weights import UncertaintyWeights
 from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.objective import Objective
-from umix.train.trainer import Trainer
+from umix.train.trainer import FINAL, Trainer
 
 
 @final
@@ -50,9 +50,9 @@ class UMIX(UncertaintyWeights):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
         weights = self.weights(trainer, self._objective)  # Algorithm 2
-        return trainer.fit(self._objective(weights))  # Algorithm 1
+        return trainer.fit(replace(self._objective(weights), watch=trainer.logs[FINAL].see_lambda))  # Algorithm 1
 
-    def _objective(self, weights: Tensor) -> Objective:
+    def _objective(self, weights: Tensor) -> WeightedMixup:
         return WeightedMixup(
             weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )

@@ -50,6 +50,11 @@ class UncertaintyWeights(Method, abc.ABC):
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
 
+    def first_stage(self, epochs: int) -> int | None:
+        if self.uncertainty == "ensemble":
+            return None
+        return epochs if self.length == "auto" else self.start + self.length
+
     def measure(self, trainer: Trainer) -> "Measured":
         """The uncertainty of training and validation examples (eq. 6)."""
         if self.uncertainty == "ensemble":

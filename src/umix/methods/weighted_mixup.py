@@ -31,7 +31,8 @@ class WeightedMixup(Objective):
     """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
 
     ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
-    example with ``per_example``. ``pairing`` says who is mixed with whom.
+    example with ``per_example``. ``pairing`` says who is mixed with whom. ``watch`` is shown the λ of every batch, 1 where it is
+    not mixed.
     """
 
     takes_weights = True
@@ -42,6 +43,7 @@ class WeightedMixup(Objective):
     mixing: Mixing = "input"
     per_example: bool = False
     pairing: Pairing = any_pair
+    watch: Callable[[float], None] | None = None
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
@@ -58,7 +60,12 @@ class WeightedMixup(Objective):
     def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
         """λ of the batch or of each example; None where nothing is mixed. An example that is not mixed has λ = 1."""
         if not self.per_example:
-            return rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
+            one = rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
+            if self.watch is not None:
+                self.watch(1.0 if one is None else one)
+            return one
         mixes = rng.random(n) < self.sigma
         lam = np.where(mixes, rng.beta(self.alpha, self.alpha, n), 1.0)
+        if self.watch is not None:
+            self.watch(float(lam.mean()))
         return torch.from_numpy(lam).to(like) if mixes.any() else None

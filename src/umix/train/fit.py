@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, final
 
@@ -16,10 +16,11 @@ from umix.files import ensure_writable, sweep
 from umix.nets.net import Net
 from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from umix.train.engine import Engine
-from umix.train.fit_settings import FitSettings
+from umix.train.epoch_log import EpochLog
 from umix.train.loop import Step, run_epoch
 from umix.train.objective import Objective, State
 from umix.train.progress import Progress
+from umix.train.stage import Stage, StageReport
 
 
 class Observer(Protocol):
@@ -47,29 +48,6 @@ class Unobserved:
         return {}
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """Which fit this is: ``key`` is a hash of all that decides its numbers, ``directory`` is where it can be resumed."""
-
-    name: str
-    settings: FitSettings
-    seed: int
-    key: str
-    directory: Path | None
-
-
-@final
-@dataclass(frozen=True)
-class StageReport:
-    """What a fit was: for the run's record."""
-
-    key: str
-    epochs: int
-    seconds: float
-    reused: bool
-
-
 def fit(
     stage: Stage,
     net: Net,
@@ -80,6 +58,7 @@ def fit(
     sampler: Sampler,
     step: Step,
     observer: Observer,
+    log: EpochLog,
     engine: Engine,
     progress: Progress,
 ) -> StageReport:
@@ -95,12 +74,15 @@ def fit(
         if found is not None:
             done, state = found.epochs, found.state
             observer.restore(done, found.history)
+            log.restore(done, found.history)
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
+    prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
     lr_at = settings.lr_course(steps * settings.epochs)
     progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
     with engine.threads(net):
         for epoch in range(done, settings.epochs):
+            started = time.perf_counter()
             order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
             visited = batches(
                 train,
@@ -122,9 +104,10 @@ def fit(
                     clip_norm=settings.clip_norm,
                     tick=progress.advance,
                 )
+            log.end_epoch(learning_rate=optimizer.param_groups[0]["lr"], seconds=time.perf_counter() - started)
             observer.observe(prepared.net, epoch)
             if stage.directory is not None:
-                checkpoint = Checkpoint(epoch + 1, state, dict(observer.tensors()))
+                checkpoint = Checkpoint(epoch + 1, state, {**observer.tensors(), **log.tensors()})
                 save_checkpoint(
                     _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
                 )

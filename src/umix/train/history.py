@@ -1,6 +1,6 @@
 """Counts of every epoch, and the weights of the epochs that a selection rule may ask for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
@@ -38,9 +38,11 @@ class History:
         batch_size: int,
         directory: Path | None,
         uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
+        on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
+        self._on_epoch = on_epoch
         self._epochs = epochs
         self._batch_size = batch_size
         self.best = BestWeights(directory)
@@ -57,7 +59,10 @@ class History:
         self._count("test", correctness(net, self._splits["test"], batch_size=self._batch_size))
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
-        self.best.offer(net, self.counts("val"), last=epoch + 1 == self._epochs)
+        val = self.counts("val")
+        self.best.offer(net, val, last=epoch + 1 == self._epochs)
+        if self._on_epoch is not None:
+            self._on_epoch(epoch, val)
 
     def _count(self, name: str, correct: Tensor) -> None:
         split = self._splits[name]
@@ -138,6 +143,16 @@ def collapsed_epochs(val: Counts) -> int:
     hit = val.class_hits > 0
     whole = ((val.class_hits == val.class_sizes) | ~hit).all(axis=1)
     return int(((hit.sum(axis=1) == 1) & whole).sum())
+
+
+def fit_warnings(net: Net, val: Counts) -> list[str]:
+    """What a fit that has ended should be warned of: parameters that are not finite, epochs in which one class was predicted."""
+    warnings = []
+    if not all(parameter.isfinite().all() for parameter in net.parameters()):
+        warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
+    if collapsed := collapsed_epochs(val):
+        warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
+    return warnings
 
 
 def scored_rules(val: Counts) -> list[str]:

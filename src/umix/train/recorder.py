@@ -10,7 +10,7 @@ from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
 from umix.train.evaluate import correctness
-from umix.train.fit import Stage
+from umix.train.stage import Stage
 from umix.train.trajectory import Trajectory
 
 

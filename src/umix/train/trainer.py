@@ -1,27 +1,30 @@
 """The trainer: knows the task, the net, the settings and the seed; methods ask it for fits and trajectories."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
 from torch import Tensor
 
+from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.net import Net, NetSettings
 from umix.train.engine import Engine
+from umix.train.epoch_log import EpochLog
 from umix.train.evaluate import outputs
-from umix.train.fit import Observer, Stage, StageReport, Unobserved, fit
+from umix.train.fit import Observer, Unobserved, fit
 from umix.train.fit_settings import FitSettings
-from umix.train.history import History, collapsed_epochs
+from umix.train.history import History, fit_warnings
 from umix.train.loop import Step, descend
 from umix.train.objective import MeanRisk, Objective, check_given
 from umix.train.progress import Progress, Silent
 from umix.train.recorder import Recorder
+from umix.train.stage import Stage, StageReport, require_epochs
 from umix.train.stage_key import stage_key
 from umix.train.trajectory import Trajectory
 
@@ -36,7 +39,7 @@ class Trainer:
 
     ``stages`` overrides the settings of named stages. With ``directory`` the run can be killed and goes on from its last finished
     epoch; with ``cache`` trajectories are shared by all runs with the same data, net, settings and seed. ``groups`` says whether
-    the method may see training groups at all.
+    the method may see training groups at all. ``on_epoch(epoch, val)`` sees the final fit's validation counts, and may raise.
     """
 
     task: Task
@@ -49,7 +52,9 @@ class Trainer:
     cache: Path | None = None
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
+    on_epoch: Callable[[int, Counts], None] | None = None
     reports: dict[str, StageReport] = field(default_factory=dict, init=False)
+    logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
     val_uncertainty: Tensor | None = field(default=None, init=False)  # set by a method whose first stage knows it
@@ -80,10 +85,7 @@ class Trainer:
         if companion:
             net.companion = self._fresh_net(FINAL, "companion")
         self._run(stage, net, objective, sampler or Shuffled(), self.history, step=step)
-        if not all(parameter.isfinite().all() for parameter in net.parameters()):
-            self.warn("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
-        if collapsed := collapsed_epochs(self.history.counts("val")):
-            self.warn(f"The net predicted a single class on validation in {collapsed} of {settings.epochs} epochs.")
+        self.warnings += fit_warnings(net, self.history.counts("val"))
         return net
 
     def adopt(self, net: Net) -> Net:
@@ -109,12 +111,7 @@ class Trainer:
         """
         test = None if self.task.groups else self.splits["test"]
         others = {"val": self.splits["val"].fingerprint} | ({} if test is None else {"test": test.fingerprint})
-        shared = self.shared(stage, epochs, record=record, **others)
-        if shared.settings.epochs < epochs:
-            raise UserError(
-                f"The window must end within the {shared.settings.epochs} epochs of stage {stage!r}, but it needs {epochs}; "
-                f"set {stage}.epochs={epochs} or choose an earlier or shorter window."
-            )
+        shared = require_epochs(self.shared(stage, epochs, record=record, **others), epochs)
         net = self._fresh_net(stage)
         with locked(shared.directory):
             recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record, test=test)
@@ -156,8 +153,9 @@ class Trainer:
         return FitSettings(**{**self.settings.model_dump(), "epochs": epochs, **self.stages.get(stage, {})})
 
     def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
-        train = self.splits["train"].fingerprint
-        return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
+        return stage_key(
+            stage, self.splits["train"].fingerprint, self.task.n_classes, self.net, settings, self.seed, more
+        )
 
     def shared(self, name: str, epochs: int | None, *, settings: str | None = None, **more: str) -> Stage:
         """A stage that every run with the same content shares, in the cache."""
@@ -173,6 +171,7 @@ class Trainer:
             batch_size=self.settings.batch_size,
             directory=self.directory,
             uncertainty={"val": self.val_uncertainty, "test": self.test_uncertainty},
+            on_epoch=self.on_epoch,
         )
 
     def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
@@ -194,6 +193,7 @@ class Trainer:
             sampler=sampler,
             step=step,
             observer=observer,
+            log=self.logs[stage.name],
             engine=self.engine,
             progress=self.progress,
         )

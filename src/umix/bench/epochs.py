@@ -1,0 +1,112 @@
+"""The table of a run's epochs, ``epochs.csv``: one row per stage, epoch, split and measure, so that any tool can plot it.
+
+``measure`` is risk, learning_rate, seconds, lambda or effective_sample_size (all of ``train``), or a rate: average, worst,
+group_rate and class_rate, whose ``name`` is the group or class and which have ``hits`` and ``size`` beside the rate.
+The training split has rates where a first stage recorded them. What is not known has no row.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from umix.core import rates
+from umix.core.selection import Counts
+from umix.errors import UserError
+from umix.files import write_whole
+
+EPOCHS = "epochs.csv"
+COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size")
+
+
+@final
+@dataclass(frozen=True)
+class EpochRow:
+    """One number of one epoch."""
+
+    stage: str
+    epoch: int
+    split: str
+    measure: str
+    value: float
+    name: str = ""
+    hits: int | None = None
+    size: int | None = None
+
+    @property
+    def tag(self) -> str:
+        """What loggers call the number.
+
+        >>> EpochRow("fit", 0, "val", "group_rate", 0.5, name="red 1").tag
+        'fit/val/group_rate/red 1'
+        """
+        return "/".join(part for part in (self.stage, self.split, self.measure, self.name) if part)
+
+
+def measure_rows(stage: str, epochs: Sequence[Mapping[str, float]], **constant: float) -> Iterator[EpochRow]:
+    """The rows of a fit's log and of what is the same in every epoch; a NaN is not known and has none."""
+    for epoch, measures in enumerate(epochs):
+        for measure, value in {**measures, **constant}.items():
+            if not math.isnan(value):
+                yield EpochRow(stage, epoch, "train", measure, value)
+
+
+def rate_rows(
+    stage: str, split: str, counts: Counts, *, groups: Sequence[str], classes: Sequence[str]
+) -> Iterator[EpochRow]:
+    """The rows of a split's rates in every epoch; empty groups and classes have none."""
+    for epoch in range(counts.epochs):
+        hits, class_hits = counts.hits[epoch], counts.class_hits[epoch]
+        overall = {
+            "average": rates.average(class_hits, counts.class_sizes),
+            "worst": rates.worst(hits, counts.sizes),
+        }
+        for measure, rate in overall.items():
+            if not math.isnan(rate):
+                yield EpochRow(stage, epoch, split, measure, rate)
+        for kind, names, hit, sizes in (
+            ("group_rate", groups, hits, counts.sizes),
+            ("class_rate", classes, class_hits, counts.class_sizes),
+        ):
+            for name, h, n in zip(names, hit.tolist(), sizes.tolist(), strict=True):
+                if n:
+                    yield EpochRow(stage, epoch, split, kind, h / n, name, h, n)
+
+
+def write_epochs(directory: Path, rows: Iterable[EpochRow]) -> None:
+    """Write ``rows`` into the run's folder, whole or not at all."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    table.writerows([getattr(row, column) for column in COLUMNS] for row in rows)  # None becomes an empty cell
+    write_whole(directory / EPOCHS, text.getvalue().encode())
+
+
+def read_epochs(directory: str | Path) -> list[EpochRow]:
+    """The rows of the run in ``directory``."""
+    path = Path(directory) / EPOCHS
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(
+            f"The run {directory} has no {EPOCHS}: it is not finished, or an earlier version of umix made it; run it again."
+        ) from None
+    table = csv.DictReader(io.StringIO(text, newline=""))
+    if tuple(table.fieldnames or ()) != COLUMNS:
+        raise UserError(f"{path} must have the columns {', '.join(COLUMNS)}; delete the run and run it again.")
+    return [
+        EpochRow(
+            row["stage"],
+            int(row["epoch"]),
+            row["split"],
+            row["measure"],
+            float(row["value"]),
+            row["name"],
+            int(row["hits"]) if row["hits"] else None,
+            int(row["size"]) if row["size"] else None,
+        )
+        for row in table
+    ]

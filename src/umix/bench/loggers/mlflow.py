@@ -1,0 +1,92 @@
+"""MLflow: a run with its settings and the metrics of every epoch, in a database beside the runs or on a server."""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from umix.bench.epochs import EpochRow, read_epochs
+from umix.bench.loggers.registry import Logger
+from umix.bench.record import RunRecord
+from umix.errors import UserError
+
+DATABASE = "mlflow.db"
+_KEY = "umix.key"
+_AT_ONCE = 1000  # metrics that MLflow takes in one call
+_LONGEST = 250  # letters of a name that every version takes
+
+
+def logger(out: Path, uri: str | None = None) -> Logger:
+    """Writes to the tracking server ``uri``, else into the database ``mlflow.db`` in the folder ``out``."""
+    try:
+        from mlflow import MlflowClient
+    except ImportError:
+        raise UserError("--log mlflow needs MLflow; install it with: pip install 'umix[mlflow]'.") from None
+    address = uri or f"sqlite:///{(out / DATABASE).absolute()}"
+
+    def log(record: RunRecord) -> None:
+        from mlflow.exceptions import MlflowException
+
+        rows = read_epochs(record.directory)
+        try:
+            with _without_deprecations():
+                _write(MlflowClient(tracking_uri=address), record, rows)
+        except MlflowException as error:
+            first = str(error).partition(". ")[0].rstrip(".")
+            raise UserError(
+                f"--mlflow-uri must be a tracking server or database that takes runs, but {address} answers: {first}."
+            ) from None
+
+    return log
+
+
+@contextmanager
+def _without_deprecations() -> Iterator[None]:
+    """Inside the block MLflow may use what its libraries will drop one day: that is not for users of umix to mend."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+def _write(client: Any, record: RunRecord, rows: Iterable[EpochRow]) -> None:
+    """The run's entry; one that is complete is left as it is, one that was cut off is written anew."""
+    from mlflow.entities import Metric, Param
+
+    name = f"umix {record.task}"
+    experiment = client.get_experiment_by_name(name)
+    where = experiment.experiment_id if experiment else client.create_experiment(name)
+    for found in client.search_runs([where], filter_string=f"tags.`{_KEY}` = '{record.key}'"):
+        if found.info.status == "FINISHED":
+            return
+        client.delete_run(found.info.run_id)
+    title = f"{record.method} seed {record.seed}"
+    run = client.create_run(where, run_name=title, tags={_KEY: record.key}).info.run_id
+    settings = {"seed": record.seed, **_flat(record.plan)}
+    client.log_batch(run, params=[Param(key, str(value)[:_LONGEST]) for key, value in settings.items()])
+    names = _names(row.tag for row in rows)
+    metrics = [Metric(names[row.tag], row.value, 0, row.epoch) for row in rows]
+    for first in range(0, len(metrics), _AT_ONCE):
+        client.log_batch(run, metrics=metrics[first : first + _AT_ONCE])
+    client.set_terminated(run)
+
+
+def _flat(plan: dict[str, Any]) -> dict[str, Any]:
+    """The settings of every part of a plan, by ``part.field``."""
+    return {f"{part}.{field}": value for part, fields in plan.items() for field, value in fields.items()}
+
+
+def _names(tags: Iterable[str]) -> dict[str, str]:
+    """A name that MLflow takes for every tag, a different one for each."""
+    names: dict[str, str] = {}
+    for tag in dict.fromkeys(tags):
+        plain = re.sub(r"[^\w .\-/]", "_", tag)
+        plain = "/".join(part.strip(" .") or "_" for part in plain.split("/"))[: _LONGEST - 5]
+        taken, number, name = set(names.values()), 1, plain
+        while name in taken:
+            number += 1
+            name = f"{plain} {number}"
+        names[tag] = name
+    return names

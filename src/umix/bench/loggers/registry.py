@@ -1,0 +1,25 @@
+"""The loggers umix knows by name: one line each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+
+from umix.bench.record import RunRecord
+from umix.errors import unknown
+
+#: Writes what a finished run knows of its epochs to where its program looks; doing it again changes nothing.
+Logger = Callable[[RunRecord], None]
+
+#: The module of each logger; its ``logger(out, uri)`` makes one, or says which extra is missing.
+LOGGERS: Mapping[str, str] = MappingProxyType(
+    {"mlflow": "umix.bench.loggers.mlflow", "tensorboard": "umix.bench.loggers.tensorboard"}
+)
+
+
+def loggers(names: Sequence[str], *, out: Path, mlflow_uri: str | None = None) -> list[Logger]:
+    """The loggers of these names; a missing library is said here, before anything is trained."""
+    for name in names:
+        if name not in LOGGERS:
+            raise unknown("logger", name, LOGGERS)
+    return [import_module(LOGGERS[name]).logger(out, mlflow_uri) for name in dict.fromkeys(names)]

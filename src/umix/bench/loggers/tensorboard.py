@@ -1,0 +1,31 @@
+"""TensorBoard: scalars of every epoch, in a folder ``tensorboard`` inside the run's."""
+
+import shutil
+from pathlib import Path
+
+from umix.bench.epochs import read_epochs
+from umix.bench.loggers.registry import Logger
+from umix.bench.record import RunRecord
+from umix.errors import UserError
+
+FOLDER = "tensorboard"
+
+
+def logger(out: Path, uri: str | None = None) -> Logger:
+    """Writes event files into each run's own folder, so that ``tensorboard --logdir OUT`` shows all runs."""
+    try:
+        from tensorboard.summary import Writer
+    except ImportError:
+        raise UserError(
+            "--log tensorboard needs TensorBoard; install it with: pip install 'umix[tensorboard]'."
+        ) from None
+
+    def log(record: RunRecord) -> None:
+        rows, folder = read_epochs(record.directory), record.directory / FOLDER
+        shutil.rmtree(folder, ignore_errors=True)  # event files only ever grow, and would hold every epoch twice
+        writer = Writer(str(folder))
+        for row in rows:
+            writer.add_scalar(row.tag, row.value, step=row.epoch)
+        writer.close()
+
+    return log

@@ -1,0 +1,128 @@
+"""``umix tune``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from umix.catalogue import print_json
+from umix.flags import (
+    Cache,
+    Freeze,
+    ImageFlags,
+    Json,
+    NetName,
+    NoCache,
+    Out,
+    Quiet,
+    Root,
+    Select,
+    Set,
+    Subset,
+    TableFlags,
+    TextFlags,
+    net_flags,
+    parse_numbers,
+    parse_settings,
+)
+from umix.terminal import OUT, Bars
+
+if TYPE_CHECKING:
+    from umix.bench.search import News
+
+
+def tune(
+    task: str,
+    method: str,
+    *,
+    trials: Annotated[int, Parameter(help="How many settings to try, counted over all workers of the study.")] = 50,
+    seeds: Annotated[str, Parameter(help="Seeds of every trial, as 0,1 or 0:3; the score is their mean.")] = "0",
+    range_: Annotated[
+        tuple[str, ...],
+        Parameter(name="--range", negative="", help="Search key=low:high or key=low:high:log; repeat for more."),
+    ] = (),
+    choices: Annotated[
+        tuple[str, ...], Parameter(negative="", help="Search key among values, key=a,b,c; repeat for more.")
+    ] = (),
+    set_: Set = (),
+    net: NetName = None,
+    freeze: Freeze = False,
+    preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
+    select: Select = None,
+    prune: Annotated[
+        Literal["median", "halving", "none"], Parameter(help="How poor trials are cut short, by validation.")
+    ] = "median",
+    storage: Annotated[
+        str | None, Parameter(help="Database URL of the study, for several machines; else a file below OUT.")
+    ] = None,
+    name: Annotated[str | None, Parameter(help="Name of the study, else TASK-METHOD; workers share it.")] = None,
+    root: Root = None,
+    allow_subset: Subset = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    table: TableFlags | None = None,
+    images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
+    from umix.bench.search import tune as search
+    from umix.bench.search_space import parse_choices, parse_range
+    from umix.report.tuning import score_text, tuning_json, tuning_table
+
+    settings = parse_settings(set_)
+    for flags in (table, images, texts):
+        settings |= flags.settings() if flags else {}
+    settings |= net_flags(net, freeze)
+    settings |= {"task.allow_subset": True} if allow_subset else {}
+    space = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
+    with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
+
+        def watch(news: "News") -> None:
+            best = "" if news.best is None else f", best {score_text(news.best)}"
+            bars.label = f"trial {news.trial}, seed {news.seed}"
+            bars.tell(f"trials{best}", done=news.done)
+
+        tuned = search(
+            task,
+            method,
+            trials=trials,
+            settings=settings,
+            preset=preset,
+            space=space,
+            seeds=parse_numbers(seeds, flag="--seeds"),
+            select=select,
+            prune=prune,
+            name=name,
+            storage=storage,
+            out=out,
+            root=root,
+            cache=cache,
+            stream=no_cache,
+            progress=bars,
+            watch=watch,
+        )
+    if as_json:
+        print_json(tuning_json(tuned))
+        return
+    OUT.print(tuning_table(tuned))
+    counts = {state: sum(trial.state == state for trial in tuned.trials) for state in ("complete", "pruned", "failed")}
+    OUT.print(
+        f"{counts['complete']} trials ended, {counts['pruned']} cut short, {counts['failed']} failed; "
+        f"validation {score_text(tuned.value)}, started from {score_text(tuned.default) or 'a trial still under way'}.",
+        highlight=False,
+    )
+    for trial in [trial for trial in tuned.trials if trial.error][:1]:
+        OUT.print(f"Trial {trial.number} failed: {escape(trial.error or '')}", highlight=False, soft_wrap=True)
+    if tuned.importances:
+        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in tuned.importances.items())
+        OUT.print(f"What the score varied with: {escape(shares)}", highlight=False, soft_wrap=True)
+    OUT.print(
+        f"Preset: {escape(str(tuned.preset))}\n"
+        f"Next: umix run {escape(tuned.task)} {tuned.method} --preset {escape(str(tuned.preset))}",
+        highlight=False,
+        soft_wrap=True,
+    )
