@@ -3,11 +3,14 @@
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 from cyclopts import Parameter
 
 from umix.errors import UserError
+
+if TYPE_CHECKING:
+    from umix.train.engine import Engine
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
@@ -47,6 +50,28 @@ Log = Annotated[
     Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
 ]
 MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
+
+
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DeviceFlags:
+    """Where one run is trained, and in which number format."""
+
+    devices: Annotated[int | None, Parameter(help="Processes on this machine that train the run together.")] = None
+    nodes: Annotated[int | None, Parameter(help="Machines that train it together; see docs/scale.md.")] = None
+    strategy: Annotated[str | None, Parameter(help="How they do: ddp, the only one.")] = None
+    precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the run's numbers: the precision, but not the number of devices."""
+        return {} if self.precision is None else {"fit.precision": self.precision}
+
+    def engine(self) -> "Engine":
+        """The devices that were asked for, or that torchrun has started processes for."""
+        from umix.train.launch import asked  # takes the second that torch does
+
+        return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 
 
 @final

@@ -201,7 +201,7 @@ def test_evaluation_sees_the_transformed_images_and_draws_nothing(task, tmp_path
     split = cached(task, tmp_path).splits["train"]
     net = CNN(channels=(2,)).build(split.example, 2)
     expected = torch.cat([net(split.transform(split.x[row][None])) for row in range(len(split))])
-    torch.testing.assert_close(outputs(net, net, split, batch_size=4), expected.detach())
+    torch.testing.assert_close(outputs(net, split, batch_size=4), expected.detach())
     assert torch.equal(correctness(net, split, batch_size=4), expected.argmax(1) == split.y)
     in_memory = type(split)(split.x.take(torch.arange(len(split))), split.y, split.groups, None, split.transform)
     assert torch.equal(correctness(net, in_memory, batch_size=4), expected.argmax(1) == split.y)

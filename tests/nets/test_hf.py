@@ -73,6 +73,23 @@ def test_a_sentence_transformers_folder_says_that_the_mean_is_meant(distilbert, 
     assert hf(folder).content != hf(distilbert).content
 
 
+def test_a_pooler_that_nobody_asks_is_not_trained(tmp_path):
+    sizes = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+        "vocab_size": 12,
+    }
+    transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(tmp_path)
+    for pooling, asked in (("mean", False), ("pooler", True)):
+        net = built(hf(tmp_path, pooling=pooling), IDS)
+        net(IDS[None]).sum().backward()
+        trained = {name for name, parameter in net.named_parameters() if parameter.requires_grad}
+        assert trained == {name for name, parameter in net.named_parameters() if parameter.grad is not None}
+        assert any("pooler" in name for name in trained) == asked
+
+
 def test_from_scratch_the_weights_come_from_the_seed_and_not_from_the_folder(resnet):
     first, again, other = (built(hf(resnet, pretrained=False), IMAGE, seed).state_dict() for seed in (0, 0, 1))
     assert all(torch.equal(first[name], again[name]) for name in first)

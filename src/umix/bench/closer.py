@@ -33,7 +33,7 @@ def write_closer(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) 
         return
     index = torch.from_numpy(chosen(u.numpy(), stream(trainer.seed, "report", "closer")))
     train = trainer.splits["train"].rows(index.to(trainer.device))
-    features = outputs(net.features, net, train, batch_size=trainer.settings.batch_size)
+    features = outputs(net, train, batch_size=trainer.settings.batch_size, features=True)
     with torch.no_grad():
         correct = net.head(features).argmax(dim=1) == train.y
     tensors = {"index": index, "features": _half(features.flatten(1)), "correct": correct}

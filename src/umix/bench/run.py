@@ -1,5 +1,6 @@
 """Executing a spec."""
 
+import contextlib
 import platform
 from collections.abc import Callable
 from dataclasses import asdict
@@ -61,20 +62,20 @@ def execute(
     frozen net the features are stored there instead, and only a linear head is trained. Stages that runs
     share lie in the folder ``stages`` (else ``stages`` below ``out``). ``on_epoch(epoch, val)`` sees the validation counts after
     every epoch of the final fit; what it raises ends the run, which then goes on like a killed one.
-    ``task`` is what ``spec`` names, where the caller has it loaded already.
+    ``task`` is what ``spec`` names, where the caller has it loaded already. Several processes that share ``engine`` all call this.
     """
-    out, plan, progress = Path(out), spec.plan, progress or Silent()
+    out, plan, progress, engine = Path(out), spec.plan, progress or Silent(), engine or Engine()
     name = spec.directory_name  # a net whose files cannot be reached is refused here, before the data are looked for
     task = task or plan.source.load(None if root is None else Path(root))
-    if (record := finished(spec, out, fingerprint=task.fingerprint)) is not None:
+    if (record := _finished_for(engine, spec, out, task)) is not None:
         return record
     require_groups(plan.method, task)
-    with run_lock(out, name, wait=wait, note=progress.note):
-        record = finished(spec, out, fingerprint=task.fingerprint)  # by the process that had the lock
+    lock = run_lock(out, name, wait=wait, note=progress.note)
+    with lock if engine.first else contextlib.nullcontext():
+        record = _finished_for(engine, spec, out, task)  # by the process that had the lock
         if record is not None:
             return record
         store, shared = out / CACHE if cache is None else Path(cache), out / STAGES if stages is None else Path(stages)
-        engine = engine or Engine()
         inputs = training_inputs(task, plan, store, seed=spec.seed, stream=stream, engine=engine, progress=progress)
         return _train(spec, task, inputs, out, shared, engine=engine, progress=progress, on_epoch=on_epoch)
 
@@ -95,6 +96,11 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
     record = load_run(directory)
     _check_same(record, spec, fingerprint)
     return record
+
+
+def _finished_for(engine: Engine, spec: RunSpec, out: Path, task: Task) -> RunRecord | None:
+    """The same for all processes of ``engine``: what the first one finds."""
+    return engine.from_first(finished(spec, out, fingerprint=task.fingerprint) if engine.first else None)
 
 
 def _train(
@@ -118,8 +124,8 @@ def _train(
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
-        directory=directory,
-        cache=stages,
+        directory=directory if engine.first else None,
+        cache=stages if engine.first else None,
         engine=engine,
         progress=progress,
         on_epoch=on_epoch,
@@ -127,7 +133,7 @@ def _train(
     for note in task.notes:
         trainer.warn(note)
     net = plan.method.train(trainer)
-    if task.preprocessing is not None:
+    if task.preprocessing is not None and engine.first:
         task.preprocessing.save(directory)
     record = RunRecord(
         task=spec.task,
@@ -154,15 +160,17 @@ def _train(
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
+            **({} if engine.processes == 1 else {"devices": f"{engine.processes} × {engine.kind}"}),
         },
     )
-    write_epochs(directory, epoch_rows(trainer))
-    write_training(directory, loaded.splits["train"], files=image_files(loaded))
-    write_closer(directory, trainer, net, x=loaded.splits["train"].x)
-    record.save(directory)
-    for left in ("checkpoint.safetensors", FAILED):
-        (directory / left).unlink(missing_ok=True)
-    return record
+    if engine.first:
+        write_epochs(directory, epoch_rows(trainer))
+        write_training(directory, loaded.splits["train"], files=image_files(loaded))
+        write_closer(directory, trainer, net, x=loaded.splits["train"].x)
+        record.save(directory)
+        for left in ("checkpoint.safetensors", FAILED):
+            (directory / left).unlink(missing_ok=True)
+    return engine.from_first(record)
 
 
 def _check_same(record: RunRecord, spec: RunSpec, fingerprint: str) -> None:

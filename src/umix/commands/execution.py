@@ -1,9 +1,10 @@
 """Executing specs from the command line, and what is printed of a run for programs."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.terminal import Bars
+from umix.terminal import ERR, OUT, Bars
 
 if TYPE_CHECKING:
     from umix.bench.record import RunRecord
@@ -22,6 +23,20 @@ def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records
+
+
+def follow(spec: Any, out: Path, **places: Any) -> None:
+    """Execute ``spec`` together with the first process of the run, which says all that is to be said."""
+    from umix.bench.run import execute
+
+    OUT.quiet = True
+    ERR.quiet = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"  # beside the first process
+    try:
+        execute(spec, out=out, **places)
+    except RuntimeError as error:
+        if "by peer" in str(error):  # another process has ended, and said why
+            raise SystemExit(1) from None
+        raise
 
 
 def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:

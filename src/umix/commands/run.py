@@ -6,10 +6,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from umix.catalogue import print_json
-from umix.commands.execution import execute_all, run_json
+from umix.commands.execution import execute_all, follow, run_json
 from umix.errors import UserError
 from umix.flags import (
     Cache,
+    DeviceFlags,
     Freeze,
     ImageFlags,
     Json,
@@ -49,6 +50,7 @@ def run(
     table: TableFlags | None = None,
     images: ImageFlags | None = None,
     texts: TextFlags | None = None,
+    where: DeviceFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
     out: Out = Path("runs"),
@@ -65,7 +67,7 @@ def run(
     if select is not None:
         known_rule(select)
     settings = parse_settings(set_)
-    for flags in (table, images, texts):
+    for flags in (table, images, texts, where):
         settings |= flags.settings() if flags else {}
     settings |= net_flags(net, freeze)
     settings |= {"task.allow_subset": True} if allow_subset else {}
@@ -77,8 +79,13 @@ def run(
         raise UserError(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
-    places = {"root": root, "cache": cache, "stream": no_cache}
+    engine = (where or DeviceFlags()).engine()
+    places = {"root": root, "cache": cache, "stream": no_cache, "engine": engine}
     logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
+    engine.launch()
+    if not engine.first:
+        follow(spec, out, **places)
+        return
     record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
     for write in logging:
         write(record)

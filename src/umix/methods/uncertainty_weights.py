@@ -135,7 +135,7 @@ def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Measured:
     watched = ("train", "val") if trainer.task.groups else ("train", "val", "test")
     correct: dict[str, list[Tensor]] = {split: [] for split in watched}
     for member in range(size):
-        net = trainer.reference(stage=f"member-{member}", settings="ensemble")
+        net = trainer.engine.spread(trainer.reference(stage=f"member-{member}", settings="ensemble"))
         for split, rows in correct.items():
             rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
     u = {split: uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for split, rows in correct.items()}

@@ -69,7 +69,8 @@ class HuggingFace(Backbone):
                 ) from None
         if model.main_input_name == "input_ids":
             require_tokens(example, self.title)
-            return Texts(model, self._text_pooling(folder, untrained), model.config.pad_token_id), None
+            pooling = self._text_pooling(folder, untrained)
+            return Texts(_used(model, pooling), pooling, model.config.pad_token_id), None
         if model.main_input_name != "pixel_values":
             raise UserError(f"The net {self.title} must take images or texts, but it takes {model.main_input_name}.")
         require_images(example, self.title)
@@ -77,7 +78,8 @@ class HuggingFace(Backbone):
         if channels != len(example):
             raise UserError(f"The net {self.title} takes images of {channels} channels, got {len(example)}.")
         auto: Pooling = "first" if untrained else "pooler"
-        return Pixels(model, auto if self.pooling == "auto" else self.pooling), None
+        pooling = auto if self.pooling == "auto" else self.pooling
+        return Pixels(_used(model, pooling), pooling), None
 
     def _load(self, transformers: Any, folder: Path, config: Any) -> tuple[Any, bool]:
         """The model, and whether it has a pooler that was not trained."""
@@ -154,6 +156,14 @@ def pooled(output: Any, pooling: Pooling, mask: Tensor | None) -> Tensor:
         return z.mean(dim=1)
     weight = mask[:, :, None].to(z)
     return (z * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1)
+
+
+def _used(model: nn.Module, pooling: Pooling) -> nn.Module:
+    """``model`` whose parameters all take part in training: a pooler that nobody asks would get no gradient."""
+    pooler = getattr(model, "pooler", None)
+    if pooling != "pooler" and isinstance(pooler, nn.Module):
+        pooler.requires_grad_(False)
+    return model
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from torch import Tensor
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
 from umix.nets.net import Net
+from umix.train.engine import Engine
 from umix.train.objective import State
 
 
@@ -57,6 +58,33 @@ def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Op
     optimizer.load_state_dict(_join_optimizer(parts["optimizer"], json.loads(metadata["optimizer"])))
     state = {name: tensor.to(device) for name, tensor in parts["state"].items()}
     return Checkpoint(int(metadata["epochs"]), state, parts["history"])
+
+
+def share_checkpoint(
+    found: Checkpoint | None, net: Net, optimizer: torch.optim.Optimizer, engine: Engine
+) -> Checkpoint | None:
+    """The checkpoint that the first process ``found`` and restored, in every process of ``engine``, restored likewise."""
+    if engine.processes == 1:
+        return found
+    whole = None
+    if found is not None:
+        whole = _on_host((found.epochs, found.state, found.history, net.state_dict(), optimizer.state_dict()))
+    whole = engine.from_first(whole)
+    if whole is None or engine.first:
+        return found
+    epochs, state, history, of_net, of_optimizer = whole
+    net.load_state_dict(of_net)
+    optimizer.load_state_dict(of_optimizer)
+    return Checkpoint(epochs, {name: tensor.to(engine.device) for name, tensor in state.items()}, history)
+
+
+def _on_host(value: Any) -> Any:
+    """``value`` with every tensor inside it moved to the host: the device of one process is not that of another."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, dict):
+        return {key: _on_host(part) for key, part in value.items()}
+    return type(value)(_on_host(part) for part in value) if isinstance(value, list | tuple) else value
 
 
 def _split_optimizer(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:

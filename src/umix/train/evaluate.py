@@ -1,6 +1,6 @@
 """One clean pass over a split: who is predicted correctly, and at which loss."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -47,8 +47,9 @@ def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | T
 
 
 @torch.no_grad()
-def outputs(of: Callable[[Tensor], Tensor], net: Net, split: Split, *, batch_size: int) -> Tensor:
-    """``of(x)`` for every example of ``split``, [n, width], the net in evaluation mode; ``of`` is the net or its features."""
+def outputs(net: Net, split: Split, *, batch_size: int, features: bool = False) -> Tensor:
+    """The logits of every example of ``split``, or its ``features``, [n, width], by the net in evaluation mode."""
     net.eval()
+    of = net.features if features else net
     parts = [of(batch.x) for batch in batches(split, torch.arange(len(split)), batch_size=max(batch_size, 512))]
     return torch.cat(parts)

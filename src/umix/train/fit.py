@@ -14,7 +14,7 @@ from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.files import ensure_writable, sweep
 from umix.nets.net import Net
-from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from umix.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.train.engine import Engine
 from umix.train.epoch_log import EpochLog
 from umix.train.loop import Step, run_epoch
@@ -66,15 +66,16 @@ def fit(
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
-    done = 0
+    done, found = 0, None
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
         found = load_checkpoint(_checkpoint(stage.directory), fit=stage.key, net=net, optimizer=optimizer)
-        if found is not None:
-            done, state = found.epochs, found.state
-            observer.restore(done, found.history)
-            log.restore(done, found.history)
+    found = share_checkpoint(found, net, optimizer, engine)
+    if found is not None:
+        done, state = found.epochs, found.state
+        observer.restore(done, found.history)
+        log.restore(done, found.history)
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
@@ -92,7 +93,7 @@ def fit(
                 groups=objective.needs_groups,
                 augment=stream(stage.seed, stage.name, "augment", epoch),
             )
-            with torch_stream(stage.seed, stage.name, "noise", epoch):
+            with torch_stream(stage.seed, stage.name, engine.noise, epoch):
                 state = run_epoch(
                     prepared,
                     visited,

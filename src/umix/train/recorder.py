@@ -9,6 +9,7 @@ from torch import Tensor
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.train.engine import Engine
 from umix.train.evaluate import correctness
 from umix.train.stage import Stage
 from umix.train.trajectory import Trajectory
@@ -47,19 +48,25 @@ class Recorder:
     def open(
         cls,
         stage: Stage,
-        train: Split,
-        val: Split,
+        splits: Mapping[str, Split],
         *,
         record: Literal["online", "epoch_end"],
         test: Split | None = None,
+        engine: Engine | None = None,
     ) -> Self:
-        """A recorder for these splits that goes on with what the stage's directory already holds of them."""
-        path = None if stage.directory is None else stage.directory / "trajectory.safetensors"
+        """A recorder for these splits that goes on with what the stage's directory already holds of them.
+
+        Where several processes share ``engine``, it is the first one's directory.
+        """
+        train, path = splits["train"], None if stage.directory is None else stage.directory / "trajectory.safetensors"
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None and path.exists():
             trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
         batch_size = stage.settings.batch_size
-        return cls(trajectory, train, val, path, clean_pass=record == "epoch_end", batch_size=batch_size, test=test)
+        if engine is not None:
+            trajectory = engine.from_first(trajectory)
+        clean = record == "epoch_end"
+        return cls(trajectory, train, splits["val"], path, clean_pass=clean, batch_size=batch_size, test=test)
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         held = min(self.trajectory.epochs, *(other.epochs for other, _ in self._others))

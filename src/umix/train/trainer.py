@@ -91,7 +91,7 @@ class Trainer:
     def adopt(self, net: Net) -> Net:
         """Take ``net``, made by other means than a final fit, as the result: counted once on val and test."""
         self.history = self._new_history(1)
-        self.history.observe(net, 0)
+        self.history.observe(self.engine.spread(net), 0)
         return net
 
     def reference(self, *, epochs: int | None = None, stage: str = "reference", settings: str | None = None) -> Net:
@@ -114,7 +114,7 @@ class Trainer:
         shared = require_epochs(self.shared(stage, epochs, record=record, **others), epochs)
         net = self._fresh_net(stage)
         with locked(shared.directory):
-            recorder = Recorder.open(shared, self.splits["train"], self.splits["val"], record=record, test=test)
+            recorder = Recorder.open(shared, self.splits, record=record, test=test, engine=self.engine)
             watch = recorder.trajectory.see if record == "online" else None
             self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
@@ -130,11 +130,11 @@ class Trainer:
 
     def logits(self, net: Net, split: str) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]."""
-        return outputs(net, net, self.splits[split], batch_size=self.settings.batch_size)
+        return outputs(self.engine.spread(net), self.splits[split], batch_size=self.settings.batch_size)
 
     def features(self, net: Net, split: str) -> Tensor:
         """Features of ``net`` on every example of the split, [n, width]."""
-        return outputs(net.features, net, self.splits[split], batch_size=self.settings.batch_size)
+        return outputs(self.engine.spread(net), self.splits[split], batch_size=self.settings.batch_size, features=True)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method knows of each training example with the run, beside its label."""
