@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from umix.version import __version__
 
 if TYPE_CHECKING:
+    from umix.adapters.sklearn import UMIXClassifier
     from umix.bench.record import RunRecord, load_run
     from umix.bench.run import execute, load_net
     from umix.bench.spec import RunSpec
@@ -25,6 +26,7 @@ _HOME = {
     "RunSpec": "umix.bench.spec",
     "TASKS": "umix.data.registry",
     "Trajectory": "umix.train.trajectory",
+    "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
     "execute": "umix.bench.run",
     "load_net": "umix.bench.run",
@@ -41,6 +43,7 @@ __all__ = [
     "RunRecord",
     "RunSpec",
     "Trajectory",
+    "UMIXClassifier",
     "UserError",
     "__version__",
     "execute",

@@ -1,6 +1,7 @@
 """Counts of every epoch and the weights kept."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from torch import Tensor
 from umix.core.selection import RULES, Counts
 from umix.data.batch import Batch
 from umix.errors import UserError
+from umix.files import read_tensors
 from umix.nets.net import Net
-from umix.train.history import collapsed_epochs, scored_rules
+from umix.train.history import collapsed_epochs, scored_rules, weights_path
 from umix.train.objective import MeanRisk, Objective, State
 from umix.train.trainer import Trainer
 
@@ -112,3 +114,16 @@ def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(tr
     in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
     assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())
     assert len(run.history.counts("val").quintile_rates) == 0
+
+
+def test_without_a_folder_the_same_weights_are_held_in_memory(trainer: Make, tmp_path: Path) -> None:
+    in_memory, in_files = trainer(), trainer(directory=tmp_path)
+    in_memory.fit(MeanRisk())
+    in_files.fit(MeanRisk())
+    held = in_memory.history.best.held
+    assert {weights_path(tmp_path, epoch) for epoch in held} == set((tmp_path / "weights").iterdir())
+    assert in_files.history.best.held == {}
+    for epoch, weights in held.items():
+        saved = read_tensors(weights_path(tmp_path, epoch), kind="weights")[0]
+        assert weights.keys() == saved.keys()
+        assert all(torch.equal(weights[name], saved[name]) for name in saved)

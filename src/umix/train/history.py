@@ -111,17 +111,21 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that are best so far under some rule, as files; without a directory it keeps none."""
+    """Keeps the weights of the epochs that are best so far under some rule: as files, or in ``held`` without a directory."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
+        self.held: dict[int, dict[str, Tensor]] = {}
 
     def offer(self, net: Net, val: Counts, *, last: bool) -> None:
         """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
-        if self._directory is None:
-            return
         newest = val.epochs - 1
         wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
+        if self._directory is None:
+            if newest in wanted:
+                self.held[newest] = {name: tensor.clone() for name, tensor in _predicting(net).items()}
+            self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted}
+            return
         if newest in wanted:
             tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
             write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})

@@ -1,0 +1,43 @@
+"""What held-out rows say of a fit: the epoch that a rule selects, and the rates in it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umix.core.rates import per_group
+from umix.core.selection import RULES, Counts, best_epoch
+from umix.data.groups import Groups
+from umix.errors import UserError, unknown
+
+
+def known_rule(select: str | None, *, groups: bool) -> str:
+    """The rule ``select``; by default the worst group, or the worst class where there are no groups."""
+    if select is None:
+        return "worst" if groups else "worst_class"
+    if select not in RULES:
+        raise unknown("selection rule", select, RULES)
+    if select == "worst" and not groups:
+        raise UserError("select='worst' must know the groups, but none are given; select worst_class or average.")
+    return select
+
+
+def selected_epoch(val: Counts, rule: str, *, method: str) -> int:
+    """The epoch that ``rule`` selects; refused where ``method`` has left nothing for it to look at."""
+    if np.isnan(RULES[rule](val)).all():
+        raise UserError(
+            f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
+        )
+    return best_epoch(val, rule)
+
+
+def rates_at(epoch: int, val: Counts, classes: NDArray[Any], groups: Groups) -> dict[str, Any]:
+    """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
+    by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
+    known = by_group[~np.isnan(by_group)]
+    return {
+        "average": float(val.all_hits[epoch] / val.n),
+        "worst": float(known.min()) if len(known) else None,
+        "classes": dict(zip(classes.tolist(), by_class.tolist(), strict=True)),
+        "groups": dict(zip(groups.names, by_group.tolist(), strict=True)),
+    }
