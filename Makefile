@@ -51,6 +51,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/table.py
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/images.py
+	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/study.py
 
 docs: $(READY)

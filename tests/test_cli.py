@@ -53,8 +53,9 @@ def test_weights_are_written_for_every_training_example(
 def test_demo_compares_three_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--seeds", "1", "--out", str(tmp_path), "--quiet"]) == 0
     out = capsys.readouterr().out
-    for expected in ("ERM", "UMIX, sigma=0", "UMIX", "differences to ERM", "five or more, red", "Records:", "Next:"):
+    for expected in ("ERM", "UMIX, sigma=0", "differences to ERM", "five or more, red", "Records:", "Report:", "Next:"):
         assert expected in out
+    assert (tmp_path / "report.html").stat().st_size > 10**6
 
 
 def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixture[str]) -> None:

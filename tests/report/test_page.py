@@ -13,7 +13,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix.bench.record import RunRecord
+from umix.bench.record import RunRecord, SplitCounts, load_run
 from umix.cli import main
 from umix.commands.report import make_report
 from umix.report.page import script_json
@@ -176,6 +176,22 @@ def test_an_unknown_baseline_is_refused(tmp_path: Path, study: Study, capsys: py
     study(tmp_path, seeds=1)
     assert main(["report", str(tmp_path), "--baseline", "ern"]) == 2
     assert "erm" in capsys.readouterr().err
+
+
+def test_what_has_no_score_under_the_rule_is_left_out_and_named(
+    tmp_path: Path, study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study(tmp_path, seeds=1, groups=False)
+    assert main(["report", str(tmp_path), "--select", "worst"]) == 2
+    assert "--select worst must have a score in some run" in capsys.readouterr().err
+    record = load_run(tmp_path / "toy-umix-seed0")
+    val = record.split_counts["val"]
+    fifths = SplitCounts(**{**val.model_dump(), "quintile_rates": [[0.5] * 5] * len(val.hits)})
+    changed = {**record.model_dump(), "split_counts": {**record.split_counts, "val": fifths}}
+    RunRecord(**changed).save(record.directory)
+    assert main(["report", str(tmp_path), "--select", "uncertainty_quintile"]) == 0
+    text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "erm: Left out: no score under the rule uncertainty_quintile." in text
 
 
 def test_a_report_is_made_without_torch(tmp_path: Path, study: Study) -> None:

@@ -117,8 +117,12 @@ def refusal(engine: Engine) -> str:
     return ""
 
 
-class Dying(Silent):
+class Dying:
     """Ends this process without a word after some steps of the final fit."""
+
+    def finish(self) -> None: ...
+
+    def note(self, message: str) -> None: ...
 
     def start(self, stage: str, *, total: int, done: int) -> None:
         self.left = 15 if stage == "fit" else 10**9

@@ -6,6 +6,7 @@ The processes are real ones (``shared_fits.py``, ``umix run --devices 2``, torch
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,11 +104,12 @@ def test_a_parameter_that_is_not_trained_is_named(pair: Path) -> None:
     )
 
 
-def test_a_run_that_lost_a_process_goes_on_under_torchrun_after_its_last_epoch(tmp_path: Path) -> None:
+def test_a_run_that_lost_a_process_goes_on_after_its_last_epoch_under_torchrun_or_on_one_device(tmp_path: Path) -> None:
     died = ran(SCRIPT, tmp_path / "runs", "die")
     folder = tmp_path / "runs" / RUN.directory_name
     assert died.returncode != 0
     assert not (folder / "record.json").exists()
+    shutil.copytree(tmp_path / "runs", tmp_path / "on one")
     left, facts = read_tensors(folder / "checkpoint.safetensors", kind="checkpoint")
     done = ran("-m", "torch.distributed.run", "--nproc-per-node", 2, "-m", *umix_run(tmp_path / "runs"), "--json")
     assert done.returncode == 0, done.stderr
@@ -116,8 +118,9 @@ def test_a_run_that_lost_a_process_goes_on_under_torchrun_after_its_last_epoch(t
     assert record.stages["trajectory"].reused
     assert record.key == alone.key
     assert record.versions["devices"] == "2 × cpu"
+    on_one = execute(RUN, out=tmp_path / "on one", engine=ONE)
     for split, counts in alone.counts.items():
-        assert record.counts[split].hits.tolist() == counts.hits.tolist()
+        assert record.counts[split].hits.tolist() == on_one.counts[split].hits.tolist() == counts.hits.tolist()
     # Seconds are never the same twice: those of the epochs before the loss come from there.
     measured = polars.read_csv(folder / "epochs.csv").filter(stage="fit", measure="seconds")["value"].to_list()
     before = left["history/epochs/measures"][:, MEASURES.index("seconds")].tolist()
@@ -152,6 +155,14 @@ def test_one_device_evaluates_the_net_itself() -> None:
 def test_an_engine_that_was_not_launched_says_so() -> None:
     with pytest.raises(UserError, match="An engine of 4 devices must be launched before it trains"):
         _ = Engine("cpu", devices=2, nodes=2).first
+
+
+def test_without_lightning_fabric_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(
+        UserError, match=r"2 devices need Lightning Fabric; install it with: pip install 'umix\[fabric\]'"
+    ):
+        Engine("cpu", devices=2).launch()
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,30 @@ class Section:
 
 
 def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
-    """A section for every task in ``runs``."""
-    return [_section(task, runs[task], select, baseline) for task in runs]
+    """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused."""
+    found = []
+    for task, methods in runs.items():
+        scored = {
+            label: [run for run in records if select is None or run.has(select)] for label, records in methods.items()
+        }
+        left_out = [
+            (label, f"Left out: no score under the rule {select}.") for label, records in scored.items() if not records
+        ]
+        if len(left_out) < len(scored):
+            kept = {label: records for label, records in scored.items() if records}
+            found.append(_section(task, kept, select, baseline, left_out))
+    if not found:
+        raise UserError(f"--select {select} must have a score in some run, but no run here has one; try average.")
+    return found
 
 
-def _section(task: str, by_label: dict[str, list[RunRecord]], select: str | None, named: str | None) -> Section:
+def _section(
+    task: str,
+    by_label: dict[str, list[RunRecord]],
+    select: str | None,
+    named: str | None,
+    left_out: list[tuple[str, str]],
+) -> Section:
     baseline = (
         named if named in by_label else next((label for label in by_label if label.split(" ")[0] == BASELINE), None)
     )
@@ -65,12 +84,16 @@ def _section(task: str, by_label: dict[str, list[RunRecord]], select: str | None
     epochs = _train_curves(*chosen, of_groups) if chosen else []
     for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
         epochs += _curves(label, runs[label][0], of_groups)
-    warnings = broken + [
-        (f"{label}, seed {record.seed}", warning)
-        for label, records in runs.items()
-        for record in records
-        for warning in record.warnings
-    ]
+    warnings = (
+        left_out
+        + broken
+        + [
+            (f"{label}, seed {record.seed}", warning)
+            for label, records in runs.items()
+            for record in records
+            for warning in record.warnings
+        ]
+    )
     everything = [record for records in runs.values() for record in records]
     return Section(task, everything, said, results, epochs, told, first.rule(select), _gathered(warnings))
 
