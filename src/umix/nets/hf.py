@@ -122,10 +122,8 @@ class Texts(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         mask = torch.ones_like(ids) if self.pad is None else (ids != self.pad).long()
-        # Columns that are padding for the whole batch would cost time and change nothing.
-        used = max(1, int((mask.any(dim=0) * torch.arange(1, ids.shape[1] + 1, device=ids.device)).max()))
-        ids, mask = ids[:, :used].long(), mask[:, :used]
-        return pooled(self.model(input_ids=ids, attention_mask=mask), self.pooling, mask)
+        # Batches come padded to their longest text only (``TokenIds.take``): cutting here would wait for the device.
+        return pooled(self.model(input_ids=ids.long(), attention_mask=mask), self.pooling, mask)
 
 
 @final
