@@ -1,13 +1,13 @@
 """Nets of MONAI, for images and volumes: ``monai:DenseNet121`` is the one that Camelyon17 is trained with, from scratch."""
 
 import inspect
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import WeightsFromFile, require_images, require_trained, without_last_layer
+from umix.nets.backbone import LibraryNet, require_images, without_last_layer
 from umix.nets.library import library
 from umix.nets.weight_files import load_weights
 
@@ -15,22 +15,13 @@ _CHANNELS, _CLASSES = ("in_channels", "n_input_channels", "in_chns"), ("out_chan
 
 
 @final
-class Monai(WeightsFromFile):
+class Monai(LibraryNet):
     """A classifier of MONAI, such as DenseNet121 or SEResNet50, from scratch unless pretrained."""
 
     name: ClassVar[str] = "monai"
 
     model: str = Field(description="name in monai.networks.nets")
     pretrained: bool = Field(False, description="start from the weights that MONAI downloads, where it has some")
-
-    @model_validator(mode="after")
-    def _has_something_to_freeze(self) -> Self:
-        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"monai:{self.model}"
 
     @property
     def names_its_weights(self) -> bool:

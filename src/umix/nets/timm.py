@@ -1,33 +1,24 @@
 """Nets of timm: ``timm:convnext_tiny.in12k_ft_in1k``, used where timm is installed."""
 
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import WeightsFromFile, file_content, require_images, require_trained
+from umix.nets.backbone import LibraryNet, file_content, require_images
 from umix.nets.library import library
 from umix.nets.weight_files import load_weights
 
 
 @final
-class Timm(WeightsFromFile):
+class Timm(LibraryNet):
     """A net of timm, by its name and tag of weights."""
 
     name: ClassVar[str] = "timm"
 
     model: str = Field(description="name in timm, with or without the tag of its weights")
     pretrained: bool = Field(True, description="start from the weights of that tag, which timm downloads")
-
-    @model_validator(mode="after")
-    def _has_something_to_freeze(self) -> Self:
-        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"timm:{self.model}"
 
     @property
     def content(self) -> str:

@@ -1,33 +1,24 @@
 """Nets of torchvision: ``torchvision:resnet50`` with its ImageNet weights, from its cache, a download or a local file."""
 
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import WeightsFromFile, file_content, require_images, require_trained, without_last_layer
+from umix.nets.backbone import LibraryNet, file_content, require_images, without_last_layer
 from umix.nets.library import library
 from umix.nets.weight_files import load_weights
 
 
 @final
-class TorchVision(WeightsFromFile):
+class TorchVision(LibraryNet):
     """A classifier of torchvision, such as resnet50, with the weights it recommends unless a file is given."""
 
     name: ClassVar[str] = "torchvision"
 
     model: str = Field(description="name in torchvision.models")
     pretrained: bool = Field(True, description="start from torchvision's recommended weights")
-
-    @model_validator(mode="after")
-    def _has_something_to_freeze(self) -> Self:
-        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"torchvision:{self.model}"
 
     @property
     def content(self) -> str:
