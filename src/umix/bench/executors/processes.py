@@ -8,6 +8,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,12 @@ from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
 from umix.errors import UserError
 
 if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
+
     from umix.bench.spec import RunSpec
 
 _ATTEMPTS = 2  # a worker may be killed for another's greed; twice is the run's own
+_FORK_SERVER = sys.platform == "linux"  # elsewhere a process that has loaded libraries cannot fork safely, or at all
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -60,7 +64,7 @@ class _Worker:
 
 @final
 class Processes:
-    """``workers`` processes of ``threads`` threads each, started anew so that they inherit no state."""
+    """``workers`` processes of ``threads`` threads each, which inherit no state of this one."""
 
     def __init__(self, workers: int, *, threads: int = 1) -> None:
         if workers < 1 or threads < 1:
@@ -70,7 +74,14 @@ class Processes:
         self._staff: list[_Worker] = []
 
     def start(self) -> None:
-        """Start all workers now: importing takes them seconds, in which there may be something else to do."""
+        """Import what all workers need now: it takes seconds, in which there may be something else to do."""
+        if _FORK_SERVER:
+            from multiprocessing import forkserver
+
+            _context()  # which tells the server what to import
+            with _threads(self._threads):
+                forkserver.ensure_running()
+            return
         while len(self._staff) < self.workers:
             self._hire()
 
@@ -112,7 +123,7 @@ class Processes:
         return self._hire() if len(self._staff) < self.workers else None
 
     def _hire(self) -> _Worker:
-        context = multiprocessing.get_context("spawn")
+        context = _context()
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._threads), daemon=True, name="umix worker")
         with _threads(self._threads):
@@ -155,6 +166,15 @@ def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
         while True:
             job = pipe.recv()
             pipe.send(attempt(job.spec, job.places, tell, wait=job.wait))
+
+
+def _context() -> "ForkServerContext | SpawnContext":
+    """On Linux workers are forks of a process that has imported all they need; elsewhere each imports for itself."""
+    if not _FORK_SERVER:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["umix.bench.executors.ready"])
+    return context
 
 
 @contextlib.contextmanager
