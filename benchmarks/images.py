@@ -3,7 +3,7 @@
 The peer is written as people write it: Pillow opens the file, cuts a random box, resizes and mirrors it; a tensor is made of it
 and normalised. Both sides make the same training batches, without a net. "processor time" is that of one thread, which others on
 the machine disturb little. With --wall-clock also the time that an epoch takes: the DataLoader has a persistent worker per core,
-umix cuts and transforms in one thread, as it does for small nets; "streamed" is what it does with --no-cache.
+umix a torch thread per core, as for every net that convolves; "streamed" is what it does with --no-cache.
 
 Run: python benchmarks/images.py [--root FOLDER --size 112]   (a folder in the layout of Waterbirds; else JPEGs are made up)
 """
@@ -101,6 +101,7 @@ def measure(root: Path, size: int, cache: Path, repeats: int, wall_clock: bool) 
     told_processor = {"size": size, "processor time": told(processor, len(files))}
     if not wall_clock:
         return told_processor
+    torch.set_num_threads(cores)
     wall = interleaved({PEER: lambda: decoding(shared), **cache, "streamed": streamed}, repeats=repeats)
     return {**told_processor, "wall clock": told(wall, len(files))}
 

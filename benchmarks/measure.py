@@ -33,8 +33,9 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
 
 
 def write(name: str, content: dict[str, object]) -> None:
-    """Put a result into benchmarks/results with the command and the versions that made it."""
-    command = f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip()
+    """Put a result into benchmarks/results with the command and the versions that made it; folders by their names only."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
     versions = {"python": platform.python_version(), "torch": torch.__version__}
     RESULTS.mkdir(exist_ok=True)
     whole = {"command": command, "versions": versions, **content}

@@ -13,15 +13,17 @@ def net_of(width: int) -> Net:
     return Net(nn.Linear(4, width), nn.Linear(width, 2))
 
 
-def test_small_nets_run_on_one_thread_and_large_ones_on_all() -> None:
+def test_small_nets_run_on_one_thread_and_those_that_are_large_or_convolve_on_all() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         with Engine("cpu").threads(net_of(8)):
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 2
-        with Engine("cpu").threads(net_of(200_000)):
-            assert torch.get_num_threads() == 2
+        convolving = Net(nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten()), nn.Linear(2, 2))
+        for net in (net_of(200_000), convolving):
+            with Engine("cpu").threads(net):
+                assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 

@@ -96,9 +96,13 @@ class Engine:
 
     @contextmanager
     def threads(self, net: Net) -> Iterator[None]:
-        """Inside the block a small net runs on one thread: several would only wait for each other."""
+        """Inside the block a small net runs on one thread: several would only wait for each other.
+
+        A net that convolves is not small, however few its weights: each of them works on every pixel.
+        """
         before = torch.get_num_threads()
-        if sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
+        convolves = any(parameter.dim() > 2 for parameter in net.parameters())
+        if not convolves and sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
             torch.set_num_threads(1)
         try:
             yield
