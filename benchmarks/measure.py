@@ -32,7 +32,7 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
     return round(statistics.median(a / b for a, b in zip(seconds[of], seconds[to], strict=True)), 3)
 
 
-def write(name: str, content: dict[str, object]) -> None:
+def write(name: str, content: dict[str, object], *, show: bool = True) -> None:
     """Put a result into benchmarks/results with the command and the versions that made it; folders by their names only."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
@@ -40,4 +40,5 @@ def write(name: str, content: dict[str, object]) -> None:
     RESULTS.mkdir(exist_ok=True)
     whole = {"command": command, "versions": versions, **content}
     (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(whole, indent=1))
+    if show:
+        print(json.dumps(whole, indent=1))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,12 +16,11 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _run(job: tuple[RunSpec, Path]) -> RunRecord:
-    spec, out = job
-    return execute(spec, out=out)
+def _run(spec: RunSpec, *, out: Path, root: Path | None) -> RunRecord:
+    return execute(spec, out=out, root=root)
 
 
-def execute_all(specs: Iterable[RunSpec], out: Path) -> Iterator[RunRecord]:
-    """Records of ``specs``, in their order."""
+def execute_all(specs: Iterable[RunSpec], out: Path, *, root: Path | None = None) -> Iterator[RunRecord]:
+    """Records of ``specs``, in their order; ``root`` is the folder of a benchmark's archive."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"), initializer=_one_thread) as pool:
-        yield from pool.map(_run, [(spec, out) for spec in specs])
+        yield from pool.map(partial(_run, out=out, root=root), list(specs))

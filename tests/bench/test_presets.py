@@ -96,6 +96,24 @@ def test_a_net_that_cannot_be_reached_is_said_before_the_data_are_looked_for(mon
         execute(RunSpec(task="waterbirds", method="umix", preset="paper"))
 
 
+@pytest.mark.parametrize(
+    ("task", "size", "lr"), [("waterbirds", 224, 1e-4), ("celeba", 224, 1e-4), ("camelyon17", 96, 1e-4)]
+)
+def test_nets_of_other_libraries_see_images_as_published_and_are_trained_whole_at_a_rate_that_keeps_their_weights(
+    task, size, lr
+):
+    whole = plan(task, "umix", "default", net="torchvision:resnet18")
+    frozen = plan(task, "umix", "default", net="torchvision:resnet18", **{"net.freeze": True})
+    scratch = plan(task, "umix", "default")
+    assert [got.source.size for got in (whole, frozen, scratch)] == [size, size, 64]
+    assert [got.fit.lr for got in (whole, frozen, scratch)] == [lr, 1e-3, 1e-3]
+    assert plan(task, "umix", "default", size=32).source.size == 32
+
+
+def test_a_net_for_texts_is_trained_whole_at_a_rate_that_keeps_its_weights():
+    assert plan("civilcomments", "umix", "default", net="hf:distilbert-base-uncased").fit.lr == 5e-5
+
+
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_every_preset_makes_a_plan_with_every_method(task):
     for name in presets_of(task):

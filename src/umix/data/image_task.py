@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -15,6 +15,8 @@ from umix.data.images import Images
 from umix.data.listing import SPLITS, Listing
 from umix.data.task import Augment, CheckedSource, Split, Task, Transform
 from umix.errors import UserError
+
+SMALL = 64  # pixels
 
 
 class ImageTask(CheckedSource, abc.ABC):
@@ -32,6 +34,11 @@ class ImageTask(CheckedSource, abc.ABC):
     allow_subset: bool = Field(False, description="accept other counts than the published ones")
     size: int = Field(224, ge=8, description="height and width of the images that the net sees")
     augment: bool = Field(True, description="train on random boxes of the images, mirrored half of the time")
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        """``options`` with a size that a small net from scratch can use, at a pace that a CPU can keep, where none is given."""
+        return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
 
     @abc.abstractmethod
     def listing(self, folder: Path, findings: Findings) -> Listing:

