@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from umix.bench.executors.outcome import Event
+from umix.bench.executors.processes import Processes
 from umix.bench.grid import make_grid
-from umix.bench.grid_search import search_grid
-from umix.bench.search import News
+from umix.bench.grid_search import search_grid, search_jobs
 from umix.bench.study import Study
 from umix.errors import UserError
-from umix.train.progress import Silent
 
 STUDY = Study(
     tasks=["four_moons"],
@@ -19,21 +19,18 @@ STUDY = Study(
 )
 
 
+def searched(out: Path, *, trials: int = 2, seen: list[Event] | None = None, workers: Processes | None = None):
+    tell = [].append if seen is None else seen.append
+    return search_grid(make_grid(STUDY), trials=trials, out=out, select=None, places={}, on_event=tell, workers=workers)
+
+
 def test_every_method_gets_as_many_trials_on_a_seed_of_their_own_and_all_runs_what_was_found(tmp_path: Path) -> None:
-    seen: list[tuple[str, News]] = []
-    grid, found = search_grid(
-        make_grid(STUDY),
-        trials=2,
-        out=tmp_path,
-        select=None,
-        places={},
-        progress=Silent(),
-        watch=lambda label, news: seen.append((label, news)),
-    )
+    seen: list[Event] = []
+    grid, found = searched(tmp_path, seen=seen)
     assert [tuned.method for tuned in found] == ["focal", "coral"]
     assert all(len(tuned.trials) == 2 for tuned in found)
-    assert {news.seed for _, news in seen} == {2}
-    assert {label for label, _ in seen} == {"focal on four_moons", "coral on four_moons"}
+    assert {tuned.seeds for tuned in found} == {(2,)}
+    assert {event.key for event in seen} == {"focal on four_moons", "coral on four_moons"}
     assert len(grid.cells) == 6
     for tuned in found:
         for cell in grid.cells:
@@ -43,14 +40,22 @@ def test_every_method_gets_as_many_trials_on_a_seed_of_their_own_and_all_runs_wh
     assert {cell.key for cell in grid.cells if cell.label == "erm"} == before
 
 
+def test_workers_search_at_once_and_find_what_one_process_finds(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    grid, found = searched(tmp_path / "workers", seen=seen, workers=Processes(2))
+    expected, alone = searched(tmp_path / "alone")
+    assert [tuned.trials for tuned in found] == [tuned.trials for tuned in alone]
+    assert [cell.key for cell in grid.cells] == [cell.key for cell in expected.cells]
+    assert {event.done for event in seen} == {0, 1}
+
+
+def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None:
+    jobs = search_jobs(make_grid(STUDY), trials=2, out=tmp_path, select=None, places={"storage": "nonsense"})
+    (searched, _) = Processes(1).work(jobs, lambda event: None)
+    assert searched.found is None
+    assert searched.error.startswith("--storage must be the URL of a database")
+
+
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--tune must be at least 1"):
-        search_grid(
-            make_grid(STUDY),
-            trials=0,
-            out=tmp_path,
-            select=None,
-            places={},
-            progress=Silent(),
-            watch=lambda label, news: None,
-        )
+        searched(tmp_path, trials=0)

@@ -160,8 +160,7 @@ def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, Tun
 def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    with quiet_optuna():
-        study = open_study("x", None, tmp_path, about={}, prune="none")
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
         queue(study, {"a": 0.25}, start=True)
         for pid in (dead.pid, os.getpid()):
             trial = study.ask()

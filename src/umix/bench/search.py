@@ -93,8 +93,8 @@ def tune(
         "engine": engine,
         "task": loaded,
     }
-    with quiet_optuna():
-        study = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
+    opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
+    with quiet_optuna(), opened as study:
         if not study.get_trials(deepcopy=False):
             queue(study, {key: d.default for key, d in search.space.items() if d.holds_default}, start=True)
         worker = _Worker(search, study, trials, places, progress or Silent(), watch)

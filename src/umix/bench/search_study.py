@@ -38,10 +38,22 @@ def quiet_optuna() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
+@contextmanager
 def open_study(
     name: str, storage: str | None, folder: Path, *, about: Mapping[str, str], prune: Pruning
+) -> "Iterator[optuna.Study]":
+    """Inside the block, the study ``name``, new or as it was left; one that was begun about something else is refused."""
+    database = _storage(storage, folder)
+    try:
+        yield _study(name, database, about=about, prune=prune)
+    finally:
+        database.remove_session()
+        database.engine.dispose()  # else its connections stay open until somebody collects garbage
+
+
+def _study(
+    name: str, database: "optuna.storages.RDBStorage", *, about: Mapping[str, str], prune: Pruning
 ) -> "optuna.Study":
-    """The study ``name``, new or as it was left; one that was begun about something else is refused."""
     import optuna
 
     pruners: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
@@ -50,7 +62,7 @@ def open_study(
         "none": optuna.pruners.NopPruner,
     }
     study = optuna.create_study(
-        storage=_storage(storage, folder),
+        storage=database,
         study_name=name,
         direction="maximize",
         load_if_exists=True,

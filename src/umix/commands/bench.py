@@ -18,6 +18,7 @@ from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Executor
+    from umix.bench.executors.processes import Processes
     from umix.bench.failure import Failure
     from umix.bench.record import RunRecord
     from umix.bench.study import Study
@@ -66,19 +67,19 @@ def bench(
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
     with ExitStack() as stack:
-        executor = _workers(workers, threads, stack) if workers is not None and not plan else None
+        staff = _workers(workers, threads, stack) if workers is not None and not plan else None
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         study = _with_data(study, root=root, allow_subset=allow_subset, table=table)
         made, places = _planned(study, parse_settings(set_), out, select), {"cache": cache, "stream": no_cache}
         if tune is not None:
-            made = tuned_plan(made, trials=tune, select=select, options=places, quiet=quiet or as_json)
+            made = tuned_plan(made, trials=tune, select=select, options=places, workers=staff, quiet=quiet or as_json)
         if not as_json and (plan or not quiet):
             _show_plan(made, workers=workers or 1, to=OUT if plan else ERR)
         if plan:
             if as_json:
                 print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
             return 0
-        executor = executor or _in_this_process(ray if made.to_run else None, cpus, gpus)
+        executor = staff or _in_this_process(ray if made.to_run else None, cpus, gpus)
         results = _execute(made, executor, places, quiet=quiet or as_json)
     from umix.commands.study_results import print_results, print_study_json
 
@@ -101,7 +102,7 @@ def _check(tasks: Sequence[str], methods: str | None, file: Path | None, workers
         )
 
 
-def _workers(workers: int, threads: int, stack: ExitStack) -> "Executor":
+def _workers(workers: int, threads: int, stack: ExitStack) -> "Processes":
     """Workers, started here and now: they import what they need while the study is planned."""
     from umix.bench.executors.processes import Processes
 

@@ -6,24 +6,36 @@ from umix.commands.study_plan import StudyPlan
 from umix.terminal import ERR, Bars
 
 if TYPE_CHECKING:
-    from umix.bench.search import News
+    from umix.bench.executors.outcome import Event
+    from umix.bench.executors.processes import Processes
 
 
-def tuned_plan(made: StudyPlan, *, trials: int, select: str | None, options: dict[str, Any], quiet: bool) -> StudyPlan:
+def tuned_plan(
+    made: StudyPlan,
+    *,
+    trials: int,
+    select: str | None,
+    options: dict[str, Any],
+    workers: "Processes | None",
+    quiet: bool,
+) -> StudyPlan:
     """The plan with the settings that equal searches found for all methods, each of which is shown when it is there."""
-    from umix.bench.grid_search import search_grid
+    from umix.bench.grid_search import search_grid, search_jobs
     from umix.report.tuning import score_text
 
-    with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
+    given: dict[str, Any] = {"trials": trials, "out": made.out, "select": select, "places": options}
+    done: dict[str, int] = {}
+    with Bars(runs=max(2, trials * len(search_jobs(made.grid, **given))), quiet=quiet, what="trials") as bars:
 
-        def watch(label: str, news: "News") -> None:
-            best = "" if news.best is None else f", best {score_text(news.best)}"
-            bars.label = f"trial {news.trial}"
-            bars.tell(f"{label}{best}", done=news.done)
+        def on_event(event: "Event") -> None:
+            if event.kind == "note":
+                bars.note(f"{event.key}: {event.message}")
+                return
+            done[event.key] = event.done
+            bars.label = event.stage
+            bars.tell(", ".join(filter(None, (event.key, event.message))), done=sum(done.values()))
 
-        grid, found = search_grid(
-            made.grid, trials=trials, out=made.out, select=select, places=options, progress=bars, watch=watch
-        )
+        grid, found = search_grid(made.grid, **given, on_event=on_event, progress=bars, workers=workers)
     for tuned in found:
         settings = ", ".join(f"{key}={value}" for key, value in tuned.settings.items())
         if not quiet:

@@ -1,4 +1,4 @@
-"""Runs in processes of this machine: each has its threads to itself, takes one run after the other, and may die.
+"""Jobs in processes of this machine: each has its threads to itself, takes one job after the other, and may die.
 
 Every worker has a pipe of its own. A queue for all would be simpler, but a worker that is killed while it holds the queue's lock
 would leave the others waiting for ever.
@@ -14,8 +14,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
+from umix.bench.executors.job import Ended, Job, RunJob
 from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
 from umix.errors import UserError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from umix.bench.spec import RunSpec
 
+_Ended = TypeVar("_Ended", bound=Ended)
 _ATTEMPTS = 2  # a worker may be killed for another's greed; twice is the run's own
 _FORK_SERVER = sys.platform == "linux"  # elsewhere a process that has loaded libraries cannot fork safely, or at all
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -35,10 +37,9 @@ class WorkerDied(RuntimeError):  # noqa: N818 — the name is what people read i
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Job:
-    spec: "RunSpec"
-    places: Places
-    wait: bool = False  # for another process that executes it
+class _Given(Generic[_Ended]):
+    job: Job[_Ended]
+    wait: bool = False
     attempt: int = 1
 
 
@@ -46,13 +47,13 @@ class _Job:
 @dataclass(eq=False)
 class _Worker:
     process: BaseProcess
-    pipe: "Connection[_Job, Event | Outcome]"
-    job: _Job | None = None
+    pipe: "Connection[_Given[Any], Any]"
+    given: _Given[Any] | None = None
 
-    def give(self, job: _Job) -> None:
-        self.job = job
+    def give(self, given: _Given[Any]) -> None:
+        self.given = given
         with contextlib.suppress(OSError):  # a dead worker is noticed by its end of file
-            self.pipe.send(job)
+            self.pipe.send(given)
 
     def end(self) -> int | None:
         """End the process, whatever it does, and return its exit code."""
@@ -91,9 +92,13 @@ class Processes:
             self._staff.pop().end()
 
     def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
-        waiting = deque(_Job(spec, places) for spec in specs)
+        return self.work([RunJob(spec, places) for spec in specs], on_event)
+
+    def work(self, jobs: Sequence[Job[_Ended]], on_event: OnEvent) -> Generator[_Ended, None, None]:
+        """How every one of ``jobs`` ended, as they end; ``on_event`` hears of those under way."""
+        waiting = deque(_Given(job) for job in jobs)
         try:
-            while waiting or any(worker.job for worker in self._staff):
+            while waiting or any(worker.given for worker in self._staff):
                 while waiting and (worker := self._free()) is not None:
                     worker.give(waiting.popleft())
                 for pipe in wait([worker.pipe for worker in self._staff]):
@@ -106,10 +111,10 @@ class Processes:
                         continue
                     if isinstance(message, Event):
                         on_event(message)
-                    elif worker.job is not None:
-                        job, worker.job = worker.job, None
+                    elif worker.given is not None:
+                        given, worker.given = worker.given, None
                         if message.busy:
-                            waiting.append(replace(job, wait=True))
+                            waiting.append(replace(given, wait=True))
                         else:
                             yield message
         finally:
@@ -118,7 +123,7 @@ class Processes:
     def _free(self) -> _Worker | None:
         """A worker without a job, started if there may be one more; None if all are at work."""
         for worker in self._staff:
-            if worker.job is None:
+            if worker.given is None:
                 return worker
         return self._hire() if len(self._staff) < self.workers else None
 
@@ -132,28 +137,28 @@ class Processes:
         self._staff.append(_Worker(process, ours))
         return self._staff[-1]
 
-    def _buried(self, worker: _Worker, waiting: deque[_Job], on_event: OnEvent) -> Generator[Outcome, None, None]:
-        """What becomes of the run of a dead worker: it goes on in another, or has failed after the second death."""
-        from umix.bench.executors.attempt import keep
-
-        job, code = worker.job, worker.end()
-        if job is None:
+    def _buried(
+        self, worker: _Worker, waiting: deque[_Given[_Ended]], on_event: OnEvent
+    ) -> Generator[_Ended, None, None]:
+        """What becomes of the job of a dead worker: it goes on in another, or has failed after the second death."""
+        given, code = worker.given, worker.end()
+        if given is None:
             return
         how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
-        if job.attempt < _ATTEMPTS:
-            on_event(Event(job.spec.key, "note", message=f"its worker died ({how}); it goes on in another"))
-            waiting.append(replace(job, attempt=job.attempt + 1))
+        if given.attempt < _ATTEMPTS:
+            on_event(Event(given.job.key, "note", message=f"its worker died ({how}); it goes on in another"))
+            waiting.append(replace(given, attempt=given.attempt + 1))
             return
         error = WorkerDied(
-            f"The worker process died {job.attempt} times ({how}); is there enough memory for {self.workers} workers?"
+            f"The worker process died {given.attempt} times ({how}); is there enough memory for {self.workers} workers?"
         )
-        yield Outcome(job.spec.key, failure=keep(job.spec, job.places, error))
+        yield given.job.died(error)
 
 
-def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
-    """The life of a worker: a run after the other until the parent closes the pipe or is gone."""
+def _serve(pipe: "Connection[Any, _Given[Any]]", threads: int) -> None:
+    """The life of a worker: a job after the other until the parent closes the pipe or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its workers
-    from umix.bench.executors.attempt import attempt, warm_up
+    from umix.bench.executors.attempt import warm_up
 
     def tell(event: Event) -> None:
         try:
@@ -164,8 +169,8 @@ def _serve(pipe: "Connection[Event | Outcome, _Job]", threads: int) -> None:
     warm_up(threads)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            job = pipe.recv()
-            pipe.send(attempt(job.spec, job.places, tell, wait=job.wait))
+            given = pipe.recv()
+            pipe.send(given.job.work(tell, wait=given.wait))
 
 
 def _context() -> "ForkServerContext | SpawnContext":
