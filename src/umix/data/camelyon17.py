@@ -21,7 +21,7 @@ from umix.data.findings import Findings
 from umix.data.groups import Groups
 from umix.data.image_task import ImageTask
 from umix.data.listing import BINARY, NOT_USED, SPLITS, Listing, check_unique, codes, read_csv
-from umix.data.transforms import CenterSquare, RandomBox
+from umix.data.transforms import CenterSquare
 
 HOSPITALS = tuple(f"hospital {center}" for center in range(5))
 TRAIN, VAL, TEST = (0, 3, 4), 1, 2
@@ -74,10 +74,6 @@ class Camelyon17(ImageTask):
     @property
     def evaluation(self) -> CenterSquare:
         return CenterSquare(self.size, self.size)
-
-    @property
-    def augmentation(self) -> RandomBox:
-        return RandomBox(self.size)
 
 
 def _patch(patient: str, node: str, x: str, y: str) -> str:

@@ -16,7 +16,7 @@ from umix.data.findings import Findings
 from umix.data.groups import Groups
 from umix.data.image_task import ImageTask
 from umix.data.listing import NOT_USED, THREE, Columns, Listing, check_unique, codes, read_csv
-from umix.data.transforms import CenterSquare, RandomBox
+from umix.data.transforms import CenterSquare
 from umix.errors import UserError, unknown
 
 WIDTH, HEIGHT = 178, 218  # of every aligned image
@@ -76,10 +76,6 @@ class CelebA(ImageTask):
     @property
     def evaluation(self) -> CenterSquare:
         return CenterSquare(self.stored[1], self.size)
-
-    @property
-    def augmentation(self) -> RandomBox:
-        return RandomBox(self.size)
 
 
 def _read(folder: Path, table: str, columns: list[str]) -> tuple[Columns, str]:

@@ -13,7 +13,8 @@ from umix.data.findings import Checked, Findings
 from umix.data.groups import Groups
 from umix.data.images import Images
 from umix.data.listing import SPLITS, Listing
-from umix.data.task import Augment, CheckedSource, Split, Task, Transform
+from umix.data.task import CheckedSource, Split, Task, Transform
+from umix.data.transforms import RandomBox
 from umix.errors import UserError
 
 SMALL = 64  # pixels
@@ -61,11 +62,6 @@ class ImageTask(CheckedSource, abc.ABC):
     @abc.abstractmethod
     def evaluation(self) -> Transform:
         """From decoded images to what the net sees."""
-
-    @property
-    @abc.abstractmethod
-    def augmentation(self) -> Augment:
-        """From decoded images to what the net sees in training."""
 
     def load(self, root: Path | None) -> Task:
         """The task, its images decoded when they are needed (``umix.data.image_cache.cached`` decodes them once)."""
@@ -132,7 +128,7 @@ class ImageTask(CheckedSource, abc.ABC):
             self.groups(y, attribute),
             self.training_groups(attribute) if name == "train" else None,
             transform=self.evaluation,
-            augment=self.augmentation if self.augment and name == "train" else None,
+            augment=RandomBox(self.size) if self.augment and name == "train" else None,
         )
 
 

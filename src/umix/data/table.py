@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
-from pydantic import Field, field_serializer, model_validator
+from pydantic import Field
 
+from umix.data.file_source import FileSource
 from umix.data.preprocessing import TablePreprocessing
 from umix.data.row_roles import RowRoles
-from umix.data.table_file import as_frame, column_names, content_hash
+from umix.data.table_file import as_frame
 from umix.data.table_notes import identifiers, small_groups
-from umix.data.task import Task, TaskSource
+from umix.data.task import Task
 from umix.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -57,36 +58,10 @@ class TableOptions(RowRoles):
 
 
 @final
-class TableSource(TableOptions, TaskSource):
+class TableSource(TableOptions, FileSource):
     """The table in a file."""
 
     name: ClassVar[str] = "table"
-
-    path: Path
-    content: str = Field("", description="hash of the file, which decides the run's key")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _know_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
-        path = Path(values["path"])
-        content = content_hash(path)
-        if not values.get("label"):
-            raise UserError(
-                f"{path.name} needs --label with the column of the class to predict; it has {', '.join(column_names(path))}."
-            )
-        return {**values, "path": path, "content": content}
-
-    @field_serializer("path")
-    def _file_name(self, path: Path) -> str:
-        return path.name  # where the file lies decides nothing
-
-    @property
-    def title(self) -> str:
-        return self.path.stem
-
-    def load(self, root: Path | None = None) -> Task:
-        """The task; ``root`` is not needed."""
-        return self.task(as_frame(self.path), self.title)
 
 
 def task_from_table(table: Any, *, label: str, groups: Any = None, **options: Any) -> Task:

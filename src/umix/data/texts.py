@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from pydantic import Field, field_serializer, model_validator
+from pydantic import Field
 
+from umix.data.file_source import FileSource
 from umix.data.row_roles import RowRoles
-from umix.data.table_file import as_frame, column_names, content_hash
+from umix.data.table_file import content_hash
 from umix.data.table_notes import small_groups
-from umix.data.task import Task, TaskSource
+from umix.data.task import Task
 from umix.data.text_inputs import read_texts, text_inputs
 from umix.data.tokens import tokenizer_hash
 from umix.errors import UserError, unknown
@@ -57,37 +58,17 @@ class TextOptions(RowRoles):
 
 
 @final
-class TextSource(TextOptions, TaskSource):
+class TextSource(TextOptions, FileSource):
     """The texts in a file."""
 
     name: ClassVar[str] = "text"
 
-    path: Path
-    content: str = Field("", description="hash of the file and of the tokenizer, which decides the run's key")
-
-    @model_validator(mode="before")
     @classmethod
-    def _know_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
-        path, tokenizer = Path(values["path"]), values.get("tokenizer")
-        content = content_hash(path) + (f"-{tokenizer_hash(tokenizer)}" if tokenizer else "")
-        if not values.get("label"):
-            raise UserError(
-                f"{path.name} needs --label with the column of the class to predict; it has {', '.join(column_names(path))}."
-            )
-        return {**values, "path": path, "content": content}
-
-    @field_serializer("path")
-    def _file_name(self, path: Path) -> str:
-        return path.name  # where the file lies decides nothing
+    def hash_of(cls, path: Path, values: dict[str, Any]) -> str:
+        """The hash of the file, and of the tokenizer where there is one."""
+        tokenizer = values.get("tokenizer")
+        return content_hash(path) + (f"-{tokenizer_hash(tokenizer)}" if tokenizer else "")
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
-
-    @property
-    def title(self) -> str:
-        return self.path.stem
-
-    def load(self, root: Path | None = None) -> Task:
-        """The task; ``root`` is not needed."""
-        return self.task(as_frame(self.path), self.title)

@@ -15,7 +15,7 @@ from umix.data.findings import Findings
 from umix.data.groups import Groups
 from umix.data.image_task import ImageTask
 from umix.data.listing import BINARY, THREE, Listing, check_unique, codes, read_csv
-from umix.data.transforms import CenterSquare, RandomBox
+from umix.data.transforms import CenterSquare
 
 PLACES = ("land", "water")
 
@@ -58,7 +58,3 @@ class Waterbirds(ImageTask):
     @property
     def evaluation(self) -> CenterSquare:
         return CenterSquare(self.size, self.size)
-
-    @property
-    def augmentation(self) -> RandomBox:
-        return RandomBox(self.size)
