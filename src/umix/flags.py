@@ -1,7 +1,7 @@
 """The flags of the command line: their types, their help, and what ``--set`` texts mean."""
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, final
 
@@ -27,22 +27,6 @@ Select = Annotated[
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
-NetName = Annotated[
-    str | None,
-    Parameter(
-        name="--net",
-        help="Net instead of the preset's: mlp, cnn, linear, hf:NAME-OR-FOLDER, monai:NAME, torchvision:NAME, timm:NAME, or your "
-        "own as MODULE:FACTORY (umix nets).",
-    ),
-]
-Freeze = Annotated[
-    bool,
-    Parameter(
-        name="--freeze",
-        negative="",
-        help="Train only the head of a pretrained net, on features that are computed once and stored.",
-    ),
-]
 Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
 Log = Annotated[
@@ -53,7 +37,7 @@ MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; els
 
 
 @final
-@Parameter(name="*")
+@Parameter(name="*", group="For several devices")
 @dataclass(frozen=True)
 class DeviceFlags:
     """Where one run is trained, and in which number format."""
@@ -77,17 +61,40 @@ class DeviceFlags:
 @final
 @Parameter(name="*")
 @dataclass(frozen=True)
+class NetFlags:
+    """The net, where it is not the preset's."""
+
+    net: Annotated[
+        str | None,
+        Parameter(
+            help="Net instead of the preset's: mlp, cnn, linear, hf:NAME-OR-FOLDER, monai:NAME, torchvision:NAME, timm:NAME, or "
+            "your own as MODULE:FACTORY (umix nets)."
+        ),
+    ] = None
+    freeze: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Train only the head of a pretrained net, on features that are computed once and stored."
+        ),
+    ] = False
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of a run."""
+        return ({} if self.net is None else {"net": self.net}) | ({"net.freeze": True} if self.freeze else {})
+
+
+@final
+@Parameter(name="*", group="For data of your own")
+@dataclass(frozen=True)
 class TableFlags:
     """For a table or arrays of your own; a column is an array of the .npz file there."""
 
-    label: Annotated[str | None, Parameter(help="Own data: column of the class to predict.")] = None
-    groups: Annotated[
-        str | None, Parameter(help="Own data: columns that make the groups, as a,b; none: no groups.")
-    ] = None
-    split: Annotated[str | None, Parameter(help="Own data: column that says train, val or test.")] = None
-    id: Annotated[str | None, Parameter(help="Own data: column that names each row; not an input.")] = None
-    weight: Annotated[str | None, Parameter(help="Own data: column of what a training row counts for.")] = None
-    drop: Annotated[str | None, Parameter(help="Table: columns that are not inputs, as a,b.")] = None
+    label: Annotated[str | None, Parameter(help="Column of the class to predict.")] = None
+    groups: Annotated[str | None, Parameter(help="Columns that make the groups, as a,b; none: no groups.")] = None
+    split: Annotated[str | None, Parameter(help="Column that says train, val or test.")] = None
+    id: Annotated[str | None, Parameter(help="Column that names each row; not an input.")] = None
+    weight: Annotated[str | None, Parameter(help="Column of what a training row counts for.")] = None
+    drop: Annotated[str | None, Parameter(help="Tables: columns that are not inputs, as a,b.")] = None
     x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
     rows: Annotated[
         str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
@@ -130,14 +137,37 @@ class TextFlags:
         return task_settings(asdict(self))
 
 
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DataFlags:
+    """Where a task's files lie, how they are read, and what is what in data of your own."""
+
+    root: Root = None
+    allow_subset: Subset = False
+    cache: Cache = None
+    no_cache: NoCache = False
+    table: TableFlags = field(default_factory=TableFlags)
+    images: ImageFlags = field(default_factory=ImageFlags)
+    texts: TextFlags = field(default_factory=TextFlags)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What was said about data of one's own, as settings of a run."""
+        return self.table.settings() | self.images.settings() | self.texts.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides the run's numbers."""
+        return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
+
+    def places(self) -> dict[str, Any]:
+        """What decides none of them."""
+        return {"root": self.root, "cache": self.cache, "stream": self.no_cache}
+
+
 def task_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a task that were given, as settings of a run."""
     return {f"task.{name}": value for name, value in options.items() if value is not None}
-
-
-def net_flags(net: str | None, freeze: bool) -> dict[str, Any]:
-    """``--net`` and ``--freeze`` as settings."""
-    return ({} if net is None else {"net": net}) | ({"net.freeze": True} if freeze else {})
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:

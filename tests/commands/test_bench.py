@@ -146,14 +146,27 @@ def test_flags_of_a_table_are_for_tables_and_impossible_runs_are_left_out_if_ask
     assert len(bench_json(capsys, *study, "--groups", "sex")["plan"]) == 4
 
 
+def test_texts_of_ones_own_and_another_net_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"word{i % 7} {'good' if i % 2 else 'bad'},{i % 2},{'ab'[i // 2 % 2]}" for i in range(120)]
+    (tmp_path / "reviews.csv").write_text("\n".join(["review,stars,place", *rows]) + "\n", encoding="utf-8")
+    study = ["bench", str(tmp_path / "reviews.csv"), "--methods=erm,group_dro", "--seeds=0", "--set=epochs=1"]
+    data = ["--text=review", "--label=stars", "--groups=place", "--net=linear"]
+    assert main([*study, *data, "-q", "--out", str(tmp_path / "runs")]) == 0
+    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/record.json")]
+    assert [(record["plan"]["task"]["name"], record["plan"]["net"]["name"]) for record in records] == [
+        ("text", "linear")
+    ] * 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["four_moons", "--methods", "erm", "--net", "mlp", "--freeze"], "--freeze must be used with a pretrained net"),
         (["four_moons"], "A study must have tasks and methods"),
         (["four_moons", "--methods", "erm,umx"], "did you mean 'umix'?"),
         (["four_moons", "--methods", "erm", "--set", "umix.eta=2"], "must be about a method of the study (erm)"),
         (["four_moons", "--methods", "erm,umix", "--set", "eta=2"], "Settings of one method are given as METHOD.key"),
-        (["four_moons", "--methods", "erm", "--label", "y"], "--label must be about a table"),
+        (["four_moons", "--methods", "erm", "--label", "y"], "--label must be about data of your own"),
         (["four_moons", "--methods", "erm", "--seeds", "x"], "Seeds must be a range"),
         (["four_moons", "--methods", "erm", "--select", "best"], "Unknown selection rule 'best'"),
         (["four_moons", "--methods", "erm", "--workers", "0"], "--workers and --threads must be at least 1"),

@@ -16,7 +16,7 @@ from umix.settings import Settings
 class StudyTask(Settings):
     """A task of the study."""
 
-    name: str = Field(description="a task's name, or the path of a table")
+    name: str = Field(description="a task's name, or the path of data of your own")
     root: Path | None = Field(None, description="folder of the task's files, where it has any")
     preset: str | None = Field(None, description="preset to start from, else the study's")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of this task's runs alone")

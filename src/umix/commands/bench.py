@@ -13,7 +13,7 @@ from umix.catalogue import print_json
 from umix.commands import bench_flags as own
 from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
-from umix.flags import Cache, Json, NoCache, Out, Quiet, Root, Select, Subset, TableFlags, parse_settings
+from umix.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, parse_settings
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of tables.")],
+    *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of data of your own.")],
     methods: own.Methods = None,
     seeds: own.Seeds = None,
     file: own.File = None,
@@ -42,12 +42,9 @@ def bench(
     skip_impossible: own.SkipImpossible = False,
     plan: own.PlanOnly = False,
     schema: own.Schema = False,
-    root: Root = None,
-    allow_subset: Subset = False,
-    cache: Cache = None,
-    no_cache: NoCache = False,
+    net: NetFlags | None = None,
     select: Select = None,
-    table: TableFlags | None = None,
+    data: DataFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -69,8 +66,10 @@ def bench(
     with ExitStack() as stack:
         staff = _workers(workers, threads, stack) if workers is not None and not plan else None
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
-        study = _with_data(study, root=root, allow_subset=allow_subset, table=table)
-        made, places = _planned(study, parse_settings(set_), out, select), {"cache": cache, "stream": no_cache}
+        data = data or DataFlags()
+        settings = parse_settings(set_) | (net or NetFlags()).settings()
+        made = _planned(_with_data(study, data), settings, out, select)
+        places = {"cache": data.cache, "stream": data.no_cache}
         if tune is not None:
             made = tuned_plan(made, trials=tune, select=select, options=places, workers=staff, quiet=quiet or as_json)
         if not as_json and (plan or not quiet):
@@ -152,22 +151,22 @@ def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | 
     return StudyPlan.of(make_grid(assign(study, settings)), out)
 
 
-def _with_data(study: "Study", *, root: Path | None, allow_subset: bool, table: TableFlags | None) -> "Study":
+def _with_data(study: "Study", data: DataFlags) -> "Study":
     """``study`` with the flags about data given to the tasks that they are for."""
     from umix.data.registry import source_kind
 
     tasks, used = [], False
     for task in study.tasks:
         kind, implied = source_kind(task.name)
-        settings = table.settings() if table and "path" in implied else {}
+        settings = data.own if "path" in implied else {}
         used = used or bool(settings)
-        if allow_subset and "allow_subset" in kind.model_fields:
+        if data.allow_subset and "allow_subset" in kind.model_fields:
             settings |= {"task.allow_subset": True}
-        update = {"settings": {**task.settings, **settings}, "root": task.root or root}
+        update = {"settings": {**task.settings, **settings}, "root": task.root or data.root}
         tasks.append(task.model_copy(update=update))
-    if table and table.settings() and not used:
-        flags = ", ".join(f"--{key.removeprefix('task.')}" for key in table.settings())
-        raise UserError(f"{flags} must be about a table, but the study has none.")
+    if data.own and not used:
+        flags = ", ".join(f"--{key.removeprefix('task.').replace('_', '-')}" for key in data.own)
+        raise UserError(f"{flags} must be about data of your own, but the study has none.")
     return study.model_copy(update={"tasks": tuple(tasks)})
 
 

@@ -9,24 +9,16 @@ from umix.catalogue import print_json
 from umix.commands.execution import execute_all, follow, run_json
 from umix.errors import UserError
 from umix.flags import (
-    Cache,
+    DataFlags,
     DeviceFlags,
-    Freeze,
-    ImageFlags,
     Json,
     Log,
     MlflowUri,
-    NetName,
-    NoCache,
+    NetFlags,
     Out,
     Quiet,
-    Root,
     Select,
     Set,
-    Subset,
-    TableFlags,
-    TextFlags,
-    net_flags,
     parse_names,
     parse_settings,
 )
@@ -39,17 +31,10 @@ def run(
     *,
     seed: int = 0,
     set_: Set = (),
-    net: NetName = None,
-    freeze: Freeze = False,
+    net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
-    root: Root = None,
-    allow_subset: Subset = False,
-    cache: Cache = None,
-    no_cache: NoCache = False,
     select: Select = None,
-    table: TableFlags | None = None,
-    images: ImageFlags | None = None,
-    texts: TextFlags | None = None,
+    data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -66,11 +51,8 @@ def run(
 
     if select is not None:
         known_rule(select)
-    settings = parse_settings(set_)
-    for flags in (table, images, texts, where):
-        settings |= flags.settings() if flags else {}
-    settings |= net_flags(net, freeze)
-    settings |= {"task.allow_subset": True} if allow_subset else {}
+    data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
+    settings |= data.settings() | where.settings() | (net or NetFlags()).settings()
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
     if select == "worst" and isinstance(source, RowRoles) and not source.groups:
@@ -79,8 +61,8 @@ def run(
         raise UserError(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
-    engine = (where or DeviceFlags()).engine()
-    places = {"root": root, "cache": cache, "stream": no_cache, "engine": engine}
+    engine = where.engine()
+    places = {**data.places(), "engine": engine}
     logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
     engine.launch()
     if not engine.first:

@@ -7,25 +7,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from umix.catalogue import print_json
-from umix.flags import (
-    Cache,
-    Freeze,
-    ImageFlags,
-    Json,
-    NetName,
-    NoCache,
-    Out,
-    Quiet,
-    Root,
-    Select,
-    Set,
-    Subset,
-    TableFlags,
-    TextFlags,
-    net_flags,
-    parse_numbers,
-    parse_settings,
-)
+from umix.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_numbers, parse_settings
 from umix.terminal import OUT, Bars
 
 if TYPE_CHECKING:
@@ -46,8 +28,7 @@ def tune(
         tuple[str, ...], Parameter(negative="", help="Search key among values, key=a,b,c; repeat for more.")
     ] = (),
     set_: Set = (),
-    net: NetName = None,
-    freeze: Freeze = False,
+    net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
     prune: Annotated[
@@ -57,13 +38,7 @@ def tune(
         str | None, Parameter(help="Database URL of the study, for several machines; else a file below OUT.")
     ] = None,
     name: Annotated[str | None, Parameter(help="Name of the study, else TASK-METHOD; workers share it.")] = None,
-    root: Root = None,
-    allow_subset: Subset = False,
-    cache: Cache = None,
-    no_cache: NoCache = False,
-    table: TableFlags | None = None,
-    images: ImageFlags | None = None,
-    texts: TextFlags | None = None,
+    data: DataFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -73,11 +48,8 @@ def tune(
     from umix.bench.search_space import parse_choices, parse_range
     from umix.report.tuning import score_text, tuning_json, tuning_table
 
-    settings = parse_settings(set_)
-    for flags in (table, images, texts):
-        settings |= flags.settings() if flags else {}
-    settings |= net_flags(net, freeze)
-    settings |= {"task.allow_subset": True} if allow_subset else {}
+    data = data or DataFlags()
+    settings = parse_settings(set_) | data.settings() | (net or NetFlags()).settings()
     space = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
 
@@ -99,9 +71,7 @@ def tune(
             name=name,
             storage=storage,
             out=out,
-            root=root,
-            cache=cache,
-            stream=no_cache,
+            **data.places(),
             progress=bars,
             watch=watch,
         )
