@@ -106,7 +106,12 @@ def test_nets_of_other_libraries_see_images_as_published_and_are_trained_whole_a
     frozen = plan(task, "umix", "default", net="torchvision:resnet18", **{"net.freeze": True})
     scratch = plan(task, "umix", "default")
     assert [got.source.size for got in (whole, frozen, scratch)] == [size, size, 64]
-    assert [got.fit.lr for got in (whole, frozen, scratch)] == [lr, 1e-3, 1e-3]
+    assert [got.fit.lr for got in (whole, scratch)] == [lr, 1e-3]
+    head = preset("arrays", "default")
+    assert (frozen.fit.lr, frozen.fit.batch_size, frozen.fit.epochs) == tuple(
+        head["fit"][key] for key in ("lr", "batch_size", "epochs")
+    )
+    assert frozen.method.mixing == "input"  # features have no boxes to cut
     assert plan(task, "umix", "default", size=32).source.size == 32
 
 

@@ -7,6 +7,7 @@ from typing import Any, final
 from pydantic.fields import FieldInfo
 
 from umix.bench.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
+from umix.data.arrays import ArraySource
 from umix.data.registry import source_kind
 from umix.data.row_roles import RowRoles
 from umix.data.task import TaskSource
@@ -106,10 +107,13 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
         raise unknown("method", method_name, METHODS)
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
-    foreign = ":" in str(settings.get("net.name", "")) and not frozen
-    if preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
-        preset_name = PRETRAINED  # a learning rate for nets from scratch would undo what the net has learned
-    tables = _tables(preset(kind.name, preset_name), method_name)
+    foreign = ":" in str(settings.get("net.name", ""))
+    chosen = (kind.name, preset_name)
+    if preset_name == "default" and foreign and frozen:
+        chosen = (ArraySource.name, preset_name)  # a head on features, whoever computed them
+    elif preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        chosen = (kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(*chosen), method_name)
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
