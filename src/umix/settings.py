@@ -64,6 +64,8 @@ def _kind(annotation: Any) -> str:
     if get_origin(annotation) is Annotated:
         item, *rules = get_args(annotation)
         return _kind(item) + _bounds(m for rule in rules for m in getattr(rule, "metadata", [rule]))
+    if get_origin(annotation) is dict:
+        return "a table"
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_kind(arm).removeprefix("one of ") for arm in arms)
     return str(annotation)
@@ -73,7 +75,7 @@ def _several(arms: list[Any]) -> str:
     """A tuple in words: any number of its one kind of item, or exactly as many as it names."""
     item, *rules = get_args(arms[0]) if get_origin(arms[0]) is Annotated else [arms[0]]
     count = "" if arms[-1] is Ellipsis else f"{len(arms)} "
-    kind = {int: "whole numbers", float: "numbers", str: "texts"}.get(item, f"{item}")
+    kind = {int: "whole numbers", float: "numbers", str: "texts"}.get(item, "names or tables")
     return f"a list of {count}{kind}" + _bounds(m for rule in rules for m in getattr(rule, "metadata", [rule]))
 
 

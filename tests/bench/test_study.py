@@ -42,6 +42,9 @@ def test_names_alone_stand_for_entries_and_seeds_are_kept_once() -> None:
         ('tasks = ["a", 3]\nmethods = ["erm"]', r"study\.toml: tasks\[2\] must be a name or a table of options, got 3"),
         ('tasks = ["a"]\nmethods = []', r"study\.toml: Study\.methods must be .* at least 1"),
         ('tasks = ["a"]\nmethods = ["erm"]\nseeds = [-1]', r"study\.toml: Study\.seeds must be .*, got -1"),
+        ('tasks = "a"\nmethods = ["erm"]', r"study\.toml: Study\.tasks must be a list of names or tables"),
+        ('tasks = ["a"]\nmethods = ["erm"]\nseeds = [1, true]', r"Study\.seeds must be .*, got True"),
+        ('tasks = ["a"]\nmethods = ["erm"]\nskip_impossible = "yes"', r"skip_impossible must be true or false"),
         ('tasks = ["a"]\nmethods = ["erm", "erm"]', r"study\.toml: Every method .* 'erm' twice; give each a label"),
     ],
 )
@@ -53,6 +56,13 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence_with_its_place(
     with pytest.raises(UserError, match=sentence) as caught:
         load_study(path)
     assert "\n" not in str(caught.value)
+
+
+def test_settings_may_be_written_as_toml_nests_them() -> None:
+    study = Study(
+        tasks=["four_moons"], methods=["erm"], settings={"fit": {"epochs": 2, "lr": 0.1}, "task.sizes": [4, 4, 4, 4]}
+    )
+    assert study.settings == {"fit.epochs": 2, "fit.lr": 0.1, "task.sizes": [4, 4, 4, 4]}
 
 
 def test_settings_of_a_method_or_task_go_to_its_runs_alone() -> None:

@@ -146,6 +146,35 @@ def test_flags_of_a_table_are_for_tables_and_impossible_runs_are_left_out_if_ask
     assert len(bench_json(capsys, *study, "--groups", "sex")["plan"]) == 4
 
 
+def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for command in (BENCH, ["tune", "four_moons", "umix", "--trials", "1", *FAST]):
+        assert main([*command, "--out", str(tmp_path / "file")]) == 2
+        shown = capsys.readouterr()
+        assert "Cannot write" in shown.err
+        assert shown.out == ""
+
+
+def test_what_is_wrong_in_a_study_file_is_said_with_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text('tasks = ["four_moons"]\nmethods = ["erm"]\nsettings = { fit.epoch = 2 }\n', encoding="utf-8")
+    assert main(["bench", "--file", str(study), "--plan"]) == 2
+    assert (
+        "study.toml: Unknown setting of erm 'fit.epoch'; did you mean 'fit.epochs'?"
+        in capsys.readouterr().err.replace("\n", " ")
+    )
+
+
+def test_every_run_of_a_study_can_be_logged(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    assert main([*BENCH, "-q", "--log", "tensorboard", "--out", str(tmp_path)]) == 0
+    assert len(list(tmp_path.glob("*/tensorboard/*tfevents*"))) == 4
+
+
 def test_texts_of_ones_own_and_another_net_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"word{i % 7} {'good' if i % 2 else 'bad'},{i % 2},{'ab'[i // 2 % 2]}" for i in range(120)]
     (tmp_path / "reviews.csv").write_text("\n".join(["review,stars,place", *rows]) + "\n", encoding="utf-8")
@@ -170,7 +199,16 @@ def test_texts_of_ones_own_and_another_net_are_compared(tmp_path: Path, capsys: 
         (["four_moons", "--methods", "erm", "--seeds", "x"], "Seeds must be a range"),
         (["four_moons", "--methods", "erm", "--select", "best"], "Unknown selection rule 'best'"),
         (["four_moons", "--methods", "erm", "--workers", "0"], "--workers and --threads must be at least 1"),
+        (["four_moons", "--methods", "erm", "--workers", "0", "--plan"], "--workers and --threads must be at least 1"),
         (["four_moons", "--methods", "erm", "--workers", "2", "--ray", "auto"], "by --workers or by --ray"),
+        (
+            ["four_moons", "--methods", "erm", "--threads", "2"],
+            "--threads must go with --workers, got --threads 2 alone",
+        ),
+        (["four_moons", "--methods", "erm", "--gpus", "0.5"], "--gpus must go with --ray"),
+        (["four_moons", "--methods", "erm", "--root", "x"], "--root must go with a task that has files in a folder"),
+        (["four_moons", "--methods", "erm", "--mlflow-uri", "x"], "--mlflow-uri must go with --log mlflow"),
+        (["four_moons", "--methods", "erm,umix", "--set", "umx.eta=1"], "did you mean 'umix'?"),
         (["four_moons", "--methods", "erm", "--file", "study.toml"], "must be in the file"),
         (["--file", "nowhere.toml"], "There is no study at nowhere.toml"),
     ],

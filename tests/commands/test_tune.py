@@ -32,6 +32,8 @@ def test_tune_then_run_with_the_preset_it_wrote(tmp_path: Path, capsys: pytest.C
         (["--trials", "0"], "--trials must be at least 1, got 0."),
         (["--seeds", "x"], "--seeds must be whole numbers"),
         (["--range", "eta"], "--range must be given key=low:high"),
+        (["--range", "eta=1:3", "--choices", "eta=1,2"], "Every setting must be searched in one place"),
+        (["--name", ""], "--name must be letters"),
         (["--choices", "mixing=stir"], "UMIX.mixing must be one of"),
     ],
 )

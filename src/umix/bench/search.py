@@ -33,6 +33,7 @@ from umix.bench.search_study import (
 from umix.bench.tuned import Tuned
 from umix.core.selection import Counts
 from umix.errors import UserError
+from umix.files import ensure_writable
 from umix.train.engine import Engine
 from umix.train.history import weights_path
 from umix.train.progress import Progress, Silent
@@ -82,6 +83,7 @@ def tune(
     search = plan_search(
         task, method, settings=settings, preset=preset, space=space, seeds=seeds, select=select, name=name, out=out
     )
+    ensure_writable(search.folder)
     varies = any(key.startswith("task.") for key in search.space)
     loaded = None if varies else load_once(search.base.plan.source, None if root is None else Path(root))
     places = {

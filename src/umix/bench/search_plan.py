@@ -73,7 +73,7 @@ def plan_search(
         known_rule(select)
     if not seeds or len(set(seeds)) < len(seeds):
         raise UserError(f"A search must have seeds, each once, got {list(seeds)}.")
-    name = name or f"{base.plan.source.title}-{method}"
+    name = f"{base.plan.source.title}-{method}" if name is None else name
     if not re.fullmatch(r"[\w.\-]+", name):
         raise UserError(f"--name must be letters, digits, dots, dashes and underscores, got {name!r}.")
     found = dimensions(base, space or {})

@@ -97,9 +97,9 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
                 url, engine_kwargs=options, heartbeat_interval=_BEAT, grace_period=_SILENCE
             )
     except ImportError:
-        raise UserError(
-            "This --storage needs a database driver; for PostgreSQL install it with: pip install 'umix[postgresql]'."
-        ) from None
+        kind = url.partition(":")[0].partition("+")[0]
+        fix = "pip install 'umix[postgresql]'" if kind == "postgresql" else "install it, or use sqlite or postgresql"
+        raise UserError(f"--storage must have a driver for {kind} databases, but it is not installed: {fix}.") from None
     except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.DBAPIError) as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise UserError(

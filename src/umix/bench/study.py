@@ -11,9 +11,27 @@ from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
 from umix.settings import Settings
 
+#: Parts of every run that settings may be about.
+_PARTS = {"task", "net", "fit", *(stage for method in METHODS.values() for stage in method.stages)}
+
+
+class _Set(Settings):
+    """What has settings; ``{fit = {epochs = 2}}``, as TOML reads ``fit.epochs = 2``, is one of them."""
+
+    @field_validator("settings", mode="before", check_fields=False)
+    @classmethod
+    def _flat(cls, settings: object) -> object:
+        if not isinstance(settings, Mapping):
+            return settings
+        flat: dict[str, Any] = {}
+        for key, value in settings.items():
+            inner = cls._flat(value) if isinstance(value, Mapping) else None
+            flat |= {f"{key}.{name}": v for name, v in inner.items()} if isinstance(inner, dict) else {key: value}
+        return flat
+
 
 @final
-class StudyTask(Settings):
+class StudyTask(_Set):
     """A task of the study."""
 
     name: str = Field(description="a task's name, or the path of data of your own")
@@ -23,7 +41,7 @@ class StudyTask(Settings):
 
 
 @final
-class StudyMethod(Settings):
+class StudyMethod(_Set):
     """A method of the study; one method may be there several times under different labels."""
 
     name: str = Field(description="a method's name")
@@ -36,18 +54,20 @@ class StudyMethod(Settings):
 
 
 @final
-class Study(Settings):
+class Study(_Set):
     """Every task with every method and every seed; later settings count: the study's, the task's, the method's."""
 
     tasks: tuple[StudyTask, ...] = Field(min_length=1, description="tasks, each a name or a table of options")
     methods: tuple[StudyMethod, ...] = Field(min_length=1, description="methods, each a name or a table of options")
-    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32, strict=True)], ...] = Field(
         (0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
     )
     preset: str = Field("default", description="named settings of the tasks to start from")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of all runs, as --set takes them")
     skip_impossible: bool = Field(
-        False, description="leave out methods that need groups on tasks without them, instead of refusing the study"
+        False,
+        strict=True,
+        description="leave out methods that need groups on tasks without them, instead of refusing the study",
     )
 
     @model_validator(mode="before")
@@ -158,6 +178,9 @@ def assign(study: Study, settings: Mapping[str, Any]) -> Study:
             tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
         elif rest and owner in METHODS:
             raise UserError(f"--set {key} must be about a method of the study ({listed}); add {owner} to its methods.")
+        elif rest and owner not in _PARTS:
+            known = {*_PARTS, *(entry.title for entry in methods), *map(_stem, tasks)}
+            raise unknown("part of the study in --set", owner, known)
         else:
             everywhere[key] = value
     return study.model_copy(update={"tasks": tuple(tasks), "methods": tuple(methods), "settings": everywhere})

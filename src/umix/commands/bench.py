@@ -1,8 +1,9 @@
 """``umix bench``."""
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +14,15 @@ from umix.catalogue import print_json
 from umix.commands import bench_flags as own
 from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
-from umix.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, parse_settings
+from umix.files import ensure_writable
+from umix.flags import DataFlags, Json, Log, MlflowUri, NetFlags, Out, Quiet, Select, parse_names, parse_settings
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Executor
     from umix.bench.executors.processes import Processes
     from umix.bench.failure import Failure
+    from umix.bench.loggers.registry import Logger
     from umix.bench.record import RunRecord
     from umix.bench.study import Study
     from umix.commands.study_plan import StudyPlan
@@ -35,16 +38,18 @@ def bench(
     preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
     tune: own.Tune = None,
     workers: own.Workers = None,
-    threads: own.Threads = 1,
+    threads: own.Threads = None,
     ray: own.OnRay = None,
-    cpus: own.Cpus = 1.0,
-    gpus: own.Gpus = 0.0,
+    cpus: own.Cpus = None,
+    gpus: own.Gpus = None,
     skip_impossible: own.SkipImpossible = False,
     plan: own.PlanOnly = False,
     schema: own.Schema = False,
     net: NetFlags | None = None,
     select: Select = None,
     data: DataFlags | None = None,
+    log: Log = None,
+    mlflow_uri: MlflowUri = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -59,16 +64,21 @@ def bench(
 
         print_json(study_schema())
         return 0
-    _check(tasks, methods, file, workers, ray)
+    _check(tasks, methods, file)
+    _check_execution(workers, ray, {"--threads": threads}, {"--cpus": cpus, "--gpus": gpus})
     if tune is not None and plan:
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
     with ExitStack() as stack:
-        staff = _workers(workers, threads, stack) if workers is not None and not plan else None
+        staff = _workers(workers, threads or 1, stack, start=not plan) if workers is not None else None
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
         settings = parse_settings(set_) | (net or NetFlags()).settings()
-        made = _planned(_with_data(study, data), settings, out, select)
+        with _blaming(file):
+            made = _planned(_with_data(study, data), settings, out, select)
+        logging = _loggers(log, mlflow_uri, out)
+        if not plan and made.to_run:
+            ensure_writable(out)
         places = {"cache": data.cache, "stream": data.no_cache}
         if tune is not None:
             made = tuned_plan(made, trials=tune, select=select, options=places, workers=staff, quiet=quiet or as_json)
@@ -80,6 +90,8 @@ def bench(
             return 0
         executor = staff or _in_this_process(ray if made.to_run else None, cpus, gpus)
         results = _execute(made, executor, places, quiet=quiet or as_json)
+    for write, record in product(logging, results.records.values()):
+        write(record)
     from umix.commands.study_results import print_results, print_study_json
 
     if as_json:
@@ -89,10 +101,8 @@ def bench(
     return 1 if results.failures else 0
 
 
-def _check(tasks: Sequence[str], methods: str | None, file: Path | None, workers: int | None, ray: str | None) -> None:
+def _check(tasks: Sequence[str], methods: str | None, file: Path | None) -> None:
     """Refuse what can be refused before anything slow is imported."""
-    if workers is not None and ray is not None:
-        raise UserError("Runs are executed by --workers or by --ray, got both; leave one out.")
     if file is not None and (tasks or methods):
         raise UserError("With --file the tasks and methods must be in the file; leave them out of the command line.")
     if file is None and not (tasks and methods):
@@ -101,11 +111,40 @@ def _check(tasks: Sequence[str], methods: str | None, file: Path | None, workers
         )
 
 
-def _workers(workers: int, threads: int, stack: ExitStack) -> "Processes":
+def _check_execution(
+    workers: int | None, ray: str | None, of_workers: Mapping[str, object], of_ray: Mapping[str, object]
+) -> None:
+    """Refuse two ways to execute runs, and flags about a way that is not taken."""
+    if workers is not None and ray is not None:
+        raise UserError("Runs are executed by --workers or by --ray, got both; leave one out.")
+    for way, chosen, flags in (("--workers", workers, of_workers), ("--ray", ray, of_ray)):
+        for flag, value in flags.items():
+            if chosen is None and value is not None:
+                raise UserError(f"{flag} must go with {way}, got {flag} {value:g} alone.")
+
+
+@contextmanager
+def _blaming(file: Path | None) -> Iterator[None]:
+    """Inside the block, what is wrong with a study that comes from ``file`` is said with its name."""
+    try:
+        yield
+    except UserError as error:
+        raise error if file is None else UserError(f"{file}: {error}") from None
+
+
+def _loggers(log: str | None, mlflow_uri: str | None, out: Path) -> "list[Logger]":
+    from umix.bench.loggers.registry import loggers
+
+    return loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
+
+
+def _workers(workers: int, threads: int, stack: ExitStack, *, start: bool) -> "Processes":
     """Workers, started here and now: they import what they need while the study is planned."""
     from umix.bench.executors.processes import Processes
 
     processes, cores = Processes(workers, threads=threads), os.cpu_count() or 1
+    if not start:
+        return processes
     if workers * threads > cores:
         ERR.print(
             f"note: {workers} workers × {threads} threads are more than the {cores} cores here; they will wait for each other.",
@@ -117,12 +156,12 @@ def _workers(workers: int, threads: int, stack: ExitStack) -> "Processes":
     return processes
 
 
-def _in_this_process(ray: str | None, cpus: float, gpus: float) -> "Executor":
+def _in_this_process(ray: str | None, cpus: float | None, gpus: float | None) -> "Executor":
     """What executes runs without workers: this process, or a Ray cluster that it talks to."""
     if ray is not None:
         from umix.bench.executors.ray import Ray
 
-        return Ray(ray, cpus=cpus, gpus=gpus)
+        return Ray(ray, cpus=1.0 if cpus is None else cpus, gpus=gpus or 0.0)
     from umix.bench.executors.serial import Serial
 
     return Serial()
@@ -153,8 +192,9 @@ def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | 
 
 def _with_data(study: "Study", data: DataFlags) -> "Study":
     """``study`` with the flags about data given to the tasks that they are for."""
-    from umix.data.registry import source_kind
+    from umix.data.registry import refuse_root, source_kind
 
+    refuse_root(data.root, [source_kind(task.name)[0] for task in study.tasks])
     tasks, used = [], False
     for task in study.tasks:
         kind, implied = source_kind(task.name)

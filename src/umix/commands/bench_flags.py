@@ -19,12 +19,12 @@ Settings = Annotated[
     ),
 ]
 Workers = Annotated[int | None, Parameter(help="Processes that execute runs at once; none: this one alone.")]
-Threads = Annotated[int, Parameter(help="Threads of each worker.")]
+Threads = Annotated[int | None, Parameter(help="Threads of each worker, else 1.")]
 OnRay = Annotated[
     str | None, Parameter(name="--ray", help="Execute runs on a Ray cluster: auto, or the cluster's address.")
 ]
-Cpus = Annotated[float, Parameter(help="Ray: processor cores per run.")]
-Gpus = Annotated[float, Parameter(help="Ray: GPUs per run; 0.25 puts four runs on one.")]
+Cpus = Annotated[float | None, Parameter(help="Ray: processor cores per run, else 1.")]
+Gpus = Annotated[float | None, Parameter(help="Ray: GPUs per run, else 0; 0.25 puts four runs on one.")]
 Tune = Annotated[
     int | None,
     Parameter(

@@ -46,6 +46,7 @@ def run(
     from umix.bench.loggers.registry import loggers
     from umix.bench.record import known_rule
     from umix.bench.spec import RunSpec
+    from umix.data.registry import refuse_root
     from umix.data.row_roles import RowRoles
     from umix.report.run_table import run_table
 
@@ -55,6 +56,7 @@ def run(
     settings |= data.settings() | where.settings() | (net or NetFlags()).settings()
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
+    refuse_root(data.root, [type(spec.plan.source)])
     if select == "worst" and isinstance(source, RowRoles) and not source.groups:
         raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
     if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:

@@ -7,11 +7,13 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from umix.catalogue import print_json
+from umix.errors import UserError
 from umix.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_numbers, parse_settings
 from umix.terminal import OUT, Bars
 
 if TYPE_CHECKING:
     from umix.bench.search import News
+    from umix.bench.search_space import SearchSpace
 
 
 def tune(
@@ -46,11 +48,17 @@ def tune(
     """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
     from umix.bench.search import tune as search
     from umix.bench.search_space import parse_choices, parse_range
+    from umix.data.registry import refuse_root, source_kind
     from umix.report.tuning import score_text, tuning_json, tuning_table
 
     data = data or DataFlags()
+    refuse_root(data.root, [source_kind(task)[0]])
     settings = parse_settings(set_) | data.settings() | (net or NetFlags()).settings()
-    space = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
+    space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
+    if len(space) < len(range_) + len(choices):
+        raise UserError(
+            "Every setting must be searched in one place, but --range and --choices name one of them twice."
+        )
     with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
 
         def watch(news: "News") -> None:

@@ -1,7 +1,7 @@
 """The tasks umix knows by name: one line each."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from umix.data.four_moons import FourMoons
 from umix.data.image_folder import ImageFolder
 from umix.data.table import TableSource
 from umix.data.table_file import SUFFIXES
-from umix.data.task import Task, TaskSource
+from umix.data.task import CheckedSource, Task, TaskSource
 from umix.data.texts import TextSource
 from umix.data.waterbirds import Waterbirds
-from umix.errors import unknown
+from umix.errors import UserError, unknown
 
 TASKS: dict[str, type[TaskSource]] = {
     source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, CivilComments, Camelyon17)
@@ -43,6 +43,13 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
     if path.is_dir() or name.endswith(("/", os.sep)):
         return ImageFolder, {"path": path}
     raise unknown("task", name, TASKS)
+
+
+def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
+    """Raise where a folder was named and no task has files to look for there."""
+    able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
+    if root is not None and not set(able.values()).intersection(kinds):
+        raise UserError(f"--root must go with a task that has files in a folder ({', '.join(able)}), got {root} alone.")
 
 
 def task_source(name: str, **options: Any) -> TaskSource:

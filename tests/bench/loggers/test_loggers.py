@@ -78,6 +78,14 @@ def test_a_missing_extra_is_said_before_anything_is_trained(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_server_that_does_not_answer_is_said_before_anything_is_trained(tmp_path: Path) -> None:
+    pytest.importorskip("mlflow")
+    with pytest.raises(
+        UserError, match=r"^--mlflow-uri must be a tracking server .* but nowhere://x answers: [^ ].*\.$"
+    ):
+        loggers(["mlflow"], out=tmp_path, mlflow_uri="nowhere://x")
+
+
 def test_an_unknown_logger_is_named() -> None:
     with pytest.raises(UserError, match="did you mean 'tensorboard'"):
         loggers(["tensorbord"], out=Path())

@@ -1,5 +1,6 @@
 """MLflow: a run with its settings and the metrics of every epoch, in a database beside the runs or on a server."""
 
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,26 +21,37 @@ _LONGEST = 250  # letters of a name that every version takes
 
 def logger(out: Path, uri: str | None = None) -> Logger:
     """Writes to the tracking server ``uri``, else into the database ``mlflow.db`` in the folder ``out``."""
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # its own choice waits for minutes
     try:
         from mlflow import MlflowClient
     except ImportError:
         raise UserError("--log mlflow needs MLflow; install it with: pip install 'umix[mlflow]'.") from None
     address = uri or f"sqlite:///{(out / DATABASE).absolute()}"
+    if uri is not None:
+        with _asking(address):  # before anything is trained
+            MlflowClient(tracking_uri=address).search_experiments(max_results=1)
 
     def log(record: RunRecord) -> None:
-        from mlflow.exceptions import MlflowException
-
         rows = read_epochs(record.directory)
-        try:
-            with _without_deprecations():
-                _write(MlflowClient(tracking_uri=address), record, rows)
-        except MlflowException as error:
-            first = str(error).partition(". ")[0].rstrip(".")
-            raise UserError(
-                f"--mlflow-uri must be a tracking server or database that takes runs, but {address} answers: {first}."
-            ) from None
+        with _asking(address):
+            _write(MlflowClient(tracking_uri=address), record, rows)
 
     return log
+
+
+@contextmanager
+def _asking(address: str) -> Iterator[None]:
+    """Inside the block, what MLflow says against ``address`` becomes a sentence."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        with _without_deprecations():
+            yield
+    except MlflowException as error:
+        first = re.split(r"\.\s| with exception ", str(error).strip())[0].rstrip(".")
+        raise UserError(
+            f"--mlflow-uri must be a tracking server or database that takes runs, but {address} answers: {first}."
+        ) from None
 
 
 @contextmanager
