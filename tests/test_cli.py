@@ -184,7 +184,7 @@ def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(
         (["run", "people.csv", "umix", "--label", "income", "--set", "path=x.csv"], "Unknown setting of umix 'path'"),
         (["run", "people.csv", "group_dro", "--label", "income"], "name their columns with --groups"),
         (["run", "nowhere.csv", "umix", "--label", "income"], "There is no file nowhere.csv."),
-        (["run", "four_moons", "umix", "--label", "income"], "Unknown setting of umix 'task.label'"),
+        (["run", "four_moons", "umix", "--label", "income"], "Unknown setting --label of four_moons data 'label'"),
         (["predict", "nowhere", "people.csv"], "There is no finished run in nowhere"),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",

@@ -204,7 +204,11 @@ REFUSED = {
     "bad bytes": ({"place": np.array([b"\xff"] * N)}, {}, r"texts of the array 'place' must be UTF-8"),
     "one class": ({"y": np.ones(N)}, {}, "at least two classes, but every row says '1'"),
     "a quantity": ({"y": np.linspace(0, 1, N)}, {}, "60 distinct values in 60 rows, like a quantity"),
-    "unknown split": ({"split": np.arange(N) % 4}, {}, "must say train, val or test .* got 3 in 15 of 60 rows"),
+    "unknown split": (
+        {"split": np.arange(N) % 4},
+        {},
+        "must say train, val or test .* 15 of 60 do not; the first says 3",
+    ),
     "two roles": ({}, {"split": "y"}, "'y' must have one role"),
     "missing labels": ({"y": np.where(np.arange(N) < 3, np.nan, np.arange(N) % 2)}, {}, "missing in 3 of 60"),
 }

@@ -182,18 +182,32 @@ def test_a_weight_column_counts_training_rows_and_is_no_input() -> None:
     [
         (
             [-1.0] + [1.0] * (N - 1),
-            r"at least 0 in every training row, got -1.0 in row 0 \(counted from 0\), and 1 such",
+            r"at least 0 in every training row, got -1.0 in row 0 \(counted from 0\); 1 of 80 are",
         ),
-        ([1.0, None, float("inf")] + [1.0] * (N - 3), r"got None in row 1 \(counted from 0\), and 2 such rows"),
+        ([1.0, None, float("inf")] + [1.0] * (N - 3), r"got None in row 1 \(counted from 0\); 2 of 80 are"),
         ([0] * N, "must be above 0 in some training row, but it is 0 in all"),
         (["much"] * N, "must be a number in every training row, got String"),
+        ([float(income == "low") for income in people()["income"]], "0 in all of class 'high'"),
     ],
-    ids=["negative", "missing", "zero", "text"],
+    ids=["negative", "missing", "zero", "text", "a class"],
 )
 def test_weights_that_count_nothing_are_refused(weight: list[object], message: str) -> None:
     frame = people(w=polars.Series(weight, strict=False), split=["train"] * 80 + ["val"] * 20 + ["test"] * 20)
     with pytest.raises(UserError, match=message):
         task_from_table(frame, label="income", split="split", weight="w")
+
+
+def test_a_file_that_must_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people().write_csv(tmp_path / "people.csv")
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", forbidden)
+    with pytest.raises(
+        UserError, match=r"people\.csv must be a file that can be read, but it cannot: Permission denied\.$"
+    ):
+        TableSource(path=tmp_path / "people.csv", label="income")
 
 
 def test_constant_columns_are_left_out_and_said_so() -> None:
@@ -271,7 +285,7 @@ BAD_FRAMES = {
     "odd split": (
         people(s=["train"] * 119 + ["tset"]),
         {"label": "income", "split": "s"},
-        "got 'tset' in 1 of 120 rows",
+        "but 1 of 120 do not; the first says 'tset'",
     ),
     "no test": (people(s=["train", "val"] * 60), {"label": "income", "split": "s"}, "but test has none"),
     "class not in train": (
@@ -279,6 +293,9 @@ BAD_FRAMES = {
         {"label": "income", "split": "s"},
         "The split train must have every class, but it has no row of 'odd'",
     ),
+    "nameless": (people().rename({"age": " "}), {"label": "income"}, "must have a name, but column 1 has none"),
+    "group twice": (people(), {"label": "income", "groups": "sex,sex"}, "must be named once, got 'sex' twice"),
+    "dropped label": (people(), {"label": "income", "drop": "income"}, "'income' must have one role"),
     "lists": (people(x=[[1, 2]] * N), {"label": "income"}, "'x' must hold numbers, texts or dates"),
     "many groups": (people(1200, g=range(1200)), {"label": "income", "groups": "g"}, "must make at most 1000 groups"),
     "share": (people(), {"label": "income", "val_share": 0.9}, "TableOptions.val_share must be a number in (0, 0.5)"),

@@ -17,7 +17,7 @@ def shown(record: RunRecord) -> list[list[str]]:
 
 def test_groups_have_a_rate_an_interval_and_their_sizes(record: Callable[..., RunRecord]) -> None:
     lines = shown(record(0, [9, 5]))
-    assert ["worst", "group", "50.0"] in lines
+    assert ["worst", "group:", "b", "50.0"] in lines
     assert ["a", "90.0", "[59.6,", "98.2]", "10", "90"] in lines
     assert ["b", "50.0", "[23.7,", "76.3]", "10", "10"] in lines
 

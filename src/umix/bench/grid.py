@@ -98,12 +98,8 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
 
 def _impossible(spec: RunSpec, task: Task) -> str | None:
     """Why the method cannot train on ``task``, in a sentence; None where it can."""
-    method = spec.plan.method
-    split = "validation" if method.needs_val_groups else "training"
-    if not task.groups and (method.needs_groups or method.needs_val_groups):
-        return f"{method.name} needs {split} groups and the task has none (name their columns with --groups)."
     try:
-        require_groups(method, task)
+        require_groups(spec.plan.method, task)
     except UserError as error:
         return str(error)
     return None

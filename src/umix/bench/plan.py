@@ -47,7 +47,8 @@ class Plan:
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
         """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
-        part, field = _locate(key, _fields(type(self.source), self.method.name, type(self.net), hidden={"content"}))
+        parts = _fields(type(self.source), self.method.name, type(self.net), hidden={"content"})
+        part, field = _locate(key, parts, data=self.source.name)
         stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
         owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
         owner: Settings = owners.get(part, stage)
@@ -124,7 +125,7 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
             f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
         )
     for key, value in settings.items():
-        part, field = _locate(key, parts)
+        part, field = _locate(key, parts, data=kind.name)
         tables.setdefault(part, {})[field] = value
     kept = {part: values for part, values in tables.items() if part in parts and values}
     return _Settled(kind, implied, net_name, kept)
@@ -163,11 +164,13 @@ def _fields(
     }
 
 
-def _locate(key: str, parts: Mapping[str, list[str]]) -> tuple[str, str]:
-    """The part and field that ``key`` means."""
+def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str, str]:
+    """The part and field that ``key`` means in a run on ``data`` of this kind."""
     part, dot, field = key.rpartition(".")
     dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
     if dot:
+        if key not in dotted and part == "task":
+            raise unknown(f"setting --{field.replace('_', '-')} of {data} data", field, parts[part])
         if key not in dotted:
             raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field

@@ -82,6 +82,12 @@ def execute(
 
 def require_groups(method: Method, task: Task) -> None:
     """Raise where ``task`` does not have the disjoint groups that ``method`` trains with."""
+    if not task.groups and (method.needs_groups or method.needs_val_groups):
+        split = "validation" if method.needs_val_groups else "training"
+        raise UserError(
+            f"{method.name} needs {split} groups, but the task has none; name their columns with --groups, or take a method "
+            "that needs none (umix methods)."
+        )
     if method.needs_groups:
         task.splits["train"].group  # noqa: B018 — raises where there are none
     if method.needs_val_groups:

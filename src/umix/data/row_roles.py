@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
@@ -97,6 +98,9 @@ class RowRoles(Settings):
             for name in names:
                 if name is not None and name not in known:
                     raise unknown(f"{role} column of {title}", name, known)
+        for name in self.groups:
+            if self.groups.count(name) > 1:
+                raise UserError(f"Every column of --groups must be named once, got {name!r} twice.")
         for name in self.single:
             if self.single.count(name) > 1 or name in self.groups:
                 raise UserError(
@@ -119,8 +123,18 @@ class RowRoles(Settings):
         notes += check_classes(rows, y, classes)
         weight = None if self.weight is None else torch.from_numpy(row_weights(frame[self.weight], rows["train"]))
         if weight is not None:
+            self._refuse_weightless(weight, y[rows["train"]], classes)
             notes.append(f"Training rows count by {self.weight!r}; all rates count every row once.")
         return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
+
+    def _refuse_weightless(self, weight: Tensor, y: Rows, classes: tuple[str, ...]) -> None:
+        """Raise where a class counts for nothing in training: as good as absent."""
+        for label, total in enumerate(np.bincount(y, weight.numpy(), minlength=len(classes))):
+            if not total:
+                raise UserError(
+                    f"The weight {self.weight!r} must be above 0 in some training row of every class, but it is 0 in all of class "
+                    f"{classes[label]!r}."
+                )
 
     def _groups(self, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
         if not self.groups:

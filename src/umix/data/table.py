@@ -51,6 +51,14 @@ class TableOptions(RowRoles):
                 raise unknown(f"drop column of {title}", name, frame.columns)
         if not len(frame):
             raise UserError(f"{title} must have rows, but it is empty.")
+        for name in set(self.drop).intersection(self.single):
+            raise UserError(f"The column {name!r} must have one role, but it is dropped and another one.")
+        for place, name in enumerate(frame.columns, start=1):
+            if not name.strip():
+                raise UserError(
+                    f"Every column of {title} must have a name, but column {place} has none; name it or, if it holds row numbers, "
+                    "write the table without them (pandas: index=False)."
+                )
         inputs = [name for name in frame.columns if name not in {*self.single, *self.drop}]
         if not inputs:
             raise UserError(f"{title} must have an input column beside the label, but none is left.")

@@ -34,8 +34,11 @@ def file_hash(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _hash(path: Path, size: int, changed: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    except OSError as error:
+        raise UserError(f"{path} must be a file that can be read, but it cannot: {error.strerror}.") from None
 
 
 def column_names(path: Path) -> list[str]:

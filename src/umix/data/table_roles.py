@@ -120,8 +120,8 @@ def split_by_column(column: "polars.Series") -> dict[str, Rows]:
     if known.null_count():
         odd = column.filter(known.is_null())
         raise UserError(
-            f"The split column {column.name!r} must say train, val or test (or 0, 1, 2) in every row, got {odd[0]!r} in "
-            f"{len(odd)} of {len(column)} rows."
+            f"The split column {column.name!r} must say train, val or test (or 0, 1, 2) in every row, but {len(odd)} of "
+            f"{len(column)} do not; the first says {odd[0]!r}."
         )
     splits = {
         name: np.flatnonzero((known == name).to_numpy()) for name in ("train", "val", "test") if (known == name).any()
@@ -147,7 +147,7 @@ def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
         row = train[bad.argmax()]
         raise UserError(
             f"The weight {name!r} must be a finite number of at least 0 in every training row, got {column[int(row)]} in row "
-            f"{row} (counted from 0), and {int(bad.sum())} such rows in all."
+            f"{row} (counted from 0); {int(bad.sum())} of {len(values)} are so."
         )
     if not values.any():
         raise UserError(f"The weight {name!r} must be above 0 in some training row, but it is 0 in all.")

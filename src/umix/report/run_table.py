@@ -27,7 +27,8 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         table.add_column(name, justify="left" if name == "test rate" else "right")
     for rate in RATES if record.groups else ("average", "worst"):
         value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
-        table.add_row(TITLES[rate], unknown if value is None else f"{100 * value:.1f}", "", "", "")
+        title = TITLES[rate] + (_which(summary) if rate == "worst" else "")
+        table.add_row(title, unknown if value is None else f"{100 * value:.1f}", "", "", "")
     table.add_section()
     if record.groups:
         for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
@@ -48,6 +49,12 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     if len(lowest) > _MOST_CLASSES:
         table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table
+
+
+def _which(summary: Summary) -> str:
+    """The name of the worst group, the first of several; nothing where there is none."""
+    rates = {name: group.rate for name, group in summary.groups.items() if group.rate is not None}
+    return f": {escape(min(rates, key=rates.__getitem__))}" if rates else ""
 
 
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
