@@ -72,6 +72,13 @@ def test_empty_groups_and_the_order_of_draws_decide_nothing() -> None:
     assert worst_interval([7, 0], [10, 0], rng=rng()) == worst_interval([7], [10], rng=rng())
 
 
+@pytest.mark.parametrize("hits", [0, 1], ids=["no hit", "no miss"])
+def test_a_worst_rate_of_zero_or_one_has_the_widest_wilson_interval_of_its_groups(hits: int) -> None:
+    assert worst_interval([hits], [1], rng=rng()) == wilson(hits, 1)
+    assert worst_interval([50 * hits, 4 * hits, 9], [50, 4, 9], rng=rng()) == wilson(4 * hits, 4)
+    assert worst_interval([30 * hits, 0], [30, 0], rng=rng(), level=0.5) == wilson(30 * hits, 30, level=0.5)
+
+
 def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap() -> None:
     values = np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.9])
     expected = stats.bootstrap((values,), np.mean, n_resamples=50_000, method="percentile", rng=1).confidence_interval

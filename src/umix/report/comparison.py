@@ -22,8 +22,8 @@ BASELINE = "erm"
 class Cell:
     """One method on one task over its seeds.
 
-    ``interval`` is the bootstrap interval of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the
-    average and the worst group gain over the baseline on common seeds. ``doubts`` says why not to trust the numbers yet.
+    ``interval`` is that of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the average and the
+    worst group gain over the baseline on common seeds. ``doubts`` says why not to trust the numbers yet.
     """
 
     method: str  # its name, without the settings that a label may add

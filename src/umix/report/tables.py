@@ -13,7 +13,8 @@ _RATES = (
     "over all test examples. Adjusted average: group rates weighted by the groups' shares of the training split."
 )
 _INTERVAL = (
-    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
+    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
+    "100 %; its ends averaged over seeds)."
 )
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
