@@ -97,6 +97,17 @@ def test_the_flip_test_counts_all_signs(differences: list[float]) -> None:
     assert flip_p_value(differences, rng=rng()) == sum(s >= sums[0] for s in sums) / len(signs)
 
 
+def test_differences_that_cancel_are_as_near_to_zero_as_any() -> None:
+    a, b = np.array([1, 10, 5, 1, 6]) / 274, np.array([1, 6, 9, 6, 1]) / 274
+    assert 0 < abs((a - b).sum()) < 1e-15
+    assert flip_p_value(a - b, rng=rng()) == 1
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=7), st.integers(1, 1000))
+def test_the_flip_test_of_fractions_counts_as_whole_numbers_do(hits: list[int], size: int) -> None:
+    assert flip_p_value(np.array(hits) / size, rng=rng()) == flip_p_value(hits, rng=rng())
+
+
 def test_the_flip_test_is_that_of_scipy() -> None:
     differences = np.array([0.11, -0.02, 0.31, 0.07, 0.23, -0.13])
     expected = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue

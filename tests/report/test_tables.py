@@ -44,6 +44,18 @@ def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
     assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seeds in common."]
 
 
+def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:
+    def note(*seeds: int) -> str:
+        others = {f"m{n}": [record(seed, [8, 6 + seed % 2]) for seed in range(n)] for n in seeds}
+        erm = [record(seed, [9, 5]) for seed in range(max(seeds))]
+        return gains_grid(compare({"toy": {"erm": erm, **others}}), "toy").notes[0]
+
+    exact, drawn = "exact, which with n seeds never falls below 2 / 2^n", "from 10,000 random signs"
+    assert note(2, 12).endswith(f"permutation test, {exact}.")
+    assert note(13).endswith(f"permutation test, {drawn}.")
+    assert note(12, 13).endswith(f"permutation test, {exact} (beyond 12 seeds {drawn}).")
+
+
 def test_groups_are_shown_with_their_sizes(runs: Runs) -> None:
     assert texts(groups_grid(compare(runs), "toy")) == [
         ["group", "n test", "erm", "umix"],

@@ -15,8 +15,9 @@ LEVEL = 0.95
 #: Fewer test examples than this in the worst group, or fewer seeds, are too few to trust.
 FEW_EXAMPLES = 30
 FEW_SEEDS = 3
-_EXACT = 12  # seeds up to which all sign flips are counted: 4,096
-_DRAWS = 10_000
+#: Seeds up to which all sign flips are counted, 4,096; beyond that so many are drawn.
+EXACT_SEEDS = 12
+DRAWS = 10_000
 
 
 @final
@@ -52,7 +53,7 @@ class Interval:
 @final
 @dataclass(frozen=True)
 class Paired:
-    """Differences between two methods on common seeds: their spread, a bootstrap interval of the mean and two exact tests."""
+    """Differences between two methods on common seeds: their spread, a bootstrap interval of the mean and two tests."""
 
     seeds: int
     spread: Spread
@@ -99,9 +100,7 @@ def worst_interval(
     return _percentiles((drawn / size).min(axis=1), level)
 
 
-def mean_interval(
-    values: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS, level: float = LEVEL
-) -> Interval:
+def mean_interval(values: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Percentile bootstrap interval of the mean of ``values``; a single value has none."""
     known = np.asarray(values, dtype=np.float64)
     if len(known) < 2:
@@ -110,7 +109,7 @@ def mean_interval(
     return _percentiles(drawn.mean(axis=1), level)
 
 
-def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS) -> float:
+def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS) -> float:
     """Two-sided p-value of the sign-flip permutation test: how often random signs give a mean as far from 0 as this one.
 
     Exact, over all 2^n signs, up to 12 differences; beyond that over ``draws`` random signs and the observed ones. With n
@@ -122,8 +121,8 @@ def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int
     known = np.asarray(differences, dtype=np.float64)
     if not len(known):
         return math.nan
-    observed = abs(known.sum()) * (1 - 1e-12)  # sums of the same numbers in another order are ties
-    if len(known) <= _EXACT:
+    observed = abs(known.sum()) - 1e-12 * np.abs(known).sum()  # sums that differ by rounding are ties
+    if len(known) <= EXACT_SEEDS:
         signs = np.array(list(product((1.0, -1.0), repeat=len(known))))
         return float((np.abs(signs @ known) >= observed).mean())
     signs = rng.choice((1.0, -1.0), size=(draws, len(known)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from umix.core.statistics import Paired, Spread
+from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
 from umix.report.comparison import RATES, TITLES, Cell, Comparison
 from umix.report.grid import Entry, Grid, marked, p_value, percent, percents
 from umix.report.published import CAVEAT, published, published_for_rule
@@ -18,9 +18,11 @@ _INTERVAL = (
 )
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
-    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: exact two-sided sign-flip "
-    "permutation test, which with n seeds never falls below 2 / 2^n."
+    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
+    "permutation test"
 )
+_EXACT = "exact, which with n seeds never falls below 2 / 2^n"
+_DRAWN = f"from {DRAWS:,} random signs"
 
 
 def comparison_grids(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[Grid]:
@@ -72,8 +74,17 @@ def gains_grid(comparison: Comparison, task: str) -> Grid:
         f"{task}: differences to {comparison.baseline}",
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
         [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
-        [_GAINS, *fewer],
+        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *fewer],
     )
+
+
+def _signs(seeds: Sequence[int]) -> str:
+    """Whether the tests of pairs of so many seeds counted all signs or drew some."""
+    if max(seeds) <= EXACT_SEEDS:
+        return _EXACT
+    if min(seeds) > EXACT_SEEDS:
+        return _DRAWN
+    return f"{_EXACT} (beyond {EXACT_SEEDS} seeds {_DRAWN})"
 
 
 def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
