@@ -10,6 +10,7 @@ import numpy as np
 from umix.bench.record import RunRecord
 from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Spread, doubts, paired, wilson
+from umix.report.comparison import drawn
 from umix.report.grid import percents
 from umix.report.regret import lowest
 
@@ -59,12 +60,10 @@ def headline(
     reasons = doubts(seeds=len(summaries), worst_size=size)
     clear = False
     if common:
-        rng = np.random.default_rng(0)
+        rng = drawn(records[0], f"worst over {scored[str(baseline)][0].method}")  # the interval is the table's
         of_worst = paired([lowest(summaries[s]) for s in common], [lowest(against[s]) for s in common], rng=rng)
-        of_average = paired(
-            [_number(summaries[s].average) for s in common], [_number(against[s].average) for s in common], rng=rng
-        )
-        gain, cost = of_worst.spread, of_average.spread
+        gain = of_worst.spread
+        cost = Spread.of([_number(summaries[s].average) - _number(against[s].average) for s in common])
         sentences.append(_against(str(baseline), gain, cost, kind))
         clear = not math.isnan(of_worst.interval.low) and of_worst.interval.low * of_worst.interval.high > 0
         if not clear:
