@@ -84,6 +84,16 @@ def test_two_rules_make_the_papers_second_table(folder: Path, capsys: pytest.Cap
     assert output(capsys, "table", folder, "--select", "worst,average", "-f", "latex").count(r"\toprule") == 1
 
 
+@pytest.mark.parametrize("rules", ["worst", "worst,average"])
+def test_latex_says_what_its_numbers_are_and_what_to_doubt(
+    folder: Path, capsys: pytest.CaptureFixture[str], rules: str
+) -> None:
+    save(folder, 0, [30, 30], "erm", "celeba")
+    lines = output(capsys, "table", folder, "--select", rules, "-f", "latex").splitlines()
+    assert any(line.startswith("% Test accuracy in percent") for line in lines)
+    assert any(line.startswith("% Warning: ") and "fewer than 3 seeds (erm)" in line for line in lines)
+
+
 def test_broken_records_are_named_and_the_others_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "broken").mkdir()
     (folder / "broken" / "record.json").write_text("{")

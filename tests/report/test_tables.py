@@ -14,7 +14,7 @@ Runs = dict[str, dict[str, list[RunRecord]]]
 def texts(grid: Grid) -> list[list[str]]:
     """Header and rows, the best in stars."""
     return [
-        list(grid.header),
+        grid.full_header,
         *([f"*{entry.text}*" if entry.best else entry.text for entry in row] for row in grid.rows),
     ]
 
@@ -68,7 +68,7 @@ def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
     counts = {"hits": [[]], "sizes": [], "class_hits": [[7]], "class_sizes": [10]}
     one = record(0, [1, 1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts})
     (grid,) = comparison_grids(compare({"toy": {"erm": [one]}}))
-    assert texts(grid)[1] == ["erm", "1", "*70.0*", "–", "–", "–", "–"]
+    assert texts(grid)[1] == ["erm", "1", "70.0", "–", "–", "–", "–"]
     assert grid.title == "toy: test rates, selected by worst_class"
 
 
@@ -93,7 +93,7 @@ def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
     (grid,) = rules_grids(comparisons)
     assert texts(grid) == [
         ["method", "worst: average", "worst: worst group", "average: average", "average: worst group"],
-        ["umix", "*70.0*", "*70.0*", "*75.0*", "*50.0*"],
+        ["umix", "70.0", "70.0", "75.0", "50.0"],
     ]
     (grid,) = rules_grids(comparisons, with_published=True)
     assert [row[3:5] + row[7:] for row in texts(grid)] == [

@@ -29,7 +29,7 @@ def terminal(grid: Grid) -> Group:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for k, name in enumerate(grid.header):
+    for k, name in enumerate(grid.full_header):
         # In a narrow terminal a cell goes on in the next line: nothing is cut off.
         table.add_column(escape(name), justify="left" if k < grid.names else "right", overflow="fold")
     for row in grid.rows:
@@ -46,7 +46,7 @@ def markdown(grids: Sequence[Grid]) -> str:
 def _markdown(grid: Grid) -> str:
     rule = ["---" if k < grid.names else "---:" for k in range(len(grid.header))]
     lines = [
-        [_escaped(name) for name in grid.header],
+        [_escaped(name) for name in grid.full_header],
         rule,
         *([_in_markdown(entry) for entry in row] for row in grid.rows),
     ]

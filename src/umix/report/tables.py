@@ -10,12 +10,14 @@ from umix.report.published import CAVEAT, published, published_for_rule
 _NONE = Spread(float("nan"), float("nan"))
 _RATES = (
     "Test accuracy in percent, mean ± standard deviation over seeds, at the epoch that the rule selects on validation. Average: "
-    "over all test examples. Adjusted average: group rates weighted by the groups' shares of the training split."
+    "over all test examples."
 )
+_ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = (
     "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
     "100 %; its ends averaged over seeds)."
 )
+_SHOWN = ("average", "worst")
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
     "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
@@ -44,7 +46,7 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
     found = [published(task, cell.method) for cell in cells.values()] if with_published else []
     if any(found):
         header += ["paper's average", "paper's worst"]
-        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in ("average", "worst")]
+        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
     return Grid(
         f"{task}: test rates, selected by {', '.join(rules)}",
@@ -53,18 +55,19 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
             [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
             for k, (label, cell) in enumerate(cells.items())
         ],
-        [_RATES, _INTERVAL, *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []), *_doubts(cells)],
+        [
+            f"{_RATES} {_ADJUSTED}",
+            _INTERVAL,
+            *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
+            *_doubts(cells),
+        ],
     )
 
 
 def gains_grid(comparison: Comparison, task: str) -> Grid:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
-    columns = [
-        column
-        for rate in ("average", "worst")
-        for column in _gain_columns([cell.gains[rate] for cell in cells.values()])
-    ]
+    columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
     fewer = [
         f"{label}: {cell.gains['average'].seeds} seeds in common."
         for label, cell in cells.items()
@@ -105,6 +108,25 @@ def groups_grid(comparison: Comparison, task: str) -> Grid:
     return Grid(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
 
 
+def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
+    """Methods as rows, and per task average and worst group: the layout of the paper's table 1."""
+    methods, header, columns, spans, notes = comparison.methods, ["method"], [], [], [_RATES]
+    for task, cells in comparison.cells.items():
+        ours = [cells[label].rates if label in cells else {} for label in methods]
+        columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
+        header += _SHOWN
+        if with_published:
+            found = [published(task, cells[label].method) if label in cells else {} for label in methods]
+            columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
+            header += [f"paper's {rate}" for rate in _SHOWN]
+        spans.append((task, 4 if with_published else 2))
+        notes += _doubts(_ordered(comparison, task), about_task=f"{task}: ")
+    rules = dict.fromkeys(cell.select for cells in comparison.cells.values() for cell in cells.values())
+    rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
+    notes[1:1] = [CAVEAT] if with_published else []
+    return Grid(f"Test rates, selected by {', '.join(rules)}", header, rows, notes, spans=spans)
+
+
 def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
     """For every task methods as rows, and per rule average and worst group: what knowing the validation groups is worth.
 
@@ -117,23 +139,21 @@ def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool =
 def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
     by_rule = {rule: comparison.cells.get(task, {}) for rule, comparison in comparisons.items()}
     methods = dict.fromkeys(label for found in comparisons.values() for label in _ordered(found, task))
-    header, columns = ["method"], []
+    header, columns, warnings = ["method"], [], []
     for rule, cells in by_rule.items():
-        for rate in ("average", "worst"):
-            header.append(f"{rule}: {TITLES[rate]}")
+        header += [TITLES[rate] for rate in _SHOWN]
+        for rate in _SHOWN:
             columns.append(marked([cells[label].rates[rate] if label in cells else _NONE for label in methods]))
         if with_published:
-            for rate in ("average", "worst"):
-                found = [
-                    published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods
-                ]
-                header.append(f"{rule}: paper's {rate}")
-                columns.append([Entry(percent(one.get(rate, _NONE))) for one in found])
+            found = [published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods]
+            header += [f"paper's {rate}" for rate in _SHOWN]
+            columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
+        warnings += _doubts(_ordered(comparisons[rule], task))
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
     known = "Validation groups are known to the rule worst only."
-    return Grid(
-        f"{task}: test rates by selection rule", header, rows, [_RATES, known, *([CAVEAT] if with_published else [])]
-    )
+    notes = [_RATES, known, *([CAVEAT] if with_published else []), *dict.fromkeys(warnings)]
+    spans = [(rule, len(columns) // len(by_rule)) for rule in by_rule]
+    return Grid(f"{task}: test rates by selection rule", header, rows, notes, spans=spans)
 
 
 def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
@@ -141,10 +161,10 @@ def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
     return {label: cells[label] for label in comparison.methods if label in cells}
 
 
-def _doubts(cells: Mapping[str, Cell]) -> list[str]:
+def _doubts(cells: Mapping[str, Cell], about_task: str = "") -> list[str]:
     """A warning for every doubt, with the methods that it is about."""
     about: dict[str, list[str]] = {}
     for label, cell in cells.items():
         for doubt in cell.doubts:
             about.setdefault(doubt, []).append(label)
-    return [f"Warning: {doubt} ({', '.join(labels)})." for doubt, labels in about.items()]
+    return [f"Warning: {about_task}{doubt} ({', '.join(labels)})." for doubt, labels in about.items()]
