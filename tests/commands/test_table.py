@@ -65,6 +65,8 @@ def test_the_format_follows_the_files_suffix(folder: Path, tmp_path: Path, capsy
         assert expected in (tmp_path / f"t{suffix}").read_text()
     assert output(capsys, "table", folder, "-o", tmp_path / "t.txt") == ""
     assert "differences to erm" in (tmp_path / "t.txt").read_text()
+    assert output(capsys, "table", folder, "-o", tmp_path / "t.xyz", "-f", "csv") == ""
+    assert (tmp_path / "t.xyz").read_text() == (tmp_path / "t.csv").read_text()
 
 
 def test_json_on_standard_output_is_nothing_but_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +127,9 @@ def test_select_shows_every_rule_and_marks_the_oracle(folder: Path, capsys: pyte
         (["table", "runs", "--select", "oracle_test"], "looks at the test split"),
         (["table", "runs", "--select", "cvar"], "must have a score in some run"),
         (["table", "runs", "--format", "xml"], "xml"),
+        (["table", "runs", "-o", "a.xyz"], "--output must end in .md, .tex, .csv, .json or .txt, got 'a.xyz'"),
+        (["table", "runs", "-o", "empty"], "--output must be a file, got the folder 'empty'."),
+        (["table", "runs", "-o", "empty", "-f", "csv"], "Cannot write empty: it is a folder; name a file."),
         (["table", "runs/waterbirds-erm-0"], "is a single run"),
         (["select", "nowhere"], "There is no folder nowhere."),
     ],
@@ -144,3 +149,4 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert not captured.out
+    assert sorted(path.name for path in Path().iterdir()) == ["empty", "runs"]

@@ -42,7 +42,7 @@ def table(
     from umix.report.formats import terminal
     from umix.report.tables import comparison_grids, paper_grid, rules_grids
 
-    form = format_ or _SUFFIXES.get(output.suffix if output else "", "terminal")
+    form = format_ or _form(output)
     runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
     comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
@@ -65,6 +65,20 @@ def table(
         return
     write_whole(output, text.encode())
     ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _form(output: Path | None) -> Format:
+    """The format that the file's suffix says; a terminal's without a file."""
+    if output is None:
+        return "terminal"
+    if output.is_dir():
+        raise UserError(f"--output must be a file, got the folder {str(output)!r}.")
+    if output.suffix not in _SUFFIXES:
+        *most, last = _SUFFIXES
+        raise UserError(
+            f"--output must end in {', '.join(most)} or {last}, got {str(output)!r}; for any other name give --format too."
+        )
+    return _SUFFIXES[output.suffix]
 
 
 def _text(form: Format, grids: "Sequence[Grid]", comparisons: "Sequence[Comparison]", *, with_published: bool) -> str:
