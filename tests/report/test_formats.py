@@ -68,7 +68,7 @@ def test_latex_has_the_papers_layout_with_what_the_numbers_are_and_the_best_in_b
         "\\toprule\n"
         " & \\multicolumn{2}{c}{toy\\_1} & \\multicolumn{2}{c}{toy 2} \\\\\n"
         "\\cmidrule(lr){2-3} \\cmidrule(lr){4-5}\n"
-        "method & average & worst & average & worst \\\\\n"
+        "method & average & worst group & average & worst group \\\\\n"
         "\\midrule\n"
         "erm & $75.0 \\pm 7.1$ & $60.0 \\pm 14.1$ & -- & -- \\\\\n"
         "umix & $\\mathbf{82.5} \\pm 3.5$ & $\\mathbf{80.0} \\pm 0.0$ & $90.0$ & $90.0$ \\\\\n"
@@ -101,7 +101,7 @@ def test_latex_of_several_rules_has_a_group_of_columns_per_rule(runs: Runs) -> N
 
 def test_latex_with_published_numbers_has_two_columns_more_per_task(runs: Runs) -> None:
     text = latex(paper_grid(compare({"waterbirds": runs["toy"]}), with_published=True))
-    assert "method & average & worst & paper's average & paper's worst" in text
+    assert "method & average & worst group & paper's average & paper's worst" in text
     assert "& $97.0 \\pm 0.2$ & $63.7 \\pm 1.9$" in text.replace("\\mathbf{97.0}", "97.0")
     assert "% Published: Han et al., NeurIPS 2022." in text
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from umix.bench.record import RunRecord
 from umix.report.comparison import compare
 from umix.report.grid import Entry, Grid
-from umix.report.tables import comparison_grids, gains_grid, groups_grid, rates_grid, rules_grids
+from umix.report.tables import comparison_grids, gains_grid, groups_grid, paper_grid, rates_grid, rules_grids
 
 Make = Callable[..., RunRecord]
 Runs = dict[str, dict[str, list[RunRecord]]]
@@ -84,6 +84,21 @@ def test_a_task_that_the_paper_does_not_have_says_so(runs: Runs) -> None:
     grid = rates_grid(compare(runs), "toy", with_published=True)
     assert grid.header[-1] == "95 % CI"
     assert "The paper has no numbers for these methods on this task." in grid.notes
+
+
+def test_tasks_and_rules_that_the_paper_does_not_have_get_no_columns_and_a_note(runs: Runs) -> None:
+    tasks = compare({"toy": runs["toy"], "waterbirds": runs["toy"]})
+    grid = paper_grid(tasks, with_published=True)
+    assert grid.spans == [("toy", 2), ("waterbirds", 4)]
+    assert "toy: the paper has no numbers for these methods." in grid.notes
+    rules = {rule: compare({"waterbirds": runs["toy"]}, select=rule) for rule in ("worst", "last")}
+    (grid,) = rules_grids(rules, with_published=True)
+    assert grid.spans == [("worst", 4), ("last", 2)]
+    assert "last: the paper has no numbers for these methods." in grid.notes
+    (grid,) = rules_grids({rule: compare(runs, select=rule) for rule in ("worst", "average")}, with_published=True)
+    assert grid.spans == [("worst", 2), ("average", 2)]
+    assert "worst, average: the paper has no numbers for these methods." in grid.notes
+    assert not any(note.startswith("Published:") for note in grid.notes)
 
 
 def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:

@@ -1,6 +1,6 @@
 """Comparisons as grids; rates become percent here and nowhere else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
 from umix.report.comparison import RATES, TITLES, Cell, Comparison
@@ -110,21 +110,15 @@ def groups_grid(comparison: Comparison, task: str) -> Grid:
 
 def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
     """Methods as rows, and per task average and worst group: the layout of the paper's table 1."""
-    methods, header, columns, spans, notes = comparison.methods, ["method"], [], [], [_RATES]
-    for task, cells in comparison.cells.items():
-        ours = [cells[label].rates if label in cells else {} for label in methods]
-        columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
-        header += _SHOWN
-        if with_published:
-            found = [published(task, cells[label].method) if label in cells else {} for label in methods]
-            columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
-            header += [f"paper's {rate}" for rate in _SHOWN]
-        spans.append((task, 4 if with_published else 2))
-        notes += _doubts(_ordered(comparison, task), about_task=f"{task}: ")
+    methods = comparison.methods
+    parts = {
+        task: (cells, [published(task, cells[label].method) if label in cells else {} for label in methods])
+        for task, cells in comparison.cells.items()
+    }
     rules = dict.fromkeys(cell.select for cells in comparison.cells.values() for cell in cells.values())
-    rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
-    notes[1:1] = [CAVEAT] if with_published else []
-    return Grid(f"Test rates, selected by {', '.join(rules)}", header, rows, notes, spans=spans)
+    warnings = [doubt for task in parts for doubt in _doubts(_ordered(comparison, task), about_task=f"{task}: ")]
+    title = f"Test rates, selected by {', '.join(rules)}"
+    return _side_by_side(title, methods, parts, [_RATES], warnings, with_published=with_published)
 
 
 def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
@@ -137,23 +131,47 @@ def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool =
 
 
 def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
-    by_rule = {rule: comparison.cells.get(task, {}) for rule, comparison in comparisons.items()}
-    methods = dict.fromkeys(label for found in comparisons.values() for label in _ordered(found, task))
-    header, columns, warnings = ["method"], [], []
-    for rule, cells in by_rule.items():
+    by_rule = {rule: _ordered(comparison, task) for rule, comparison in comparisons.items()}
+    methods = list(dict.fromkeys(label for cells in by_rule.values() for label in cells))
+    parts = {
+        rule: (
+            cells,
+            [published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods],
+        )
+        for rule, cells in by_rule.items()
+    }
+    notes = [_RATES, "Validation groups are known to the rule worst only."]
+    warnings = dict.fromkeys(doubt for cells in by_rule.values() for doubt in _doubts(cells))
+    title = f"{task}: test rates by selection rule"
+    return _side_by_side(title, methods, parts, notes, warnings, with_published=with_published)
+
+
+def _side_by_side(
+    title: str,
+    methods: Sequence[str],
+    parts: Mapping[str, tuple[Mapping[str, Cell], Sequence[Mapping[str, Spread]]]],
+    notes: Sequence[str],
+    warnings: Iterable[str],
+    *,
+    with_published: bool,
+) -> Grid:
+    """Methods as rows, and for each part our average and worst group, then the paper's where it has any."""
+    header, spans, lacking = ["method"], [], []
+    columns: list[list[Entry]] = []
+    for name, (cells, found) in parts.items():
+        before, ours = len(columns), [cells[label].rates if label in cells else {} for label in methods]
         header += [TITLES[rate] for rate in _SHOWN]
-        for rate in _SHOWN:
-            columns.append(marked([cells[label].rates[rate] if label in cells else _NONE for label in methods]))
-        if with_published:
-            found = [published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods]
+        columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
+        if with_published and any(found):
             header += [f"paper's {rate}" for rate in _SHOWN]
-            columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
-        warnings += _doubts(_ordered(comparisons[rule], task))
+            columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
+        elif with_published:
+            lacking.append(name)
+        spans.append((name, len(columns) - before))
+    told = [CAVEAT] if with_published and len(lacking) < len(parts) else []
+    told += [f"{', '.join(lacking)}: the paper has no numbers for these methods."] if lacking else []
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
-    known = "Validation groups are known to the rule worst only."
-    notes = [_RATES, known, *([CAVEAT] if with_published else []), *dict.fromkeys(warnings)]
-    spans = [(rule, len(columns) // len(by_rule)) for rule in by_rule]
-    return Grid(f"{task}: test rates by selection rule", header, rows, notes, spans=spans)
+    return Grid(title, header, rows, [*notes, *told, *warnings], spans=spans)
 
 
 def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
