@@ -159,3 +159,7 @@ def test_swapping_a_pair_turns_the_difference_and_keeps_the_p_values() -> None:
 @pytest.mark.parametrize(("seeds", "size", "n"), [(3, 30, 0), (2, 30, 1), (3, 29, 1), (1, 0, 2), (5, None, 0)], ids=str)
 def test_few_seeds_and_few_examples_are_doubted(seeds: int, size: int | None, n: int) -> None:
     assert len(doubts(seeds=seeds, worst_size=size)) == n
+
+
+def test_one_example_is_no_plural() -> None:
+    assert doubts(seeds=3, worst_size=1) == ["the worst group has 1 test example, fewer than 30"]

@@ -41,7 +41,7 @@ def test_differences_have_a_sign_an_interval_and_a_p_value(runs: Runs) -> None:
 
 def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
     runs["toy"]["erm"] = runs["toy"]["erm"][:1]
-    assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seeds in common."]
+    assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seed in common."]
 
 
 def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:

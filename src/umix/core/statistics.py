@@ -10,6 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from umix.core.words import counted
+
 #: The level of every interval.
 LEVEL = 0.95
 #: Fewer test examples than this in the worst group, or fewer seeds, are too few to trust.
@@ -160,7 +162,7 @@ def doubts(*, seeds: int, worst_size: int | None) -> list[str]:
     """
     found = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
     if worst_size is not None and worst_size < FEW_EXAMPLES:
-        found.append(f"the worst group has {worst_size} test examples, fewer than {FEW_EXAMPLES}")
+        found.append(f"the worst group has {counted(worst_size, 'test example')}, fewer than {FEW_EXAMPLES}")
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from umix.bench.record import RunRecord
 from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Spread, doubts, paired, wilson
+from umix.core.words import counted
 from umix.report.comparison import drawn
 from umix.report.grid import percents
 from umix.report.regret import lowest
@@ -50,8 +51,9 @@ def headline(
     name, size, interval = _worst_of(records, select)
     worst = Spread.of([lowest(summary) for summary in summaries.values()])
     average = Spread.of([_number(summary.average) for summary in summaries.values()])
+    tested = counted(size, "test example")
     sentences = [
-        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({size:,} test examples, 95 % interval "
+        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({tested}, 95 % interval "
         f"{_percent(interval.low)} to {_percent(interval.high)}). Over all test examples it gets {_percent(average.mean)}."
     ]
     against = {record.seed: record.summary(select) for record in scored.get(baseline or "", [])}

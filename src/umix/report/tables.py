@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
+from umix.core.words import counted
 from umix.report.comparison import RATES, TITLES, Cell, Comparison
 from umix.report.grid import Entry, Grid, marked, p_value, percent, percents
 from umix.report.published import CAVEAT, published, published_for_rule
@@ -69,7 +70,7 @@ def gains_grid(comparison: Comparison, task: str) -> Grid:
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
     columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
     fewer = [
-        f"{label}: {cell.gains['average'].seeds} seeds in common."
+        f"{label}: {counted(cell.gains['average'].seeds, 'seed')} in common."
         for label, cell in cells.items()
         if cell.gains["average"].seeds < len(cell.seeds)
     ]
