@@ -142,7 +142,7 @@ def test_a_file_where_the_folder_should_be_is_the_users_to_solve(tmp_path):
 
 def test_a_folder_where_the_file_should_be_is_the_users_to_solve(tmp_path):
     (tmp_path / "state").mkdir()
-    with pytest.raises(UserError, match=r"^Cannot write .*state: Is a directory"):
+    with pytest.raises(UserError, match=r"^Cannot write .*state: it is a folder; name a file\.$"):
         write_whole(tmp_path / "state", b"new")
     assert _names(tmp_path) == ["state"]
 

@@ -32,6 +32,8 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
             raise
+    except IsADirectoryError:
+        raise UserError(f"Cannot write {path}: it is a folder; name a file.") from None
     except OSError as error:
         raise UserError(
             f"Cannot write {path}: {error.strerror or error}; free some space or choose another folder with --out."

@@ -2,11 +2,14 @@
 
 import gc
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from umix.bench.record import RunRecord
+from umix.bench.split_counts import SplitCounts
 from umix.bench.store import load_runs
 from umix.errors import UserError
 
@@ -70,6 +73,59 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
     assert len(runs.skipped) == len(contents) + 1
     assert all(sum(f"/{name}/" in message for message in runs.skipped) == 1 for name in [*contents, "folder"])
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda record: record["split_counts"].pop("val"), "split_counts must hold val and test, got test"),
+        (lambda record: record["split_counts"]["test"].update(hits=[]), "must have counts of the same epochs"),
+        (lambda record: record["split_counts"]["test"].update(hits=[[3], [3]]), "must have counts of the same epochs"),
+        (lambda record: record["split_counts"]["val"].update(tail_losses=[0.5, 0.5]), "counts of the same epochs"),
+        (lambda record: record["split_counts"]["val"].update(quintile_rates=[[0.5]]), "each group, class and fifth"),
+        (lambda record: record["split_counts"]["val"].update(class_hits=[[1], [1, 2]]), "every epoch of val must have"),
+        (lambda record: record["split_counts"]["val"].update(class_hits=[[2**70]]), "every epoch of val must have"),
+        (
+            lambda record: record.update(groups=["a", "b"], train_sizes=[1, 1]),
+            "must have counts for every group, got 1 for 2",
+        ),
+        (lambda record: record.update(train_sizes=[]), "train_sizes must be one for every group, got 0 for 1"),
+        (
+            lambda record: record["split_counts"]["val"].update(hits=[[5]]),
+            "hits of val must lie between 0 and the sizes",
+        ),
+        (lambda record: record["split_counts"]["test"].update(class_hits=[[-1]]), "hits of test must lie between"),
+        (lambda record: record.update(seed=-1), "seed must be"),
+    ],
+    ids=range(12),
+)
+def test_a_record_that_does_not_fit_together_is_left_out_and_named(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    for seed in range(2):
+        saved(tmp_path, seed)
+    path = tmp_path / "toy-erm-seed0" / "record.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    runs = load_runs(tmp_path)
+    assert [run.seed for run in runs.records] == [1]
+    (message,) = runs.skipped
+    assert message.startswith(f"{path} must be a run record of this version of umix (")
+    assert reason in message
+    assert message.endswith("; delete it and run again.")
+
+
+def test_records_without_groups_fit_together(tmp_path: Path) -> None:
+    counts = {"hits": [[], []], "sizes": [], "class_hits": [[3], [4]], "class_sizes": [4]}
+    saved(tmp_path, 0).model_copy(
+        update={
+            "groups": [],
+            "train_sizes": [],
+            "split_counts": {name: SplitCounts(**counts) for name in ("val", "test")},
+        }
+    ).save(tmp_path / "toy-erm-seed0")
+    assert load_runs(tmp_path).skipped == []
 
 
 def test_an_empty_folder_holds_no_runs(tmp_path: Path) -> None:

@@ -248,3 +248,10 @@ def test_an_interrupted_study_leaves_no_process_and_goes_on(tmp_path: Path, caps
     assert not any(is_locked(tmp_path, path.stem) for path in (tmp_path / LOCKS).iterdir())
     made = bench_json(capsys, *study, "--plan")
     assert sorted(run["state"] for run in made["plan"]) == ["partly", "to run"]
+
+
+def test_one_run_and_one_seed_are_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["bench", "four_moons", "--methods", "erm", "--seeds", "3", *FAST, "--dry-run", "-o", str(tmp_path)]) == 0
+    )
+    assert "Plan: 1 run, seed 3" in "".join(capsys.readouterr())

@@ -65,6 +65,8 @@ def test_the_format_follows_the_files_suffix(folder: Path, tmp_path: Path, capsy
         assert expected in (tmp_path / f"t{suffix}").read_text()
     assert output(capsys, "table", folder, "-o", tmp_path / "t.txt") == ""
     assert "differences to erm" in (tmp_path / "t.txt").read_text()
+    assert output(capsys, "table", folder, "-o", tmp_path / "t.xyz", "-f", "csv") == ""
+    assert (tmp_path / "t.xyz").read_text() == (tmp_path / "t.csv").read_text()
 
 
 def test_json_on_standard_output_is_nothing_but_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +84,16 @@ def test_two_rules_make_the_papers_second_table(folder: Path, capsys: pytest.Cap
     rows = list(csv.DictReader(io.StringIO(output(capsys, "table", folder, "--select", "worst,average", "-f", "csv"))))
     assert [row["select"] for row in rows] == ["worst", "worst", "average", "average"]
     assert output(capsys, "table", folder, "--select", "worst,average", "-f", "latex").count(r"\toprule") == 1
+
+
+@pytest.mark.parametrize("rules", ["worst", "worst,average"])
+def test_latex_says_what_its_numbers_are_and_what_to_doubt(
+    folder: Path, capsys: pytest.CaptureFixture[str], rules: str
+) -> None:
+    save(folder, 0, [30, 30], "erm", "celeba")
+    lines = output(capsys, "table", folder, "--select", rules, "-f", "latex").splitlines()
+    assert any(line.startswith("% Test accuracy in percent") for line in lines)
+    assert any(line.startswith("% Warning: ") and "fewer than 3 seeds (erm)" in line for line in lines)
 
 
 def test_broken_records_are_named_and_the_others_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,6 +127,9 @@ def test_select_shows_every_rule_and_marks_the_oracle(folder: Path, capsys: pyte
         (["table", "runs", "--select", "oracle_test"], "looks at the test split"),
         (["table", "runs", "--select", "cvar"], "must have a score in some run"),
         (["table", "runs", "--format", "xml"], "xml"),
+        (["table", "runs", "-o", "a.xyz"], "--output must end in .md, .tex, .csv, .json or .txt, got 'a.xyz'"),
+        (["table", "runs", "-o", "empty"], "--output must be a file, got the folder 'empty'."),
+        (["table", "runs", "-o", "empty", "-f", "csv"], "Cannot write empty: it is a folder; name a file."),
         (["table", "runs/waterbirds-erm-0"], "is a single run"),
         (["select", "nowhere"], "There is no folder nowhere."),
     ],
@@ -134,3 +149,4 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert not captured.out
+    assert sorted(path.name for path in Path().iterdir()) == ["empty", "runs"]

@@ -72,6 +72,13 @@ def test_empty_groups_and_the_order_of_draws_decide_nothing() -> None:
     assert worst_interval([7, 0], [10, 0], rng=rng()) == worst_interval([7], [10], rng=rng())
 
 
+@pytest.mark.parametrize("hits", [0, 1], ids=["no hit", "no miss"])
+def test_a_worst_rate_of_zero_or_one_has_the_widest_wilson_interval_of_its_groups(hits: int) -> None:
+    assert worst_interval([hits], [1], rng=rng()) == wilson(hits, 1)
+    assert worst_interval([50 * hits, 4 * hits, 9], [50, 4, 9], rng=rng()) == wilson(4 * hits, 4)
+    assert worst_interval([30 * hits, 0], [30, 0], rng=rng(), level=0.5) == wilson(30 * hits, 30, level=0.5)
+
+
 def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap() -> None:
     values = np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.9])
     expected = stats.bootstrap((values,), np.mean, n_resamples=50_000, method="percentile", rng=1).confidence_interval
@@ -88,6 +95,17 @@ def test_the_flip_test_counts_all_signs(differences: list[float]) -> None:
     signs = list(itertools.product((1, -1), repeat=len(differences)))
     sums = [abs(sum(s * d for s, d in zip(sign, differences, strict=True))) for sign in signs]  # eighths: exact
     assert flip_p_value(differences, rng=rng()) == sum(s >= sums[0] for s in sums) / len(signs)
+
+
+def test_differences_that_cancel_are_as_near_to_zero_as_any() -> None:
+    a, b = np.array([1, 10, 5, 1, 6]) / 274, np.array([1, 6, 9, 6, 1]) / 274
+    assert 0 < abs((a - b).sum()) < 1e-15
+    assert flip_p_value(a - b, rng=rng()) == 1
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=7), st.integers(1, 1000))
+def test_the_flip_test_of_fractions_counts_as_whole_numbers_do(hits: list[int], size: int) -> None:
+    assert flip_p_value(np.array(hits) / size, rng=rng()) == flip_p_value(hits, rng=rng())
 
 
 def test_the_flip_test_is_that_of_scipy() -> None:
@@ -141,3 +159,7 @@ def test_swapping_a_pair_turns_the_difference_and_keeps_the_p_values() -> None:
 @pytest.mark.parametrize(("seeds", "size", "n"), [(3, 30, 0), (2, 30, 1), (3, 29, 1), (1, 0, 2), (5, None, 0)], ids=str)
 def test_few_seeds_and_few_examples_are_doubted(seeds: int, size: int | None, n: int) -> None:
     assert len(doubts(seeds=seeds, worst_size=size)) == n
+
+
+def test_one_example_is_no_plural() -> None:
+    assert doubts(seeds=3, worst_size=1) == ["the worst group has 1 test example, fewer than 30"]

@@ -1,5 +1,6 @@
 """Which records belong together."""
 
+import re
 from collections.abc import Callable
 
 from umix.bench.record import RunRecord
@@ -38,6 +39,16 @@ def test_the_order_of_settings_makes_no_difference(record: Make) -> None:
 def test_other_data_are_another_task(record: Make) -> None:
     found = [record(0, [1, 1]), record(1, [1, 1], fingerprint="g")]
     assert seeds(arrange(found)) == {"toy data=f": {"erm": [0]}, "toy data=g": {"erm": [1]}}
+
+
+def test_a_file_that_changed_has_one_short_hash(record: Make) -> None:
+    def read(content: str, fingerprint: str) -> RunRecord:
+        plan = {"task": {"path": "x.csv", "content": content * 32}, "method": {"name": "erm"}}
+        return record(0, [1, 1], task="x.csv", key=content, fingerprint=fingerprint * 64, plan=plan)
+
+    names = list(arrange([read("a", "f"), read("b", "g"), read("c", "g")]))
+    assert len(names) == 3
+    assert all(re.fullmatch(r"x\.csv data=[0-9a-f]{8}", name) for name in names)
 
 
 def test_a_run_that_lies_in_two_folders_counts_once(record: Make) -> None:

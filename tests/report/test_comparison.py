@@ -86,6 +86,17 @@ def test_a_comparison_of_the_same_records_is_the_same(runs: Runs) -> None:
     assert compare(runs) == compare(runs)
 
 
+def test_what_is_drawn_for_a_method_depends_on_its_own_records_and_the_baselines_only(record: Make) -> None:
+    erm = [record(seed, [9, 3 + seed]) for seed in range(5)]
+    umix = [record(seed, [8, [6, 5, 7, 4, 6][seed]], "umix") for seed in range(5)]
+    alone = compare({"toy": {"umix": umix}}).cells["toy"]["umix"]
+    beside = compare({"toy": {"erm": erm, "umix": umix}}).cells["toy"]["umix"]
+    labels = {"erm lr=1": erm, "jtt": [record(0, [2, 2], "jtt")], "umix eta=1": umix[:1], "umix eta=5": umix}
+    among = compare({"toy data=1": labels}, baseline="erm lr=1").cells["toy data=1"]["umix eta=5"]
+    assert alone.interval == beside.interval == among.interval
+    assert beside.gains == among.gains
+
+
 def test_reports_do_not_import_torch() -> None:
     modules = (
         "tables, umix.report.run_table, umix.report.formats, umix.report.latex, umix.report.regret, umix.bench.store"

@@ -11,7 +11,8 @@ from umix.bench.record import RunRecord
 from umix.report.comparison import compare
 from umix.report.formats import as_csv, as_json, markdown, terminal
 from umix.report.grid import Entry, Grid
-from umix.report.latex import grid_latex, latex
+from umix.report.latex import latex
+from umix.report.tables import paper_grid, rules_grids
 
 Make = Callable[..., RunRecord]
 Runs = dict[str, dict[str, list[RunRecord]]]
@@ -59,30 +60,54 @@ def test_the_terminal_shows_titles_rows_and_notes_as_they_are() -> None:
     ]
 
 
-def test_latex_has_the_papers_layout_with_the_best_in_bold(runs: Runs, record: Make) -> None:
+def test_latex_has_the_papers_layout_with_what_the_numbers_are_and_the_best_in_bold(runs: Runs, record: Make) -> None:
     comparison = compare({"toy_1": runs["toy"], "toy 2": {"umix": [record(0, [9, 9], "umix")]}})
-    assert latex(comparison) == (
+    text = latex(paper_grid(comparison))
+    assert text[text.index("\\begin") :] == (
         "\\begin{tabular}{lcccc}\n"
         "\\toprule\n"
         " & \\multicolumn{2}{c}{toy\\_1} & \\multicolumn{2}{c}{toy 2} \\\\\n"
         "\\cmidrule(lr){2-3} \\cmidrule(lr){4-5}\n"
-        "method & average & worst & average & worst \\\\\n"
+        "method & average & worst group & average & worst group \\\\\n"
         "\\midrule\n"
         "erm & $75.0 \\pm 7.1$ & $60.0 \\pm 14.1$ & -- & -- \\\\\n"
-        "umix & $\\mathbf{82.5} \\pm 3.5$ & $\\mathbf{80.0} \\pm 0.0$ & $\\mathbf{90.0}$ & $\\mathbf{90.0}$ \\\\\n"
+        "umix & $\\mathbf{82.5} \\pm 3.5$ & $\\mathbf{80.0} \\pm 0.0$ & $90.0$ & $90.0$ \\\\\n"
         "\\bottomrule\n"
         "\\end{tabular}\n"
     )
+    comments = text[: text.index("\\begin")].splitlines()
+    assert comments[0] == "% Test rates, selected by worst"
+    assert comments[1].startswith("% Test accuracy in percent, mean ± standard deviation over seeds")
+    few = "the worst group has 10 test examples, fewer than 30"
+    assert comments[2:] == [
+        "% Warning: toy_1: fewer than 3 seeds (erm, umix).",
+        f"% Warning: toy_1: {few} (erm, umix).",
+        "% Warning: toy 2: fewer than 3 seeds (umix).",
+        f"% Warning: toy 2: {few} (umix).",
+    ]
+
+
+def test_latex_of_several_rules_has_a_group_of_columns_per_rule(runs: Runs) -> None:
+    (grid,) = rules_grids({rule: compare(runs, select=rule) for rule in ("worst", "average")})
+    lines = latex(grid).splitlines()
+    top = lines.index("\\toprule")
+    assert lines[top + 1 : top + 4] == [
+        " & \\multicolumn{2}{c}{worst} & \\multicolumn{2}{c}{average} \\\\",
+        "\\cmidrule(lr){2-3} \\cmidrule(lr){4-5}",
+        "method & average & worst group & average & worst group \\\\",
+    ]
+    assert "% Warning: fewer than 3 seeds (erm, umix)." in lines[:top]
 
 
 def test_latex_with_published_numbers_has_two_columns_more_per_task(runs: Runs) -> None:
-    text = latex(compare({"waterbirds": runs["toy"]}), with_published=True)
-    assert "method & average & worst & paper's average & paper's worst" in text
+    text = latex(paper_grid(compare({"waterbirds": runs["toy"]}), with_published=True))
+    assert "method & average & worst group & paper's average & paper's worst" in text
     assert "& $97.0 \\pm 0.2$ & $63.7 \\pm 1.9$" in text.replace("\\mathbf{97.0}", "97.0")
+    assert "% Published: Han et al., NeurIPS 2022." in text
 
 
 def test_any_grid_is_latex_with_its_notes_as_comments() -> None:
-    assert grid_latex(GRID) == (
+    assert latex(GRID) == (
         "% a|b: rates\n"
         "% In percent.\n"
         "% Warning: few.\n"
@@ -90,8 +115,8 @@ def test_any_grid_is_latex_with_its_notes_as_comments() -> None:
         "\\toprule\n"
         "method & worst\\_group \\\\\n"
         "\\midrule\n"
-        "erm [x] & 60.0 $\\pm$ 14.1 \\\\\n"
-        "umix & \\textbf{80.0 $\\pm$ 0.0} \\\\\n"
+        "erm [x] & $60.0 \\pm 14.1$ \\\\\n"
+        "umix & $\\mathbf{80.0} \\pm 0.0$ \\\\\n"
         "c & -- \\\\\n"
         "\\bottomrule\n"
         "\\end{tabular}\n"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from umix.bench.record import RunRecord
+from umix.report.comparison import compare
+from umix.report.grid import percents
 from umix.report.headline import headline
 
 Make = Callable[..., RunRecord]
@@ -61,7 +63,10 @@ def test_a_difference_that_seeds_disagree_on_is_weak_evidence(record: Make) -> N
     }
     said = headline("toy", runs, select=None, baseline="erm")
     assert said.evidence == "weak"
-    assert any("not clear of zero" in reason for reason in said.reasons)
+    interval = percents(compare({"toy": runs}).cells["toy"]["umix"].gains["worst"].interval, sign=True)
+    assert said.reasons == (
+        f"the difference to erm is not clear of zero: its interval over seeds is {interval} points",
+    )
 
 
 def test_validation_and_not_test_chooses_the_method_that_is_shown(record: Make) -> None:

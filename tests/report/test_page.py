@@ -13,7 +13,8 @@ import numpy as np
 import polars
 import pytest
 
-from umix.bench.record import RunRecord, SplitCounts, load_run
+from umix.bench.record import RunRecord, load_run
+from umix.bench.split_counts import SplitCounts
 from umix.cli import main
 from umix.commands.report import make_report
 from umix.report.page import script_json

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from umix.bench.record import RunRecord
 from umix.report.comparison import compare
 from umix.report.grid import Entry, Grid
-from umix.report.tables import comparison_grids, gains_grid, groups_grid, rates_grid, rules_grids
+from umix.report.tables import comparison_grids, gains_grid, groups_grid, paper_grid, rates_grid, rules_grids
 
 Make = Callable[..., RunRecord]
 Runs = dict[str, dict[str, list[RunRecord]]]
@@ -14,7 +14,7 @@ Runs = dict[str, dict[str, list[RunRecord]]]
 def texts(grid: Grid) -> list[list[str]]:
     """Header and rows, the best in stars."""
     return [
-        list(grid.header),
+        grid.full_header,
         *([f"*{entry.text}*" if entry.best else entry.text for entry in row] for row in grid.rows),
     ]
 
@@ -41,7 +41,19 @@ def test_differences_have_a_sign_an_interval_and_a_p_value(runs: Runs) -> None:
 
 def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
     runs["toy"]["erm"] = runs["toy"]["erm"][:1]
-    assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seeds in common."]
+    assert gains_grid(compare(runs), "toy").notes[1:] == ["umix: 1 seed in common."]
+
+
+def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:
+    def note(*seeds: int) -> str:
+        others = {f"m{n}": [record(seed, [8, 6 + seed % 2]) for seed in range(n)] for n in seeds}
+        erm = [record(seed, [9, 5]) for seed in range(max(seeds))]
+        return gains_grid(compare({"toy": {"erm": erm, **others}}), "toy").notes[0]
+
+    exact, drawn = "exact, which with n seeds never falls below 2 / 2^n", "from 10,000 random signs"
+    assert note(2, 12).endswith(f"permutation test, {exact}.")
+    assert note(13).endswith(f"permutation test, {drawn}.")
+    assert note(12, 13).endswith(f"permutation test, {exact} (beyond 12 seeds {drawn}).")
 
 
 def test_groups_are_shown_with_their_sizes(runs: Runs) -> None:
@@ -56,7 +68,7 @@ def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
     counts = {"hits": [[]], "sizes": [], "class_hits": [[7]], "class_sizes": [10]}
     one = record(0, [1, 1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts})
     (grid,) = comparison_grids(compare({"toy": {"erm": [one]}}))
-    assert texts(grid)[1] == ["erm", "1", "*70.0*", "–", "–", "–", "–"]
+    assert texts(grid)[1] == ["erm", "1", "70.0", "–", "–", "–", "–"]
     assert grid.title == "toy: test rates, selected by worst_class"
 
 
@@ -74,6 +86,21 @@ def test_a_task_that_the_paper_does_not_have_says_so(runs: Runs) -> None:
     assert "The paper has no numbers for these methods on this task." in grid.notes
 
 
+def test_tasks_and_rules_that_the_paper_does_not_have_get_no_columns_and_a_note(runs: Runs) -> None:
+    tasks = compare({"toy": runs["toy"], "waterbirds": runs["toy"]})
+    grid = paper_grid(tasks, with_published=True)
+    assert grid.spans == [("toy", 2), ("waterbirds", 4)]
+    assert "toy: the paper has no numbers for these methods." in grid.notes
+    rules = {rule: compare({"waterbirds": runs["toy"]}, select=rule) for rule in ("worst", "last")}
+    (grid,) = rules_grids(rules, with_published=True)
+    assert grid.spans == [("worst", 4), ("last", 2)]
+    assert "last: the paper has no numbers for these methods." in grid.notes
+    (grid,) = rules_grids({rule: compare(runs, select=rule) for rule in ("worst", "average")}, with_published=True)
+    assert grid.spans == [("worst", 2), ("average", 2)]
+    assert "worst, average: the paper has no numbers for these methods." in grid.notes
+    assert not any(note.startswith("Published:") for note in grid.notes)
+
+
 def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
     """The second epoch has the higher average, the first the higher worst group."""
     runs = {"waterbirds": {"umix": [record(0, [[7, 7], [10, 5]], "umix")]}}
@@ -81,7 +108,7 @@ def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
     (grid,) = rules_grids(comparisons)
     assert texts(grid) == [
         ["method", "worst: average", "worst: worst group", "average: average", "average: worst group"],
-        ["umix", "*70.0*", "*70.0*", "*75.0*", "*50.0*"],
+        ["umix", "70.0", "70.0", "75.0", "50.0"],
     ]
     (grid,) = rules_grids(comparisons, with_published=True)
     assert [row[3:5] + row[7:] for row in texts(grid)] == [

@@ -3,44 +3,18 @@
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, final
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 from pydantic_core import from_json
 
+from umix.bench.split_counts import SplitCounts, check_fit, known
 from umix.core import rates
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import UserError, unknown
 from umix.files import write_whole
 from umix.settings import Settings
-
-
-@final
-class SplitCounts(Settings):
-    """Counts of one split as they lie in the file."""
-
-    hits: list[list[int]]  # [epochs][groups]
-    sizes: list[int]
-    class_hits: list[list[int]]  # [epochs][classes]
-    class_sizes: list[int]
-    quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
-    tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
-
-    @classmethod
-    def of(cls, counts: Counts) -> Self:
-        rows = {name: getattr(counts, name).tolist() for name in cls.model_fields}
-        return cls(**rows | {"tail_losses": [_known(loss) for loss in counts.tail_losses.tolist()]})
-
-    def arrays(self) -> Counts:
-        return Counts(
-            hits=np.array(self.hits, dtype=np.int64).reshape(len(self.hits), len(self.sizes)),
-            sizes=np.array(self.sizes, dtype=np.int64),
-            class_hits=np.array(self.class_hits, dtype=np.int64).reshape(-1, len(self.class_sizes)),
-            class_sizes=np.array(self.class_sizes, dtype=np.int64),
-            quintile_rates=np.array(self.quintile_rates, dtype=np.float64).reshape(len(self.quintile_rates), 5),
-            tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
-        )
 
 
 @final
@@ -86,7 +60,7 @@ class RunRecord(Settings):
     kind: Literal["umix run record"] = "umix run record"
     task: str
     method: str
-    seed: int
+    seed: int = Field(ge=0)
     settings: dict[str, Any]  # as given
     preset: str = "default"
     plan: dict[str, Any]  # as executed, defaults spelled out
@@ -150,10 +124,10 @@ class RunRecord(Settings):
         return Summary(
             select=rule,
             epoch=epoch,
-            average=_known(rates.average(test.class_hits[epoch], test.class_sizes)),
-            adjusted=_known(rates.adjusted(hits, test.sizes, self.train_sizes)),
-            group_mean=_known(rates.group_mean(hits, test.sizes)),
-            worst=_known(rates.worst(hits, test.sizes)),
+            average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
+            adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
+            group_mean=known(rates.group_mean(hits, test.sizes)),
+            worst=known(rates.worst(hits, test.sizes)),
             groups=_named_rates(self.groups, hits, test.sizes),
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
             quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
@@ -180,11 +154,7 @@ _NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
 
 def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[str, GroupRate]:
     found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
-    return {name: GroupRate(hits=hit, size=size, rate=_known(rate)) for name, hit, size, rate in found}
-
-
-def _known(rate: float) -> float | None:
-    return None if np.isnan(rate) else rate
+    return {name: GroupRate(hits=hit, size=size, rate=known(rate)) for name, hit, size, rate in found}
 
 
 def known_rule(select: str) -> str:
@@ -211,6 +181,7 @@ def load_run(directory: str | Path) -> RunRecord:
         raise UserError(f"{path} must be a run record written by umix; delete or move it.")
     try:
         record = RunRecord(**content)
+        check_fit(record.split_counts, groups=record.groups, classes=record.classes, train_sizes=record.train_sizes)
     except UserError as error:
         raise UserError(
             f"{path} must be a run record of this version of umix ({error}); delete it and run again."

@@ -14,9 +14,10 @@ from umix.bench.epochs import write_epochs
 from umix.bench.failure import FAILED
 from umix.bench.inputs import Inputs, training_inputs
 from umix.bench.lock import run_lock
-from umix.bench.record import RECORD, RunRecord, SplitCounts, StageRecord, load_run
+from umix.bench.record import RECORD, RunRecord, StageRecord, load_run
 from umix.bench.run_epochs import epoch_rows
 from umix.bench.spec import RunSpec
+from umix.bench.split_counts import SplitCounts
 from umix.bench.training import image_files, write_training
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream

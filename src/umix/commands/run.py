@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from umix.catalogue import print_json
 from umix.commands.execution import execute_all, follow, run_json
+from umix.core.words import counted
 from umix.errors import UserError
 from umix.flags import (
     DataFlags,
@@ -83,5 +84,5 @@ def run(
         OUT.print(f"auto: {chosen}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
     for name, stage in record.stages.items():
         how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
-        OUT.print(f"stage {name}: {stage.epochs} epochs, {how}", highlight=False)
+        OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {how}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True)

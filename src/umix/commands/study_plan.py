@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, final
 from rich.markup import escape
 from rich.table import Table
 
+from umix.core.words import counted
+
 if TYPE_CHECKING:
     from umix.bench.estimate import Pace
     from umix.bench.grid import Cell, Grid, State
@@ -88,8 +90,8 @@ class StudyPlan:
         seeds = sorted({cell.spec.seed for cell in self.grid.cells})
         listed = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{seeds[0]} … {seeds[-1]}"
         same = len(self.grid.cells) - len(self.states)
-        note = f"; {same} cells are the same run as another" if same else ""
-        return f"{len(self.states)} runs, seeds {listed}{note}"
+        note = f"; cells that are the same run as another: {same}" if same else ""
+        return f"{counted(len(self.states), 'run')}, {'seed' if len(seeds) == 1 else 'seeds'} {listed}{note}"
 
     def _remarks(self, cells: "list[Cell]") -> str:
         count = Counter(self.states[cell.key] for cell in cells)

@@ -1,6 +1,6 @@
 """``umix table``."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,28 +40,26 @@ def table(
     from umix.report.arrange import arrange
     from umix.report.comparison import compare
     from umix.report.formats import terminal
-    from umix.report.tables import comparison_grids, rules_grids
+    from umix.report.tables import comparison_grids, paper_grid, rules_grids
 
-    form = format_ or _SUFFIXES.get(output.suffix if output else "", "terminal")
+    form = format_ or _form(output)
     runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
     comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
     first = next(iter(comparisons.values()))
     for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
         ERR.print(f"note: {note}", highlight=False, markup=False)
-    if form in ("terminal", "markdown") or len(rules) > 1:
-        grids = (
-            comparison_grids(first, with_published=published, groups=groups)
-            if len(rules) == 1
-            else rules_grids(comparisons, with_published=published)
-        )
+    if len(rules) > 1:
+        grids = rules_grids(comparisons, with_published=published)
+    elif form == "latex":
+        grids = [paper_grid(first, with_published=published)]
     else:
-        grids = []
+        grids = comparison_grids(first, with_published=published, groups=groups)
     if form == "terminal" and output is None:
         for grid in grids:
             OUT.print(terminal(grid))
         return
-    text = _text(form, grids, comparisons, with_published=published)
+    text = _text(form, grids, list(comparisons.values()), with_published=published)
     if output is None:
         OUT.out(text, end="", highlight=False)
         return
@@ -69,21 +67,33 @@ def table(
     ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _text(form: Format, grids: "list[Grid]", comparisons: "Mapping[str, Comparison]", *, with_published: bool) -> str:
+def _form(output: Path | None) -> Format:
+    """The format that the file's suffix says; a terminal's without a file."""
+    if output is None:
+        return "terminal"
+    if output.is_dir():
+        raise UserError(f"--output must be a file, got the folder {str(output)!r}.")
+    if output.suffix not in _SUFFIXES:
+        *most, last = _SUFFIXES
+        raise UserError(
+            f"--output must end in {', '.join(most)} or {last}, got {str(output)!r}; for any other name give --format too."
+        )
+    return _SUFFIXES[output.suffix]
+
+
+def _text(form: Format, grids: "Sequence[Grid]", comparisons: "Sequence[Comparison]", *, with_published: bool) -> str:
     """The table in this format; of several rules, programs get the rows of all."""
     from umix.report.formats import as_csv, as_json, markdown, terminal
-    from umix.report.latex import grid_latex, latex
+    from umix.report.latex import latex
 
-    first = next(iter(comparisons.values()))
     if form == "markdown":
         return markdown(grids)
     if form == "latex":
-        drawn = [grid_latex(grid) for grid in grids] if grids else [latex(first, with_published=with_published)]
-        return "\n".join(drawn)
+        return "\n".join(map(latex, grids))
     if form == "csv":
-        return as_csv(list(comparisons.values()), with_published=with_published)
+        return as_csv(comparisons, with_published=with_published)
     if form == "json":
-        return as_json(list(comparisons.values()), with_published=with_published)
+        return as_json(comparisons, with_published=with_published)
     console = Console(width=_WIDTH, color_system=None)
     with console.capture() as capture:
         for grid in grids:

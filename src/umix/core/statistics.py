@@ -10,13 +10,16 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from umix.core.words import counted
+
 #: The level of every interval.
 LEVEL = 0.95
 #: Fewer test examples than this in the worst group, or fewer seeds, are too few to trust.
 FEW_EXAMPLES = 30
 FEW_SEEDS = 3
-_EXACT = 12  # seeds up to which all sign flips are counted: 4,096
-_DRAWS = 10_000
+#: Seeds up to which all sign flips are counted, 4,096; beyond that so many are drawn.
+EXACT_SEEDS = 12
+DRAWS = 10_000
 
 
 @final
@@ -52,7 +55,7 @@ class Interval:
 @final
 @dataclass(frozen=True)
 class Paired:
-    """Differences between two methods on common seeds: their spread, a bootstrap interval of the mean and two exact tests."""
+    """Differences between two methods on common seeds: their spread, a bootstrap interval of the mean and two tests."""
 
     seeds: int
     spread: Spread
@@ -81,8 +84,8 @@ def worst_interval(
     """Bootstrap interval of the worst group's rate in one run: every group's hits are drawn again, and the lowest rate is taken.
 
     Which group is the worst changes from draw to draw, which an interval of the one group that looked worst ignores. Hits are
-    binomial at each group's rate, so a group without a miss never has one: there Wilson's interval is the honest one. Groups are
-    drawn independently, also where they overlap.
+    binomial at each group's rate, so a group at 0 or 1 stays there in every draw: where that is the worst rate the interval is
+    Wilson's of that group, of the smallest one where several tie. Groups are drawn independently, also where they overlap.
 
     >>> worst_interval([90, 5], [100, 10], rng=np.random.default_rng(0))
     Interval(low=0.2, high=0.8)
@@ -91,13 +94,15 @@ def worst_interval(
     hit, size = np.asarray(hits, dtype=np.float64)[size > 0], size[size > 0]
     if not len(size):
         return Interval(math.nan, math.nan)
+    worst = (hit / size).min()
+    if worst in (0, 1):
+        smallest = int(size[hit / size == worst].min())
+        return wilson(worst * smallest, smallest, level=level)
     drawn = rng.binomial(size, hit / size, size=(draws, len(size)))
     return _percentiles((drawn / size).min(axis=1), level)
 
 
-def mean_interval(
-    values: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS, level: float = LEVEL
-) -> Interval:
+def mean_interval(values: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Percentile bootstrap interval of the mean of ``values``; a single value has none."""
     known = np.asarray(values, dtype=np.float64)
     if len(known) < 2:
@@ -106,7 +111,7 @@ def mean_interval(
     return _percentiles(drawn.mean(axis=1), level)
 
 
-def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int = _DRAWS) -> float:
+def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS) -> float:
     """Two-sided p-value of the sign-flip permutation test: how often random signs give a mean as far from 0 as this one.
 
     Exact, over all 2^n signs, up to 12 differences; beyond that over ``draws`` random signs and the observed ones. With n
@@ -118,8 +123,8 @@ def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int
     known = np.asarray(differences, dtype=np.float64)
     if not len(known):
         return math.nan
-    observed = abs(known.sum()) * (1 - 1e-12)  # sums of the same numbers in another order are ties
-    if len(known) <= _EXACT:
+    observed = abs(known.sum()) - 1e-12 * np.abs(known).sum()  # sums that differ by rounding are ties
+    if len(known) <= EXACT_SEEDS:
         signs = np.array(list(product((1.0, -1.0), repeat=len(known))))
         return float((np.abs(signs @ known) >= observed).mean())
     signs = rng.choice((1.0, -1.0), size=(draws, len(known)))
@@ -157,7 +162,7 @@ def doubts(*, seeds: int, worst_size: int | None) -> list[str]:
     """
     found = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
     if worst_size is not None and worst_size < FEW_EXAMPLES:
-        found.append(f"the worst group has {worst_size} test examples, fewer than {FEW_EXAMPLES}")
+        found.append(f"the worst group has {counted(worst_size, 'test example')}, fewer than {FEW_EXAMPLES}")
     return found
 
 

@@ -7,9 +7,9 @@ in pairs; and because a stream starts anew with every epoch, a resumed run needs
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 import numpy as np
-import torch
 
 
 def stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> np.random.Generator:
@@ -28,6 +28,7 @@ def torch_stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> Iterato
 
     After it the global generators are as they were before.
     """
+    torch = import_module("torch")  # reports draw from streams and do without torch
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(int(stream(seed, stage, purpose, epoch).integers(2**63)))
         yield

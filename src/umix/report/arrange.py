@@ -1,5 +1,6 @@
 """Records in order: by task, by method and by what was set differently, so that only seeds of the same thing are averaged."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,11 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
 
 
 def _task_options(record: RunRecord) -> dict[str, Any]:
-    return {**record.plan.get("task", {}), "data": record.fingerprint[:8]}
+    """The task's settings, and as one short hash what was read and what came of it."""
+    options = dict(record.plan.get("task", {}))
+    content = options.pop("content", "")
+    data = hashlib.sha256(f"{content}/{record.fingerprint}".encode()).hexdigest() if content else record.fingerprint
+    return {**options, "data": data[:8]}
 
 
 def _method_options(record: RunRecord) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 import numpy as np
 
 from umix.bench.record import RunRecord, Summary, known_rule
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, worst_interval
+from umix.core.streams import stream
 from umix.errors import UserError, unknown
 
 #: The rates of a row, by name: always printed under these words.
@@ -22,8 +24,8 @@ BASELINE = "erm"
 class Cell:
     """One method on one task over its seeds.
 
-    ``interval`` is the bootstrap interval of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the
-    average and the worst group gain over the baseline on common seeds. ``doubts`` says why not to trust the numbers yet.
+    ``interval`` is that of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the average and the
+    worst group gain over the baseline on common seeds. ``doubts`` says why not to trust the numbers yet.
     """
 
     method: str  # its name, without the settings that a label may add
@@ -73,9 +75,11 @@ def compare(
         scored = {label: _summaries(records, select) for label, records in methods.items()}
         missing = [label for label, summaries in scored.items() if not summaries]
         notes += [f"{task}: {', '.join(missing)} left out: no score under the rule {select}."] if missing else []
-        against = scored.get(chosen or "", {})
+        rival = methods[chosen][0].method if chosen and chosen in methods else ""
         here = {
-            label: _cell(methods[label][0].method, scored[label], against, is_baseline=label == chosen)
+            label: _cell(
+                methods[label][0], scored[label], {} if label == chosen else scored.get(chosen or "", {}), rival
+            )
             for label in methods
             if scored[label]
         }
@@ -86,29 +90,35 @@ def compare(
     return Comparison(cells, chosen, sizes, tuple(notes))
 
 
+def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Generator:
+    """The generator of a number about ``record``'s task and method: whatever else is in the table, it is the same number."""
+    return stream(seed, f"{Path(record.task).name}/{record.method}", purpose)
+
+
 def _summaries(records: Sequence[RunRecord], select: str | None) -> dict[int, Summary]:
     """By seed, where the rule has a score."""
     return {run.seed: run.summary(select) for run in records if select is None or run.has(select)}
 
 
-def _cell(method: str, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], *, is_baseline: bool) -> Cell:
-    rng = np.random.default_rng(0)  # not a run's stream: a table of the same records is the same table
-    common = [] if is_baseline else [seed for seed in by_seed if seed in against]
+def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str) -> Cell:
+    common = [seed for seed in by_seed if seed in against]
     summaries = list(by_seed.values())
     gains = {
-        rate: paired(_rates(by_seed, rate, common), _rates(against, rate, common), rng=rng)
+        rate: paired(
+            _rates(by_seed, rate, common), _rates(against, rate, common), rng=drawn(first, f"{rate} over {rival}")
+        )
         for rate in ("average", "worst")
         if common
     }
     return Cell(
-        method=method,
+        method=first.method,
         seeds=tuple(by_seed),
         select=summaries[0].select,
         rates={rate: Spread.of(_rates(by_seed, rate, by_seed)) for rate in RATES},
         groups={
             name: Spread.of([_rate(summary.groups[name].rate) for summary in summaries]) for name in summaries[0].groups
         },
-        interval=_interval(summaries, rng),
+        interval=_interval(first, by_seed),
         gains=gains,
         doubts=tuple(doubts(seeds=len(by_seed), worst_size=_worst_size(summaries))),
     )
@@ -122,17 +132,17 @@ def _rate(rate: float | None) -> float:
     return float("nan") if rate is None else rate
 
 
-def _interval(summaries: Sequence[Summary], rng: np.random.Generator) -> Interval:
+def _interval(first: RunRecord, by_seed: Mapping[int, Summary]) -> Interval:
     """The mean ends of the runs' intervals: how far off one run's worst group may be for want of test examples."""
-    draws = max(200, 1000 // len(summaries))  # the mean over seeds evens their noise out as well
+    draws = max(200, 1000 // len(by_seed))  # the mean over seeds evens their noise out as well
     found = [
         worst_interval(
             [group.hits for group in summary.groups.values()],
             [group.size for group in summary.groups.values()],
-            rng=rng,
+            rng=drawn(first, "worst interval", seed=seed),
             draws=draws,
         )
-        for summary in summaries
+        for seed, summary in by_seed.items()
     ]
     return Interval(float(np.mean([one.low for one in found])), float(np.mean([one.high for one in found])))
 

@@ -7,13 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Group
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from umix.core.statistics import Paired
+from umix.report.columns import Columns
 from umix.report.comparison import RATES, Cell, Comparison
 from umix.report.grid import Entry, Grid
 from umix.report.published import published
@@ -21,21 +19,8 @@ from umix.report.published import published
 
 def terminal(grid: Grid) -> Group:
     """The grid with its notes below."""
-    table = Table(
-        title=escape(grid.title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for k, name in enumerate(grid.header):
-        # In a narrow terminal a cell goes on in the next line: nothing is cut off.
-        table.add_column(escape(name), justify="left" if k < grid.names else "right", overflow="fold")
-    for row in grid.rows:
-        table.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
     notes = [Text(note, style="yellow" if note.startswith("Warning") else "dim") for note in grid.notes]
-    return Group(table, *notes, "")
+    return Group(Columns(grid), *notes, "")
 
 
 def markdown(grids: Sequence[Grid]) -> str:
@@ -46,7 +31,7 @@ def markdown(grids: Sequence[Grid]) -> str:
 def _markdown(grid: Grid) -> str:
     rule = ["---" if k < grid.names else "---:" for k in range(len(grid.header))]
     lines = [
-        [_escaped(name) for name in grid.header],
+        [_escaped(name) for name in grid.full_header],
         rule,
         *([_in_markdown(entry) for entry in row] for row in grid.rows),
     ]

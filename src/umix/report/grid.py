@@ -20,13 +20,24 @@ class Entry:
 @final
 @dataclass(frozen=True)
 class Grid:
-    """Column names, rows of entries of which the first ``names`` say what the row is about, and notes."""
+    """Column names, rows of entries of which the first ``names`` say what the row is about, and notes.
+
+    ``spans`` are the columns that belong together, after the names: what they share, and how many they are.
+    """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[Entry]]
     notes: Sequence[str] = field(default=())
     names: int = 1
+    spans: Sequence[tuple[str, int]] = field(default=())
+
+    @property
+    def full_header(self) -> list[str]:
+        """The header in one line: ``worst: average`` for the column average of the span worst."""
+        shared = [f"{name}: " for name, width in self.spans for _ in range(width)]
+        rest = self.header[self.names :]
+        return [*self.header[: self.names], *map(str.__add__, shared or [""] * len(rest), rest)]
 
 
 def percent(spread: Spread, *, sign: bool = False) -> str:
@@ -65,10 +76,10 @@ def p_value(p: float) -> str:
 
 
 def best(spreads: Sequence[Spread]) -> list[bool]:
-    """Which of these have the highest mean as it is printed: equal texts are equally good."""
+    """Which of these have the highest mean as it is printed: equal texts are equally good, and one alone is not the best."""
     shown = [None if math.isnan(spread.mean) else round(100 * spread.mean, 1) for spread in spreads]
-    highest = max((mean for mean in shown if mean is not None), default=None)
-    return [mean is not None and mean == highest for mean in shown]
+    known = [mean for mean in shown if mean is not None]
+    return [len(known) > 1 and mean == max(known) for mean in shown]
 
 
 def marked(spreads: Sequence[Spread]) -> list[Entry]:

@@ -10,6 +10,8 @@ import numpy as np
 from umix.bench.record import RunRecord
 from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Spread, doubts, paired, wilson
+from umix.core.words import counted
+from umix.report.comparison import drawn
 from umix.report.grid import percents
 from umix.report.regret import lowest
 
@@ -49,8 +51,9 @@ def headline(
     name, size, interval = _worst_of(records, select)
     worst = Spread.of([lowest(summary) for summary in summaries.values()])
     average = Spread.of([_number(summary.average) for summary in summaries.values()])
+    tested = counted(size, "test example")
     sentences = [
-        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({size:,} test examples, 95 % interval "
+        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({tested}, 95 % interval "
         f"{_percent(interval.low)} to {_percent(interval.high)}). Over all test examples it gets {_percent(average.mean)}."
     ]
     against = {record.seed: record.summary(select) for record in scored.get(baseline or "", [])}
@@ -59,12 +62,10 @@ def headline(
     reasons = doubts(seeds=len(summaries), worst_size=size)
     clear = False
     if common:
-        rng = np.random.default_rng(0)
+        rng = drawn(records[0], f"worst over {scored[str(baseline)][0].method}")  # the interval is the table's
         of_worst = paired([lowest(summaries[s]) for s in common], [lowest(against[s]) for s in common], rng=rng)
-        of_average = paired(
-            [_number(summaries[s].average) for s in common], [_number(against[s].average) for s in common], rng=rng
-        )
-        gain, cost = of_worst.spread, of_average.spread
+        gain = of_worst.spread
+        cost = Spread.of([_number(summaries[s].average) - _number(against[s].average) for s in common])
         sentences.append(_against(str(baseline), gain, cost, kind))
         clear = not math.isnan(of_worst.interval.low) and of_worst.interval.low * of_worst.interval.high > 0
         if not clear:

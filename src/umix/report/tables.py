@@ -1,8 +1,9 @@
 """Comparisons as grids; rates become percent here and nowhere else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from umix.core.statistics import Paired, Spread
+from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
+from umix.core.words import counted
 from umix.report.comparison import RATES, TITLES, Cell, Comparison
 from umix.report.grid import Entry, Grid, marked, p_value, percent, percents
 from umix.report.published import CAVEAT, published, published_for_rule
@@ -10,16 +11,21 @@ from umix.report.published import CAVEAT, published, published_for_rule
 _NONE = Spread(float("nan"), float("nan"))
 _RATES = (
     "Test accuracy in percent, mean ± standard deviation over seeds, at the epoch that the rule selects on validation. Average: "
-    "over all test examples. Adjusted average: group rates weighted by the groups' shares of the training split."
+    "over all test examples."
 )
+_ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = (
-    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples; its ends averaged over seeds)."
+    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
+    "100 %; its ends averaged over seeds)."
 )
+_SHOWN = ("average", "worst")
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
-    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: exact two-sided sign-flip "
-    "permutation test, which with n seeds never falls below 2 / 2^n."
+    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
+    "permutation test"
 )
+_EXACT = "exact, which with n seeds never falls below 2 / 2^n"
+_DRAWN = f"from {DRAWS:,} random signs"
 
 
 def comparison_grids(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[Grid]:
@@ -41,7 +47,7 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
     found = [published(task, cell.method) for cell in cells.values()] if with_published else []
     if any(found):
         header += ["paper's average", "paper's worst"]
-        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in ("average", "worst")]
+        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
     return Grid(
         f"{task}: test rates, selected by {', '.join(rules)}",
@@ -50,20 +56,21 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
             [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
             for k, (label, cell) in enumerate(cells.items())
         ],
-        [_RATES, _INTERVAL, *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []), *_doubts(cells)],
+        [
+            f"{_RATES} {_ADJUSTED}",
+            _INTERVAL,
+            *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
+            *_doubts(cells),
+        ],
     )
 
 
 def gains_grid(comparison: Comparison, task: str) -> Grid:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
-    columns = [
-        column
-        for rate in ("average", "worst")
-        for column in _gain_columns([cell.gains[rate] for cell in cells.values()])
-    ]
+    columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
     fewer = [
-        f"{label}: {cell.gains['average'].seeds} seeds in common."
+        f"{label}: {counted(cell.gains['average'].seeds, 'seed')} in common."
         for label, cell in cells.items()
         if cell.gains["average"].seeds < len(cell.seeds)
     ]
@@ -71,8 +78,17 @@ def gains_grid(comparison: Comparison, task: str) -> Grid:
         f"{task}: differences to {comparison.baseline}",
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
         [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
-        [_GAINS, *fewer],
+        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *fewer],
     )
+
+
+def _signs(seeds: Sequence[int]) -> str:
+    """Whether the tests of pairs of so many seeds counted all signs or drew some."""
+    if max(seeds) <= EXACT_SEEDS:
+        return _EXACT
+    if min(seeds) > EXACT_SEEDS:
+        return _DRAWN
+    return f"{_EXACT} (beyond {EXACT_SEEDS} seeds {_DRAWN})"
 
 
 def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
@@ -93,6 +109,19 @@ def groups_grid(comparison: Comparison, task: str) -> Grid:
     return Grid(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
 
 
+def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
+    """Methods as rows, and per task average and worst group: the layout of the paper's table 1."""
+    methods = comparison.methods
+    parts = {
+        task: (cells, [published(task, cells[label].method) if label in cells else {} for label in methods])
+        for task, cells in comparison.cells.items()
+    }
+    rules = dict.fromkeys(cell.select for cells in comparison.cells.values() for cell in cells.values())
+    warnings = [doubt for task in parts for doubt in _doubts(_ordered(comparison, task), about_task=f"{task}: ")]
+    title = f"Test rates, selected by {', '.join(rules)}"
+    return _side_by_side(title, methods, parts, [_RATES], warnings, with_published=with_published)
+
+
 def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
     """For every task methods as rows, and per rule average and worst group: what knowing the validation groups is worth.
 
@@ -103,25 +132,47 @@ def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool =
 
 
 def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
-    by_rule = {rule: comparison.cells.get(task, {}) for rule, comparison in comparisons.items()}
-    methods = dict.fromkeys(label for found in comparisons.values() for label in _ordered(found, task))
-    header, columns = ["method"], []
-    for rule, cells in by_rule.items():
-        for rate in ("average", "worst"):
-            header.append(f"{rule}: {TITLES[rate]}")
-            columns.append(marked([cells[label].rates[rate] if label in cells else _NONE for label in methods]))
-        if with_published:
-            for rate in ("average", "worst"):
-                found = [
-                    published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods
-                ]
-                header.append(f"{rule}: paper's {rate}")
-                columns.append([Entry(percent(one.get(rate, _NONE))) for one in found])
+    by_rule = {rule: _ordered(comparison, task) for rule, comparison in comparisons.items()}
+    methods = list(dict.fromkeys(label for cells in by_rule.values() for label in cells))
+    parts = {
+        rule: (
+            cells,
+            [published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods],
+        )
+        for rule, cells in by_rule.items()
+    }
+    notes = [_RATES, "Validation groups are known to the rule worst only."]
+    warnings = dict.fromkeys(doubt for cells in by_rule.values() for doubt in _doubts(cells))
+    title = f"{task}: test rates by selection rule"
+    return _side_by_side(title, methods, parts, notes, warnings, with_published=with_published)
+
+
+def _side_by_side(
+    title: str,
+    methods: Sequence[str],
+    parts: Mapping[str, tuple[Mapping[str, Cell], Sequence[Mapping[str, Spread]]]],
+    notes: Sequence[str],
+    warnings: Iterable[str],
+    *,
+    with_published: bool,
+) -> Grid:
+    """Methods as rows, and for each part our average and worst group, then the paper's where it has any."""
+    header, spans, lacking = ["method"], [], []
+    columns: list[list[Entry]] = []
+    for name, (cells, found) in parts.items():
+        before, ours = len(columns), [cells[label].rates if label in cells else {} for label in methods]
+        header += [TITLES[rate] for rate in _SHOWN]
+        columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
+        if with_published and any(found):
+            header += [f"paper's {rate}" for rate in _SHOWN]
+            columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
+        elif with_published:
+            lacking.append(name)
+        spans.append((name, len(columns) - before))
+    told = [CAVEAT] if with_published and len(lacking) < len(parts) else []
+    told += [f"{', '.join(lacking)}: the paper has no numbers for these methods."] if lacking else []
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
-    known = "Validation groups are known to the rule worst only."
-    return Grid(
-        f"{task}: test rates by selection rule", header, rows, [_RATES, known, *([CAVEAT] if with_published else [])]
-    )
+    return Grid(title, header, rows, [*notes, *told, *warnings], spans=spans)
 
 
 def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
@@ -129,10 +180,10 @@ def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
     return {label: cells[label] for label in comparison.methods if label in cells}
 
 
-def _doubts(cells: Mapping[str, Cell]) -> list[str]:
+def _doubts(cells: Mapping[str, Cell], about_task: str = "") -> list[str]:
     """A warning for every doubt, with the methods that it is about."""
     about: dict[str, list[str]] = {}
     for label, cell in cells.items():
         for doubt in cell.doubts:
             about.setdefault(doubt, []).append(label)
-    return [f"Warning: {doubt} ({', '.join(labels)})." for doubt, labels in about.items()]
+    return [f"Warning: {about_task}{doubt} ({', '.join(labels)})." for doubt, labels in about.items()]
