@@ -13,8 +13,8 @@ from measure import RESULTS, write
 from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
-from umix.report.comparison import Row, compare
-from umix.report.tables import percent
+from umix.report.comparison import Cell, compare
+from umix.report.grid import percent
 
 SEEDS = range(5)
 TASKS = ("colored_digits", "four_moons")
@@ -34,7 +34,7 @@ def any_group(record: RunRecord) -> bool:
 MIXING = ("erm", "mixup", "ingroup_mixup", "domainmix", "lisa", "lisa_umix", "umix")
 
 
-def markdown(task: str, rows: Mapping[str, Row], uses_groups: Mapping[str, bool]) -> str:
+def markdown(task: str, rows: Mapping[str, Cell], uses_groups: Mapping[str, bool]) -> str:
     """The three tables of one task."""
     oblivious = [name for name in rows if not uses_groups[name]]
     aware = [name for name in rows if uses_groups[name]]
@@ -55,7 +55,7 @@ def markdown(task: str, rows: Mapping[str, Row], uses_groups: Mapping[str, bool]
             rates = [percent(row.rates[rate]) for rate in ("average", "adjusted", "group_mean")]
             shown = percent(row.rates["worst"])
             worst = f"**{shown}**" if row.rates["worst"].mean == best else shown
-            gain = "" if row.worst_gain is None else percent(row.worst_gain, sign=True)
+            gain = percent(row.gains["worst"].spread, sign=True) if "worst" in row.gains else ""
             cells = [name, "yes" if uses_groups[name] else "no", *rates, worst, gain]
             parts.append(f"| {' | '.join(cells)} |")
         parts.append("")
@@ -77,7 +77,7 @@ def main() -> None:
         runs: dict[str, list[RunRecord]] = {}
         for record in execute_all(specs, out):
             runs.setdefault(record.method, []).append(record)
-        rows = {row.label: row for row in compare(runs)}
+        rows = compare({task: runs}).cells[task]
         content[task] = {
             name: {rate: {k: round(v, 4) for k, v in asdict(spread).items()} for rate, spread in row.rates.items()}
             | {

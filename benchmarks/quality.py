@@ -28,7 +28,7 @@ def colored_digits(out: Path) -> dict[str, object]:
         ]
         for label, (method, settings) in METHODS.items()
     }
-    rows = {row.label: row for row in compare(runs)}
+    rows = compare({"colored_digits": runs}).cells["colored_digits"]
     table = {
         label: {name: {k: round(v, 4) for k, v in asdict(spread).items()} for name, spread in row.rates.items()}
         for label, row in rows.items()
