@@ -153,7 +153,7 @@ def test_an_interrupted_computation_goes_on_at_the_split_where_it_was(own, tmp_p
     FORWARDS.clear()
     found = featured(task, net, cache, seed=0, engine=Engine("cpu"))
     last = list(task.splits)[-1]
-    assert sum(FORWARDS) == len(task.splits[last]) + 1  # one more to see how wide they are
+    assert sum(FORWARDS) == len(task.splits[last]) + 2  # two more to see how wide they are
     assert len(found.task.splits[last].x) == len(task.splits[last])
 
 
@@ -255,7 +255,7 @@ def test_a_pretrained_folder_is_frozen_moved_and_found_again(resnet, tmp_path, m
     moved = shutil.move(folder, tmp_path / "there")
     again = spec(net=f"hf:{moved}")
     assert again.key == record.key
-    monkeypatch.setattr(features, "frozen_body", None)  # calling it would fail: features are reused by other runs
+    monkeypatch.setattr(features, "frozen_parts", None)  # calling it would fail: features are reused by other runs
     execute(spec(net=f"hf:{moved}", lr=0.3), out=tmp_path / "runs")
     with pytest.raises(UserError, match="There is no folder"):
         load_net(record)
