@@ -10,7 +10,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, final
@@ -80,7 +80,8 @@ class OwnNet(WeightsFromFile):
         except ValueError:
             pass  # some functions written in C do not say what they take
         try:
-            return factory(example, n_classes, **options)
+            with redirect_stdout(sys.stderr):  # what people's code prints is no result of umix
+                return factory(example, n_classes, **options)
         except UserError:
             raise
         except (Exception, SystemExit) as error:
@@ -91,7 +92,7 @@ class OwnNet(WeightsFromFile):
 
     def _module(self) -> ModuleType:
         name = self.factory.partition(":")[0]
-        with _current_folder():
+        with _current_folder(), redirect_stdout(sys.stderr):
             try:
                 return importlib.import_module(name)
             except ModuleNotFoundError as error:
