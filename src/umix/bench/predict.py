@@ -83,6 +83,8 @@ def write_predictions(record: RunRecord, new: Any, output: Path, *, select: str 
     """Predict ``new`` and write the result to ``output``, a .parquet or .csv file."""
     if output.suffix not in (".parquet", ".csv"):
         raise UserError(f"--output must end in .parquet or .csv, got {str(output)!r}.")
+    if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
+        raise UserError(f"--output must be another file than the new data, got {str(output)!r} for both.")
     prediction, content = predict_new(record, new, select=select), io.BytesIO()
     if output.suffix == ".csv":
         prediction.table.write_csv(content)
