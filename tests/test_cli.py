@@ -8,6 +8,7 @@ import pytest
 
 from umix.cli import main
 from umix.data.registry import load_task
+from umix.data.table_file import read_table
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "length=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
 RUN = ["run", "four_moons", "umix", *FAST]
@@ -143,7 +144,7 @@ def people(tmp_path: Path) -> Path:
 TABLE = ["umix", "--label", "income", "--id", "id", "--set=epochs=2", "--set=length=2", "--set=hidden=[8]"]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
 def test_a_table_is_trained_on_and_new_rows_are_predicted(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
@@ -154,9 +155,16 @@ def test_a_table_is_trained_on_and_new_rows_are_predicted(
     output = tmp_path / f"out.{suffix}"
     assert main(["predict", record["directory"], str(people), "-o", str(output), "--select", "last"]) == 0
     assert "120 predictions written to" in capsys.readouterr().out
-    table = polars.read_csv(output) if suffix == "csv" else polars.read_parquet(output)
+    table = read_table(output)
     assert table.columns == ["id", "label", "p_high", "p_low"]
     assert table["id"][119] == "p119"
+    predict = ["predict", record["directory"], str(people), "-o", str(output), "--select", "last", "--quiet"]
+    assert run_json(capsys, *predict) == {
+        "rows": 120,
+        "output": str(output),
+        "notes": [],
+        "labels": {name: (table["label"] == name).sum() for name in ("high", "low")},
+    }
 
 
 def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(

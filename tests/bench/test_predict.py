@@ -113,7 +113,7 @@ def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: R
         record.predict(table().drop("x"))
     with pytest.raises(UserError, match="it is empty"):
         record.predict(table().head(0))
-    with pytest.raises(UserError, match=r"must end in .parquet or .csv"):
+    with pytest.raises(UserError, match=r"must end in one of .parquet, .csv, .jsonl, .arrow, got .*out.xlsx"):
         write_predictions(record, table(), tmp_path / "out.xlsx")
 
 
