@@ -7,7 +7,7 @@ import polars
 import pytest
 
 from umix.cli import main
-from umix.data.registry import load_task
+from umix.data.registry import TASKS, load_task
 from umix.data.table_file import read_table
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "length=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
@@ -70,6 +70,24 @@ def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixtur
     assert run_json(capsys, "tasks")["four_moons"]["settings"]["properties"]["noise"]["default"] == 0.15
 
 
+@pytest.mark.parametrize(
+    "name", ["table", "arrays", "images", "text", "people.csv", "features.npz", "photos/", "waterbirds"]
+)
+def test_presets_are_shown_for_tasks_kinds_of_data_and_paths(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_json(capsys, "presets", name)["default"]["fit"]["epochs"] > 0
+    assert main(["presets", name]) == 0
+    assert "default" in capsys.readouterr().out
+
+
+def test_presets_without_a_name_lists_what_there_are_presets_for(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = run_json(capsys, "presets")
+    assert list(listed) == [*TASKS, "table", "arrays", "images", "text"]
+    assert listed["text"]["presets"] == ["default", "pretrained"]
+    assert main(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[:3] == ["arrays", "default", "Arrays"] for line in lines)
+
+
 def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -> None:
     facts = run_json(capsys, "doctor")
     assert facts["versions"]["torch"]
@@ -103,6 +121,12 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         ),
         (["run", "four_moons"], "requires an argument"),
         (["run", "four_moons", "umix", "--sed", "1"], "--seed"),
+        (
+            ["presets", "q"],
+            "Unknown task, kind of data or path 'q'. Known: arrays, camelyon17, celeba, civilcomments, colored_digits, "
+            "four_moons, images, table, text, waterbirds.",
+        ),
+        (["presets", "txt"], "did you mean 'text'?"),
         (["weights", "nowhere"], "There is no finished run in nowhere"),
         (["demo", "--seeds", "0"], "--seeds must be at least 1, got 0."),
         (["frobnicate"], "frobnicate"),

@@ -51,6 +51,17 @@ def print_catalogue(
         OUT.print(table)
 
 
+def print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json: bool) -> None:
+    """Print a line for each name: what it is and how its presets are called."""
+    if as_json:
+        print_json({name: {"summary": text, "presets": presets} for name, (text, presets) in entries.items()})
+        return
+    table = Table("name", "presets", "what", box=None, padding=(0, 2))
+    for name, (text, presets) in entries.items():
+        table.add_row(f"[bold]{name}[/bold]", ", ".join(presets), escape(text.partition("\n")[0]))
+    OUT.print(table)
+
+
 def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     """All settings of a task's presets, a row each."""
     table = Table("preset", "part", "setting", "value", title=title, title_justify="left")
