@@ -20,9 +20,15 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 def test_run_prints_a_table_and_where_the_record_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--out", str(tmp_path)]) == 0
+    assert main([*RUN, "--out", str(tmp_path / "[dim]")]) == 0
     out = capsys.readouterr().out
-    for expected in ("worst group", "adjusted average", "moon 3", "Record:", "stage trajectory: 2 epochs"):
+    for expected in (
+        "worst group",
+        "adjusted average",
+        "moon 3",
+        f"Record: {tmp_path / '[dim]'}",
+        "stage trajectory: 2 epochs",
+    ):
         assert expected in out
 
 
@@ -65,7 +71,9 @@ def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixtur
     for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: no"):
         assert expected in out
     assert main(["tasks"]) == 0
-    assert "colored_digits" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "colored_digits" in out
+    assert "[rows, ...]" in out  # no markup
     assert run_json(capsys, "methods")["umix"]["settings"]["properties"]["sigma"]["maximum"] == 1
     assert run_json(capsys, "tasks")["four_moons"]["settings"]["properties"]["noise"]["default"] == 0.15
 

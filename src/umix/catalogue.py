@@ -33,7 +33,7 @@ def print_catalogue(
         )
         return
     for name, (kind, text, facts) in entries.items():
-        OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
+        OUT.print(f"[bold]{escape(name)}[/bold]  {escape(text)}", highlight=False)
         for fact, value in facts.items():
             words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
             listed = ", ".join(words) or "none" if isinstance(words, list) else words
@@ -47,7 +47,7 @@ def print_catalogue(
             if field_name in hidden:
                 continue
             default = "must be given" if field.is_required() else str(field.default)
-            table.add_row(field_name, legal(field), default, field.description or "")
+            table.add_row(*map(escape, (field_name, legal(field), default, field.description or "")))
         OUT.print(table)
 
 
@@ -64,7 +64,7 @@ def print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json:
 
 def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     """All settings of a task's presets, a row each."""
-    table = Table("preset", "part", "setting", "value", title=title, title_justify="left")
+    table = Table("preset", "part", "setting", "value", title=escape(title), title_justify="left")
     for name, tables in presets.items():
         for part, values in tables.items():
             own = {key: value for key, value in values.items() if isinstance(value, dict)}
@@ -94,7 +94,7 @@ def print_examination(found: "Examination", title: str) -> None:
 
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
-    return "\n".join(values), "\n".join(json.dumps(value) for value in values.values())
+    return "\n".join(values), "\n".join(escape(json.dumps(value)) for value in values.values())
 
 
 def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:

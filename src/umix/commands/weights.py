@@ -20,5 +20,8 @@ def weights(
     n, columns = write_examples(run, output)
     note = "" if "weight" in columns else "; its method gives examples no weights"
     OUT.print(
-        f"{n} training examples written to {output} ({', '.join(columns)}){note}", highlight=False, soft_wrap=True
+        f"{n} training examples written to {output} ({', '.join(columns)}){note}",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
     )
