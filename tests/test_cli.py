@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy
 import polars
 import pytest
 
@@ -243,6 +244,54 @@ def test_wrong_words_about_a_table_are_one_sentence_and_write_nothing(
     assert captured.err.count("\n") == 1
     assert not captured.out
     assert list(people.parent.iterdir()) == [people]
+
+
+def test_the_doctor_counts_the_rows_of_a_table(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["doctor", str(people), "--label", "income", "--groups", "sex"]
+    found = run_json(capsys, *words)
+    assert found["fine"]
+    assert found["rows"] == {"train": 72, "val": 24, "test": 24}
+    assert sum(sizes["low"] for sizes in found["classes"].values()) == 62
+    assert set(found["counts"]["test"]) == {"high, f", "high, m", "low, f", "low, m"}
+    assert any("'id' is different in every row" in note for note in found["notes"])
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    for expected in ("all rows", "class low", "low, f", "note: 'id' is different in every row", "people.csv: fine"):
+        assert expected in out
+    assert list(people.parent.iterdir()) == [people]
+
+
+def test_the_doctor_counts_arrays_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y = ["no", "yes"] * 30
+    numpy.savez(tmp_path / "a.npz", f=numpy.arange(120.0).reshape(60, 2), y=y)
+    found = run_json(capsys, "doctor", str(tmp_path / "a.npz"), "--x", "f", "--label", "y")
+    assert found["classes"]["train"] == found["counts"]["train"] == {"no": 18, "yes": 18}
+    polars.DataFrame({"said": [f"a {word} word" for word in y], "y": y, "more": y}).write_csv(tmp_path / "a.csv")
+    found = run_json(capsys, "doctor", str(tmp_path / "a.csv"), "--text", "said", "--label", "y")
+    assert found["rows"] == {"train": 36, "val": 12, "test": 12}
+    assert "Only the text is an input; not used: more." in found["notes"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["people.csv"],
+        ["people.csv", "--label", "incom"],
+        ["people.csv", "--label", "age"],
+        ["people.csv", "--label", "income", "--text", "tex"],
+        ["nowhere.csv", "--label", "income"],
+        ["nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_the_doctor_answers_wrong_words_as_run_does(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(people.parent)
+    assert main(["run", words[0], "erm", *words[1:]]) == 2
+    expected = capsys.readouterr().err
+    assert main(["doctor", *words]) == 2
+    assert capsys.readouterr().err == expected
 
 
 def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

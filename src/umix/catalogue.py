@@ -76,10 +76,15 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
 
 
 def print_examination(found: "Examination", title: str) -> None:
-    """What was found in a folder: counts, then problems."""
-    table = Table("group", *found.counts, title=escape(title), title_justify="left")
-    for group in next(iter(found.counts.values())):
-        table.add_row(escape(group), *(f"{sizes[group]:,}" for sizes in found.counts.values()))
+    """What was found in a folder or a file: counts, then problems."""
+    table = Table(
+        "group" if found.counts != found.classes else "class", *found.counts, title=escape(title), title_justify="left"
+    )
+    if found.classes:
+        table.add_row("all rows", *(f"{n:,}" for n in found.rows.values()), end_section=True)
+    if found.classes and found.counts != found.classes:
+        _add_counts(table, found.classes, "class ")
+    _add_counts(table, found.counts)
     OUT.print(table)
     for finding in found.problems:
         OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
@@ -91,6 +96,13 @@ def print_examination(found: "Examination", title: str) -> None:
     verdict = "fine" if found.fine else "not fine"
     opened = f", {found.images:,} images opened" if found.images else ""
     OUT.print(f"{escape(str(found.folder))}: {verdict}{opened}", highlight=False, soft_wrap=True)
+
+
+def _add_counts(table: Table, counts: Mapping[str, Mapping[str, int]], kind: str = "") -> None:
+    """A row for each name, with its number in every split."""
+    for name in next(iter(counts.values())):
+        table.add_row(escape(f"{kind}{name}"), *(f"{sizes[name]:,}" for sizes in counts.values()))
+    table.add_section()
 
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
