@@ -47,6 +47,9 @@ def make(example, n_classes):
 def random(example, n_classes):
     return Body(6), nn.Linear(6, n_classes)
 
+def biasless(example, n_classes):
+    return Body(6), nn.Linear(6, n_classes, bias=False)
+
 def deep(example, n_classes):
     return Body(6), nn.Sequential(nn.Linear(6, 4), nn.Linear(4, n_classes))
 """
@@ -133,6 +136,11 @@ def test_a_random_body_is_another_for_each_seed_and_is_found_again_by_prediction
         with torch.no_grad():
             hit = net(split.x).argmax(dim=1) == split.y
         assert int(hit.sum()) == record.counts["test"].class_hits[record.best_epoch()].sum()
+
+
+def test_the_head_of_a_frozen_net_is_new_whatever_its_own_one_was_like(own):
+    head = load_net(execute(spec(net="frozen_net:biasless"), out="runs")).head
+    assert head.bias is not None
 
 
 def test_an_interrupted_computation_goes_on_at_the_split_where_it_was(own, tmp_path, monkeypatch):

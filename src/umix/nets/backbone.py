@@ -40,7 +40,9 @@ class Backbone(NetSettings, abc.ABC):
             body = Frozen(body)
         if self.dropout:
             body = nn.Sequential(body, nn.Dropout(self.dropout))
-        return Net(body, nn.Linear(width, n_classes) if head is None else head)
+        if head is None or self.freeze:  # on a frozen body a new linear layer is trained, whatever its own head was
+            head = nn.Linear(width, n_classes)
+        return Net(body, head)
 
 
 class WeightsFromFile(Backbone, abc.ABC):
