@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy
 import polars
 import pytest
 
 from umix.cli import main
-from umix.data.registry import load_task
+from umix.data.registry import TASKS, load_task
+from umix.data.table_file import read_table
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "length=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
 RUN = ["run", "four_moons", "umix", *FAST]
@@ -19,9 +21,15 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 def test_run_prints_a_table_and_where_the_record_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--out", str(tmp_path)]) == 0
+    assert main([*RUN, "--out", str(tmp_path / "[dim]")]) == 0
     out = capsys.readouterr().out
-    for expected in ("worst group", "adjusted average", "moon 3", "Record:", "stage trajectory: 2 epochs"):
+    for expected in (
+        "worst group",
+        "adjusted average",
+        "moon 3",
+        f"Record: {tmp_path / '[dim]'}",
+        "stage trajectory: 2 epochs",
+    ):
         assert expected in out
 
 
@@ -64,9 +72,29 @@ def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixtur
     for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: no"):
         assert expected in out
     assert main(["tasks"]) == 0
-    assert "colored_digits" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "colored_digits" in out
+    assert "[rows, ...]" in out  # no markup
     assert run_json(capsys, "methods")["umix"]["settings"]["properties"]["sigma"]["maximum"] == 1
     assert run_json(capsys, "tasks")["four_moons"]["settings"]["properties"]["noise"]["default"] == 0.15
+
+
+@pytest.mark.parametrize(
+    "name", ["table", "arrays", "images", "text", "people.csv", "features.npz", "photos/", "waterbirds"]
+)
+def test_presets_are_shown_for_tasks_kinds_of_data_and_paths(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_json(capsys, "presets", name)["default"]["fit"]["epochs"] > 0
+    assert main(["presets", name]) == 0
+    assert "default" in capsys.readouterr().out
+
+
+def test_presets_without_a_name_lists_what_there_are_presets_for(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = run_json(capsys, "presets")
+    assert list(listed) == [*TASKS, "table", "arrays", "images", "text"]
+    assert listed["text"]["presets"] == ["default", "pretrained"]
+    assert main(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[:3] == ["arrays", "default", "Arrays"] for line in lines)
 
 
 def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,6 +130,12 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         ),
         (["run", "four_moons"], "requires an argument"),
         (["run", "four_moons", "umix", "--sed", "1"], "--seed"),
+        (
+            ["presets", "q"],
+            "Unknown task, kind of data or path 'q'. Known: arrays, camelyon17, celeba, civilcomments, colored_digits, "
+            "four_moons, images, table, text, waterbirds.",
+        ),
+        (["presets", "txt"], "did you mean 'text'?"),
         (["weights", "nowhere"], "There is no finished run in nowhere"),
         (["demo", "--seeds", "0"], "--seeds must be at least 1, got 0."),
         (["frobnicate"], "frobnicate"),
@@ -143,7 +177,7 @@ def people(tmp_path: Path) -> Path:
 TABLE = ["umix", "--label", "income", "--id", "id", "--set=epochs=2", "--set=length=2", "--set=hidden=[8]"]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
 def test_a_table_is_trained_on_and_new_rows_are_predicted(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
@@ -154,9 +188,16 @@ def test_a_table_is_trained_on_and_new_rows_are_predicted(
     output = tmp_path / f"out.{suffix}"
     assert main(["predict", record["directory"], str(people), "-o", str(output), "--select", "last"]) == 0
     assert "120 predictions written to" in capsys.readouterr().out
-    table = polars.read_csv(output) if suffix == "csv" else polars.read_parquet(output)
+    table = read_table(output)
     assert table.columns == ["id", "label", "p_high", "p_low"]
     assert table["id"][119] == "p119"
+    predict = ["predict", record["directory"], str(people), "-o", str(output), "--select", "last", "--quiet"]
+    assert run_json(capsys, *predict) == {
+        "rows": 120,
+        "output": str(output),
+        "notes": [],
+        "labels": {name: (table["label"] == name).sum() for name in ("high", "low")},
+    }
 
 
 def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(
@@ -203,6 +244,54 @@ def test_wrong_words_about_a_table_are_one_sentence_and_write_nothing(
     assert captured.err.count("\n") == 1
     assert not captured.out
     assert list(people.parent.iterdir()) == [people]
+
+
+def test_the_doctor_counts_the_rows_of_a_table(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["doctor", str(people), "--label", "income", "--groups", "sex"]
+    found = run_json(capsys, *words)
+    assert found["fine"]
+    assert found["rows"] == {"train": 72, "val": 24, "test": 24}
+    assert sum(sizes["low"] for sizes in found["classes"].values()) == 62
+    assert set(found["counts"]["test"]) == {"high, f", "high, m", "low, f", "low, m"}
+    assert any("'id' is different in every row" in note for note in found["notes"])
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    for expected in ("all rows", "class low", "low, f", "note: 'id' is different in every row", "people.csv: fine"):
+        assert expected in out
+    assert list(people.parent.iterdir()) == [people]
+
+
+def test_the_doctor_counts_arrays_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    y = ["no", "yes"] * 30
+    numpy.savez(tmp_path / "a.npz", f=numpy.arange(120.0).reshape(60, 2), y=y)
+    found = run_json(capsys, "doctor", str(tmp_path / "a.npz"), "--x", "f", "--label", "y")
+    assert found["classes"]["train"] == found["counts"]["train"] == {"no": 18, "yes": 18}
+    polars.DataFrame({"said": [f"a {word} word" for word in y], "y": y, "more": y}).write_csv(tmp_path / "a.csv")
+    found = run_json(capsys, "doctor", str(tmp_path / "a.csv"), "--text", "said", "--label", "y")
+    assert found["rows"] == {"train": 36, "val": 12, "test": 12}
+    assert "Only the text is an input; not used: more." in found["notes"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["people.csv"],
+        ["people.csv", "--label", "incom"],
+        ["people.csv", "--label", "age"],
+        ["people.csv", "--label", "income", "--text", "tex"],
+        ["nowhere.csv", "--label", "income"],
+        ["nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_the_doctor_answers_wrong_words_as_run_does(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(people.parent)
+    assert main(["run", words[0], "erm", *words[1:]]) == 2
+    expected = capsys.readouterr().err
+    assert main(["doctor", *words]) == 2
+    assert capsys.readouterr().err == expected
 
 
 def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def print_catalogue(
         )
         return
     for name, (kind, text, facts) in entries.items():
-        OUT.print(f"[bold]{name}[/bold]  {text}", highlight=False)
+        OUT.print(f"[bold]{escape(name)}[/bold]  {escape(text)}", highlight=False)
         for fact, value in facts.items():
             words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
             listed = ", ".join(words) or "none" if isinstance(words, list) else words
@@ -47,13 +47,24 @@ def print_catalogue(
             if field_name in hidden:
                 continue
             default = "must be given" if field.is_required() else str(field.default)
-            table.add_row(field_name, legal(field), default, field.description or "")
+            table.add_row(*map(escape, (field_name, legal(field), default, field.description or "")))
         OUT.print(table)
+
+
+def print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json: bool) -> None:
+    """Print a line for each name: what it is and how its presets are called."""
+    if as_json:
+        print_json({name: {"summary": text, "presets": presets} for name, (text, presets) in entries.items()})
+        return
+    table = Table("name", "presets", "what", box=None, padding=(0, 2))
+    for name, (text, presets) in entries.items():
+        table.add_row(f"[bold]{name}[/bold]", ", ".join(presets), escape(text.partition("\n")[0]))
+    OUT.print(table)
 
 
 def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     """All settings of a task's presets, a row each."""
-    table = Table("preset", "part", "setting", "value", title=title, title_justify="left")
+    table = Table("preset", "part", "setting", "value", title=escape(title), title_justify="left")
     for name, tables in presets.items():
         for part, values in tables.items():
             own = {key: value for key, value in values.items() if isinstance(value, dict)}
@@ -65,10 +76,15 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
 
 
 def print_examination(found: "Examination", title: str) -> None:
-    """What was found in a folder: counts, then problems."""
-    table = Table("group", *found.counts, title=escape(title), title_justify="left")
-    for group in next(iter(found.counts.values())):
-        table.add_row(escape(group), *(f"{sizes[group]:,}" for sizes in found.counts.values()))
+    """What was found in a folder or a file: counts, then problems."""
+    table = Table(
+        "group" if found.counts != found.classes else "class", *found.counts, title=escape(title), title_justify="left"
+    )
+    if found.classes:
+        table.add_row("all rows", *(f"{n:,}" for n in found.rows.values()), end_section=True)
+    if found.classes and found.counts != found.classes:
+        _add_counts(table, found.classes, "class ")
+    _add_counts(table, found.counts)
     OUT.print(table)
     for finding in found.problems:
         OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
@@ -82,8 +98,15 @@ def print_examination(found: "Examination", title: str) -> None:
     OUT.print(f"{escape(str(found.folder))}: {verdict}{opened}", highlight=False, soft_wrap=True)
 
 
+def _add_counts(table: Table, counts: Mapping[str, Mapping[str, int]], kind: str = "") -> None:
+    """A row for each name, with its number in every split."""
+    for name in next(iter(counts.values())):
+        table.add_row(escape(f"{kind}{name}"), *(f"{sizes[name]:,}" for sizes in counts.values()))
+    table.add_section()
+
+
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
-    return "\n".join(values), "\n".join(json.dumps(value) for value in values.values())
+    return "\n".join(values), "\n".join(escape(json.dumps(value)) for value in values.values())
 
 
 def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:

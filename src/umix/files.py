@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -35,9 +36,15 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     except IsADirectoryError:
         raise UserError(f"Cannot write {path}: it is a folder; name a file.") from None
     except OSError as error:
-        raise UserError(
-            f"Cannot write {path}: {error.strerror or error}; free some space or choose another folder with --out."
-        ) from error
+        raise UserError(f"Cannot write {path}: {_trouble(path, error)} to write to.") from error
+
+
+def _trouble(path: Path, error: OSError) -> str:
+    """Why nothing could be written at ``path``, and what helps, in words that fit whatever was written."""
+    if file := next((folder for folder in path.parents if folder.is_file()), None):
+        return f"{file} is a file and no folder; choose another place"
+    free = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return f"{error.strerror or error}; {free}choose another place"
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from umix.train.engine import Engine
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet, .csv, .jsonl or .arrow file.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
 Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]

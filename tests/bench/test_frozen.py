@@ -47,6 +47,9 @@ def make(example, n_classes):
 def random(example, n_classes):
     return Body(6), nn.Linear(6, n_classes)
 
+def biasless(example, n_classes):
+    return Body(6), nn.Linear(6, n_classes, bias=False)
+
 def deep(example, n_classes):
     return Body(6), nn.Sequential(nn.Linear(6, 4), nn.Linear(4, n_classes))
 """
@@ -135,6 +138,11 @@ def test_a_random_body_is_another_for_each_seed_and_is_found_again_by_prediction
         assert int(hit.sum()) == record.counts["test"].class_hits[record.best_epoch()].sum()
 
 
+def test_the_head_of_a_frozen_net_is_new_whatever_its_own_one_was_like(own):
+    head = load_net(execute(spec(net="frozen_net:biasless"), out="runs")).head
+    assert head.bias is not None
+
+
 def test_an_interrupted_computation_goes_on_at_the_split_where_it_was(own, tmp_path, monkeypatch):
     task, net, cache = ColoredDigits().load(None), net_settings("frozen_net:make", freeze=True), tmp_path / "cache"
     write = features._write
@@ -153,7 +161,7 @@ def test_an_interrupted_computation_goes_on_at_the_split_where_it_was(own, tmp_p
     FORWARDS.clear()
     found = featured(task, net, cache, seed=0, engine=Engine("cpu"))
     last = list(task.splits)[-1]
-    assert sum(FORWARDS) == len(task.splits[last]) + 1  # one more to see how wide they are
+    assert sum(FORWARDS) == len(task.splits[last]) + 2  # two more to see how wide they are
     assert len(found.task.splits[last].x) == len(task.splits[last])
 
 
@@ -255,7 +263,7 @@ def test_a_pretrained_folder_is_frozen_moved_and_found_again(resnet, tmp_path, m
     moved = shutil.move(folder, tmp_path / "there")
     again = spec(net=f"hf:{moved}")
     assert again.key == record.key
-    monkeypatch.setattr(features, "frozen_body", None)  # calling it would fail: features are reused by other runs
+    monkeypatch.setattr(features, "frozen_parts", None)  # calling it would fail: features are reused by other runs
     execute(spec(net=f"hf:{moved}", lr=0.3), out=tmp_path / "runs")
     with pytest.raises(UserError, match="There is no folder"):
         load_net(record)

@@ -113,8 +113,21 @@ def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: R
         record.predict(table().drop("x"))
     with pytest.raises(UserError, match="it is empty"):
         record.predict(table().head(0))
-    with pytest.raises(UserError, match=r"must end in .parquet or .csv"):
+    with pytest.raises(UserError, match=r"must end in one of .parquet, .csv, .jsonl, .arrow, got .*out.xlsx"):
         write_predictions(record, table(), tmp_path / "out.xlsx")
+
+
+def test_predictions_never_take_the_place_of_their_own_input(record: RunRecord, tmp_path: Path) -> None:
+    new, link = tmp_path / "new.csv", tmp_path / "link.csv"
+    table().write_csv(new)
+    link.symlink_to(new)
+    before = new.read_bytes()
+    for output in (new, tmp_path / "." / "new.csv", link):
+        with pytest.raises(UserError, match="--output must be another file than the new data"):
+            write_predictions(record, new, output)
+    assert new.read_bytes() == before
+    with pytest.raises(UserError, match=r"There is no file .*absent\.csv"):
+        write_predictions(record, tmp_path / "absent.csv", new)
 
 
 def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None:

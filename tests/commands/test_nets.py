@@ -1,6 +1,7 @@
 """``umix nets``, and ``--net`` and ``--freeze`` of ``umix run``."""
 
 import json
+import sys
 
 import pytest
 
@@ -38,6 +39,20 @@ def test_net_and_freeze_are_settings(capsys, tmp_path):
     assert main(["run", "four_moons", "erm", "--set", "net=linear", "--set", "epochs=1", *out]) == 0
     assert json.loads(capsys.readouterr().out)["key"] == flag["key"]
     assert flag["plan"]["net"] == {"name": "linear", "dropout": 0.0}
+
+
+def test_what_a_module_of_ones_own_prints_is_not_in_the_json(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "noisy_net.py").write_text(
+        "from torch import nn\nprint('imported')\n"
+        "def make(example, n_classes):\n    print('called')\n    return nn.Linear(len(example), 4), nn.Linear(4, n_classes)\n"
+    )
+    assert main(["run", "four_moons", "erm", "--net", "noisy_net:make", "--set", "epochs=1", "-q", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["plan"]["net"]["factory"] == "noisy_net:make"
+    assert captured.err.startswith("imported\ncalled\n")
+    sys.modules.pop("noisy_net")
 
 
 @pytest.mark.parametrize(

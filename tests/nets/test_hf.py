@@ -158,7 +158,7 @@ def test_another_number_of_channels_is_refused(resnet):
 
 
 def test_a_text_that_is_too_long_is_refused_in_one_sentence(distilbert):
-    with pytest.raises(UserError, match=r"^The net hf:\S*distilbert cannot take examples of shape \[13\]"):
+    with pytest.raises(UserError, match=r"^The body of hf:\S*distilbert must take examples of shape \[13\]"):
         built(hf(distilbert), torch.ones(13, dtype=torch.long))
 
 

@@ -265,8 +265,78 @@ def test_what_is_wrong_with_a_factory_is_said_in_one_sentence(own):
         UserError, match=r"my_own_net of the net my_own_net:make needs no_such_library, which is missing"
     ):
         built(own("import no_such_library"))
-    with pytest.raises(UserError, match=r"must give pooled features \[batch, width\], got \[1, 3, 32, 32\]"):
+    with pytest.raises(UserError, match=r"must give pooled features \[batch, width\], got \[2, 3, 32, 32\]"):
         built(own("def make(example, n_classes): return nn.Identity(), nn.Linear(2, n_classes)"))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "def make(example, n_classes):\n    raise ValueError('my own\\nbug.')",
+            r"^The factory my_own_net:make must make a net for examples of shape \[3, 32, 32\] and type float32 and 2 classes, "
+            r"but it raised ValueError: my own bug \(.*my_own_net\.py, line 3\); correct the factory\.$",
+        ),
+        ("def make(example, n_classes): raise SystemExit(3)", r"raised SystemExit: 3 \(.*line 2\)"),
+        (
+            "def make(): return 1",
+            r"^The factory my_own_net:make must be callable as \(example, n_classes\), but it is not: too many positional",
+        ),
+        ("from os import getcwd as make", r"must be callable as \(example, n_classes\)"),
+        (
+            "def make(example, n_classes): return nn.Identity(), 5",
+            r"\(body, head\) of torch modules, got \(Identity, int\)",
+        ),
+        (
+            "def make(example, n_classes): return nn.Sequential(nn.Flatten(), nn.Linear(3072, 8)), nn.Linear(9, n_classes)",
+            r"^The head of my_own_net:make must take the 8 features that its body gives, but it raised RuntimeError: mat1 and",
+        ),
+        (
+            "def make(example, n_classes): return nn.Sequential(nn.Flatten(), nn.Linear(3072, 8)), nn.Linear(8, 7)",
+            r"^The head of my_own_net:make must give logits \[batch, 2\], a number for each class, got \[2, 7\]",
+        ),
+        (
+            "class Body(nn.Module):\n    def forward(self, x): return x[None, :, 0, 0, 0]\n"
+            "def make(example, n_classes): return Body(), nn.Linear(1, n_classes)",
+            r"pooled features \[batch, width\], got \[1, 2\] for a batch of two examples",
+        ),
+        (
+            "class Body(nn.Module):\n    def forward(self, x):\n        return x.flattn(1)\n"
+            "def make(example, n_classes): return Body(), nn.Linear(1, n_classes)",
+            r"^The body of my_own_net:make must take examples of shape .* raised AttributeError: .*my_own_net\.py, line 4\)",
+        ),
+    ],
+)
+def test_a_factory_that_makes_no_net_for_the_task_is_refused_with_its_error_and_place(own, code, message):
+    with pytest.raises(UserError, match=message):
+        built(own(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        ("def make(:", r"SyntaxError: invalid syntax \(.*my_own_net\.py, line 2\)"),
+        ("1 / 0", r"ZeroDivisionError: division by zero \(.*my_own_net\.py, line 2\)"),
+        ("raise SystemExit", r"SystemExit \(.*my_own_net\.py, line 2\)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_refused_with_its_error_and_place(own, code, raised):
+    sentence = (
+        rf"^The module my_own_net of the net my_own_net:make must be importable, but importing it raised {raised}; "
+    )
+    with pytest.raises(UserError, match=sentence):
+        own(code).content  # noqa: B018
+
+
+def test_trying_a_net_leaves_it_as_it_was_made(own):
+    code = (
+        "def make(example, n_classes):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(3072, 8), nn.BatchNorm1d(8), nn.Dropout()), nn.Linear(8, n_classes)"
+    )
+    net = built(own(code))
+    assert net.body.training
+    assert net.head.training
+    assert net.body[2].num_batches_tracked == 0
 
 
 def test_a_name_without_a_known_provider_is_a_module_only_if_it_can_be_one():

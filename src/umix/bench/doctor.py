@@ -1,4 +1,4 @@
-"""What is installed here, and whether a folder of data is whole."""
+"""What is installed here, and whether data are whole."""
 
 import os
 import platform
@@ -60,19 +60,20 @@ def facts() -> dict[str, dict[str, Any]]:
 
 
 def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "Examination":
-    """Everything that is wrong with the folder of ``task``, without training on it."""
-    from umix.data.examine import examine
+    """Everything that is wrong with the folder of ``task``, or what a file of one's own holds, without training on it."""
+    from umix.data.examine import examine, examine_rows
     from umix.data.registry import TASKS, source_kind
     from umix.data.task import CheckedSource
 
-    kind, implied = source_kind(task)
-    if not issubclass(kind, CheckedSource):
+    kind, implied = source_kind(task, options)
+    subset = {"allow_subset": True} if allow_subset and "allow_subset" in kind.model_fields else {}
+    if not issubclass(kind, CheckedSource) and kind in TASKS.values():
         checked = [name for name, known in TASKS.items() if issubclass(known, CheckedSource)]
         raise UserError(
-            f"The doctor must be given a task with a folder ({', '.join(checked)}) or a folder of images, got {task!r}."
+            f"The doctor must be given a task with a folder ({', '.join(checked)}) or the path of your own data, got {task!r}."
         )
-    subset = {"allow_subset": True} if allow_subset and "allow_subset" in kind.model_fields else {}
-    return examine(kind(**options, **subset, **implied), root)
+    source = kind(**options, **subset, **implied)
+    return examine(source, root) if isinstance(source, CheckedSource) else examine_rows(Path(task), source.load(root))
 
 
 def _version(package: str) -> str | None:

@@ -1,12 +1,12 @@
 """What a run knows of its training examples, as a table."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 from umix.bench.record import load_run
+from umix.data.table_file import check_output, write_table
 from umix.errors import UserError
-from umix.files import read_tensors, write_whole
+from umix.files import read_tensors
 
 _COLUMNS = ("uncertainty", "weight", "environment", "label")
 
@@ -24,15 +24,10 @@ def write_examples(run: Path, output: Path) -> tuple[int, list[str]]:
         raise UserError(
             f"The run {run} must weigh its training examples to have weights, but {record.method} does not; try a umix run."
         )
-    if output.suffix not in (".parquet", ".csv"):
-        raise UserError(f"--output must end in .parquet or .csv, got {str(output)!r}.")
+    check_output(output)
     tensors, _ = read_tensors(path, kind="examples")
     columns: dict[str, Any] = {"index": range(len(tensors["label"]))}
     columns |= {name: tensors[name].numpy() for name in _COLUMNS if name in tensors}
-    table, content = polars.DataFrame(columns), io.BytesIO()
-    if output.suffix == ".csv":
-        table.write_csv(content)
-    else:
-        table.write_parquet(content)
-    write_whole(output, content.getvalue())
+    table = polars.DataFrame(columns)
+    write_table(table, output)
     return len(table), table.columns

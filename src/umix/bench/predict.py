@@ -1,6 +1,5 @@
 """A finished run on data of one's own, applied to new data of the same kind."""
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -15,10 +14,11 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.new_inputs import NewInputs, Reader
 from umix.data.readers import READERS
+from umix.data.table_file import check_output, write_table
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import write_whole
 from umix.nets.net import Net
+from umix.train.progress import Progress, Silent
 
 if TYPE_CHECKING:
     import polars
@@ -36,7 +36,14 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict_new(record: RunRecord, new: Any, *, select: str | None = None, workers: int | None = None) -> Prediction:
+def predict_new(
+    record: RunRecord,
+    new: Any,
+    *,
+    select: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Prediction:
     """Predictions for ``new``, data of the kind that the run was trained on, by the net that the rule ``select`` chooses.
 
     For a run on a table that is a path, a polars or a pandas frame. Labels are not needed.
@@ -44,7 +51,7 @@ def predict_new(record: RunRecord, new: Any, *, select: str | None = None, worke
     import polars
 
     inputs = reader(record).inputs(new)
-    probability = _probabilities(load_net(record, select=select), inputs, workers)
+    probability = _probabilities(load_net(record, select=select), inputs, workers, progress or Silent())
     classes = np.array(record.classes, dtype=object)
     columns: dict[str, Any] = {"label": polars.Series(classes[probability.argmax(axis=1)], dtype=polars.String)}
     columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(record.classes)}
@@ -63,15 +70,22 @@ def reader(record: RunRecord) -> Reader:
     return READERS[kind].load(record.directory)
 
 
-def _probabilities(net: Net, inputs: NewInputs, workers: int | None) -> NDArray[np.float32]:
+def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: Progress) -> NDArray[np.float32]:
     """Probability of every class, [n, classes]."""
     n = len(inputs.x)
     none = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
     split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), none, transform=inputs.transform)
     size = max(_FEWEST, min(_MOST, _NUMBERS // max(1, split.example.numel())))
-    parts = batches(split, torch.arange(n), batch_size=size, workers=workers)
-    with torch.inference_mode():
-        return np.concatenate([net(batch.x).softmax(dim=1).numpy() for batch in parts])
+    parts = []
+    progress.start("predict", total=n, done=0)
+    try:
+        with torch.inference_mode():
+            for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
+                parts.append(net(batch.x).softmax(dim=1).numpy())
+                progress.advance(len(parts[-1]))
+    finally:
+        progress.finish()
+    return np.concatenate(parts)
 
 
 def predict(record: RunRecord, new: Any, *, select: str | None = None) -> "polars.DataFrame":
@@ -79,14 +93,13 @@ def predict(record: RunRecord, new: Any, *, select: str | None = None) -> "polar
     return predict_new(record, new, select=select).table
 
 
-def write_predictions(record: RunRecord, new: Any, output: Path, *, select: str | None = None) -> Prediction:
-    """Predict ``new`` and write the result to ``output``, a .parquet or .csv file."""
-    if output.suffix not in (".parquet", ".csv"):
-        raise UserError(f"--output must end in .parquet or .csv, got {str(output)!r}.")
-    prediction, content = predict_new(record, new, select=select), io.BytesIO()
-    if output.suffix == ".csv":
-        prediction.table.write_csv(content)
-    else:
-        prediction.table.write_parquet(content)
-    write_whole(output, content.getvalue())
+def write_predictions(
+    record: RunRecord, new: Any, output: Path, *, select: str | None = None, progress: Progress | None = None
+) -> Prediction:
+    """Predict ``new`` and write the result to ``output``, whose suffix says as what."""
+    check_output(output)
+    if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
+        raise UserError(f"--output must be another file than the new data, got {str(output)!r} for both.")
+    prediction = predict_new(record, new, select=select, progress=progress)
+    write_table(prediction.table, output)
     return prediction

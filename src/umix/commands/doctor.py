@@ -3,7 +3,7 @@
 import dataclasses
 
 from umix.catalogue import print_examination, print_facts, print_json
-from umix.flags import ImageFlags, Json, Root, Subset, TableFlags
+from umix.flags import ImageFlags, Json, Root, Subset, TableFlags, TextFlags
 
 
 def doctor(
@@ -13,23 +13,29 @@ def doctor(
     allow_subset: Subset = False,
     table: TableFlags | None = None,
     images: ImageFlags | None = None,
+    texts: TextFlags | None = None,
     as_json: Json = False,
 ) -> int | None:
-    """Show versions, devices and extras; with TASK (or your folder of images) check its files. Exit code 2 if it is not fine."""
+    """Show versions, devices and extras; with TASK check its data without training. Exit code 2 if they are not fine.
+
+    TASK is a name, whose folder is compared with what was published, or the path of your own data: tables, arrays and texts
+    are read as for a run and counted, of a folder every image is opened.
+    """
     from umix.bench.doctor import check, facts
 
     if task is not None:
-        given = (table.settings() if table else {}) | (images.settings() if images else {})
+        given = {name: value for flags in (table, images, texts) if flags for name, value in flags.settings().items()}
         options = {name.removeprefix("task."): value for name, value in given.items()}
         examination = check(task, root, allow_subset=allow_subset, **options)
         if as_json:
-            print_json({"fine": examination.fine, **dataclasses.asdict(examination), "folder": str(examination.folder)})
+            found = {**dataclasses.asdict(examination), "folder": str(examination.folder)}
+            print_json({"fine": examination.fine, **found, **({"rows": examination.rows} if examination.rows else {})})
         else:
             print_examination(examination, f"umix doctor {task}")
         return 0 if examination.fine else 2
-    found = facts()
+    machine = facts()
     if as_json:
-        print_json(found)
+        print_json(machine)
         return None
-    print_facts(found, "umix doctor")
+    print_facts(machine, "umix doctor")
     return None

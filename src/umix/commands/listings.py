@@ -1,8 +1,11 @@
 """``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: what there is."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from umix.catalogue import print_catalogue, print_json, print_presets
+from cyclopts import Parameter
+
+from umix.catalogue import print_catalogue, print_json, print_preset_names, print_presets
+from umix.errors import UserError, unknown
 from umix.flags import Json
 
 if TYPE_CHECKING:
@@ -63,14 +66,29 @@ def methods(*, as_json: Json = False) -> None:
     print_catalogue(facts, as_json=as_json)
 
 
-def presets(task: str, *, as_json: Json = False) -> None:
-    """Show the settings that TASK's presets (run --preset NAME) start from."""
+def presets(
+    name: Annotated[
+        str | None,
+        Parameter(help="A task; table, arrays, images or text; or the path of data of your own. Else all are listed."),
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show the settings that the presets (run --preset) of NAME start from, or what there are presets for."""
     from umix.bench.presets import presets_of
-    from umix.data.registry import task_source
+    from umix.data.registry import OWN, TASKS, source_kind
 
-    task_source(task)  # raises for an unknown name
-    found = presets_of(task)
+    known = TASKS | OWN
+    if name is None:
+        print_preset_names(
+            {name: (kind.__doc__ or "", list(presets_of(name))) for name, kind in known.items()}, as_json=as_json
+        )
+        return
+    try:
+        found = presets_of(name if name in OWN else source_kind(name)[0].name)
+    except UserError:
+        raise unknown("task, kind of data or path", name, known) from None
     if as_json:
         print_json(found)
     else:
-        print_presets(found, f"presets of {task}")
+        print_presets(found, f"presets of {name}")

@@ -1,12 +1,14 @@
 """``umix predict``."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.flags import Select
-from umix.terminal import ERR, OUT
+from umix.catalogue import print_json
+from umix.flags import Json, Output, Quiet, Select
+from umix.terminal import ERR, OUT, Bars
 
 
 def predict(
@@ -15,19 +17,26 @@ def predict(
         Path, Parameter(help="New data of the same kind, e.g. a table with the columns of the training table.")
     ],
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet or .csv file.")] = Path(
-        "predictions.parquet"
-    ),
+    output: Output = Path("predictions.parquet"),
     select: Select = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Write the predicted label and the probability of every class for each example in NEW, and its id where RUN has one."""
     from umix.bench.predict import write_predictions
     from umix.bench.record import load_run
 
     record = load_run(run)
-    made = write_predictions(record, new, output, select=select)
+    with Bars(quiet=quiet) as bars:
+        bars.label = record.directory.name
+        made = write_predictions(record, new, output, select=select, progress=bars)
     for note in made.notes:
         ERR.print(f"note: {note}", highlight=False, markup=False)
+    if as_json:
+        times = Counter(made.table["label"])
+        labels = {name: times[name] for name in record.classes}
+        print_json({"rows": len(made.table), "output": str(output), "notes": list(made.notes), "labels": labels})
+        return
     columns = ", ".join(made.table.columns[:6]) + (", …" if made.table.width > 6 else "")
     OUT.print(
         f"{len(made.table)} predictions written to {output} ({columns})", highlight=False, soft_wrap=True, markup=False

@@ -85,4 +85,4 @@ def run(
     for name, stage in record.stages.items():
         how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {how}", highlight=False)
-    OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True)
+    OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)

@@ -5,15 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from umix.flags import Output
 from umix.terminal import OUT
 
 
 def weights(
     run: Annotated[Path, Parameter(help="Folder of a finished run.")],
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet or .csv file.")] = Path(
-        "weights.parquet"
-    ),
+    output: Output = Path("weights.parquet"),
 ) -> None:
     """Write index, uncertainty, weight and label of every training example of RUN, and its environment where one was inferred."""
     from umix.bench.examples import write_examples
@@ -21,5 +20,8 @@ def weights(
     n, columns = write_examples(run, output)
     note = "" if "weight" in columns else "; its method gives examples no weights"
     OUT.print(
-        f"{n} training examples written to {output} ({', '.join(columns)}){note}", highlight=False, soft_wrap=True
+        f"{n} training examples written to {output} ({', '.join(columns)}){note}",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
     )

@@ -43,7 +43,7 @@ class ArrayOptions(RowRoles):
 
 @final
 class ArraySource(ArrayOptions, TaskSource):
-    """The arrays in a file."""
+    """Arrays of your own, in a file."""
 
     name: ClassVar[str] = "arrays"
 

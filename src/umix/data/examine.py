@@ -1,15 +1,15 @@
-"""The check of a folder without training: what its table says, and whether every image can be decoded."""
+"""The check of data without training: what a folder's table says and whether every image can be decoded; what rows hold."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 from umix.data.findings import Finding
 from umix.data.images import decode
-from umix.data.task import CheckedSource
+from umix.data.task import CheckedSource, Task
 
 _AT_ONCE = 256
 
@@ -17,7 +17,10 @@ _AT_ONCE = 256
 @final
 @dataclass(frozen=True)
 class Examination:
-    """What was found in ``folder``: problems, counts by split and group, and counts that are not as published."""
+    """What was found in ``folder``, or a file: problems, counts by split and group, and counts that are not as published.
+
+    Where it was loaded, ``classes`` are the counts by split and class. Without groups, ``counts`` are the same.
+    """
 
     folder: Path
     images: int
@@ -26,6 +29,12 @@ class Examination:
     mismatches: list[str]
     allow_subset: bool
     notes: list[str]
+    classes: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The size of every split, where it was loaded."""
+        return {name: sum(sizes.values()) for name, sizes in self.classes.items()}
 
     @property
     def fine(self) -> bool:
@@ -61,6 +70,13 @@ def examine(
         checked.allow_subset,
         checked.notes,
     )
+
+
+def examine_rows(path: Path, task: Task) -> Examination:
+    """What ``task`` holds, which was loaded from the file at ``path``: what is wrong with that is refused by loading."""
+    counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
+    classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
+    return Examination(path, 0, counts, [], [], False, list(task.notes), classes)
 
 
 _MISSING = "missing"

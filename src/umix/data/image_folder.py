@@ -123,11 +123,9 @@ class ImageFolder(RowRoles, CheckedSource):
         """What the folder says of its images; ``root`` is not needed."""
         frame, column, notes = self._frame()
         known, findings = self._roles(frame).known_rows(frame), Findings()
-        counts = {}
-        for name, rows in known.rows.items():
-            split = known.split(name, known.y[rows])
-            sizes = split.groups.sizes if known.groups is not None else split.y.bincount(minlength=len(known.classes))
-            counts[name] = dict(zip(split.groups.names or known.classes, sizes.tolist(), strict=True))
+        counts = {
+            name: known.split(name, known.y[rows]).group_sizes(known.classes) for name, rows in known.rows.items()
+        }
         return Checked(self.path, frame[column].to_list(), counts, findings, notes=[*notes, *known.notes])
 
     def _frame(self) -> tuple["polars.DataFrame", str, list[str]]:

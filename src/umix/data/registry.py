@@ -24,6 +24,11 @@ TASKS: dict[str, type[TaskSource]] = {
     source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, CivilComments, Camelyon17)
 }
 
+#: The kinds of data that people bring, which are named by a path.
+OWN: dict[str, type[TaskSource]] = {
+    source.name: source for source in (TableSource, ArraySource, ImageFolder, TextSource)
+}
+
 
 def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource], dict[str, Any]]:
     """The class of the task called ``name``, or of the data at that path, and the options the name stands for.

@@ -67,7 +67,7 @@ class TableOptions(RowRoles):
 
 @final
 class TableSource(TableOptions, FileSource):
-    """The table in a file."""
+    """A table of your own, in a file."""
 
     name: ClassVar[str] = "table"
 

@@ -2,18 +2,22 @@
 
 import csv
 import hashlib
+import io
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umix.errors import UserError
+from umix.files import write_whole
 
 if TYPE_CHECKING:
     import polars
 
 #: What a table file may end in.
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
+#: What a table that is written may end in, and how polars writes it.
+WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson", ".arrow": "write_ipc"}
 _TEXT = (".csv", ".tsv")
 _TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
@@ -78,6 +82,20 @@ def read_table(path: Path) -> "polars.DataFrame":
                 return _read_text(path)
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(path, error) from None
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file whose suffix says nothing that a table could be written as."""
+    if path.suffix.lower() not in WRITERS:
+        raise UserError(f"--output must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
+
+
+def write_table(frame: "polars.DataFrame", path: Path) -> None:
+    """Write ``frame`` to ``path``, whole; its suffix says as what."""
+    check_output(path)
+    content = io.BytesIO()
+    getattr(frame, WRITERS[path.suffix.lower()])(content)
+    write_whole(path, content.getvalue())
 
 
 def as_frame(table: Any) -> "polars.DataFrame":

@@ -75,6 +75,15 @@ class Split:
         """Group membership, bool [n, groups]."""
         return self.groups.member
 
+    def class_sizes(self, classes: tuple[str, ...]) -> dict[str, int]:
+        """How many examples each of ``classes`` has."""
+        return dict(zip(classes, self.y.bincount(minlength=len(classes)).tolist(), strict=True))
+
+    def group_sizes(self, classes: tuple[str, ...]) -> dict[str, int]:
+        """How many examples each group has; each of ``classes`` where there are no groups."""
+        names = self.groups.names
+        return dict(zip(names, self.groups.sizes.tolist(), strict=True)) if names else self.class_sizes(classes)
+
     @cached_property
     def member_float(self) -> Tensor:
         """Membership as the float32 matrix that counting multiplies with, converted once."""

@@ -59,7 +59,7 @@ class TextOptions(RowRoles):
 
 @final
 class TextSource(TextOptions, FileSource):
-    """The texts in a file."""
+    """Texts of your own, in a column of a table."""
 
     name: ClassVar[str] = "text"
 

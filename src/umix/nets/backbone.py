@@ -2,13 +2,13 @@
 
 import abc
 from pathlib import Path
-from typing import Self, final
+from typing import Any, Self, final
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from umix.errors import UserError
+from umix.errors import UserError, cause
 from umix.nets.net import Net, NetSettings
 from umix.nets.weight_files import files_hash
 
@@ -35,12 +35,14 @@ class Backbone(NetSettings, abc.ABC):
 
     def build(self, example: Tensor, n_classes: int) -> Net:
         body, head = self.parts(example, n_classes)
-        width = feature_width(body, example, self.title)
+        width = try_parts(body, head, example, n_classes, self.title)
         if self.freeze:
             body = Frozen(body)
         if self.dropout:
             body = nn.Sequential(body, nn.Dropout(self.dropout))
-        return Net(body, nn.Linear(width, n_classes) if head is None else head)
+        if head is None or self.freeze:  # on a frozen body a new linear layer is trained, whatever its own head was
+            head = nn.Linear(width, n_classes)
+        return Net(body, head)
 
 
 class WeightsFromFile(Backbone, abc.ABC):
@@ -109,7 +111,7 @@ def require_images(example: Tensor, title: str) -> None:
     """Raise unless ``example`` is an image (or a volume) with its channels first."""
     if not example.is_floating_point() or example.dim() < 3:
         raise UserError(
-            f"The net {title} takes images [channels, height, width], got examples of {_kind(example)}; choose another net with "
+            f"The net {title} takes images [channels, height, width], got examples of {kind_of(example)}; choose another net with "
             "--net."
         )
 
@@ -118,30 +120,59 @@ def require_tokens(example: Tensor, title: str) -> None:
     """Raise unless ``example`` is a text as whole numbers, one per token."""
     if example.is_floating_point() or example.dim() != 1:
         raise UserError(
-            f"The net {title} takes texts as token ids [length], got examples of {_kind(example)}; choose another net with --net."
+            f"The net {title} takes texts as token ids [length], got examples of {kind_of(example)}; choose another net with --net."
         )
 
 
-def feature_width(body: nn.Module, example: Tensor, title: str) -> int:
-    """How many features ``body`` gives for an input like ``example``: it is tried once, in evaluation mode."""
-    training = body.training
-    body.eval()
+def try_parts(body: nn.Module, head: nn.Module | None, example: Tensor, n_classes: int, title: str) -> int:
+    """How many features ``body`` gives for inputs like ``example``; where it or its own ``head`` does not fit, it is refused.
+
+    They are tried on a batch of two, in evaluation mode: a batch of one hides that examples are thrown together.
+    """
+    z = _features(body, example, title)
+    if head is not None:
+        _check_head(head, z, n_classes, title)
+    return int(z.shape[1])
+
+
+def _features(body: nn.Module, example: Tensor, title: str) -> Tensor:
+    """What ``body`` gives for two inputs like ``example``, [2, width]."""
+    z = _tried(body, torch.stack([example, example]), f"The body of {title} must take examples of {kind_of(example)}")
+    if not isinstance(z, Tensor) or z.dim() != 2 or len(z) != 2:
+        raise UserError(
+            f"The body of {title} must give pooled features [batch, width], got {_shape(z)} for a batch of two examples; "
+            "pool or flatten all axes but the first."
+        )
+    return z
+
+
+def _check_head(head: nn.Module, z: Tensor, n_classes: int, title: str) -> None:
+    """Raise unless ``head`` gives a number for each class for the features ``z``."""
+    logits = _tried(head, z, f"The head of {title} must take the {z.shape[1]} features that its body gives")
+    if not isinstance(logits, Tensor) or logits.shape != (len(z), n_classes):
+        raise UserError(
+            f"The head of {title} must give logits [batch, {n_classes}], a number for each class, got {_shape(logits)} for a "
+            "batch of two examples; make as many as n_classes says."
+        )
+
+
+def _tried(part: nn.Module, x: Tensor, rule: str) -> Any:
+    """``part(x)`` in evaluation mode; what it raises breaks the ``rule``."""
+    training = part.training
+    part.eval()
     try:
         with torch.no_grad():
-            z = body(example[None])
+            return part(x)
     except UserError:
         raise
-    except Exception as error:  # whatever the library's forward pass raises at inputs it cannot take
-        reason = " ".join(str(error).split()).rstrip(".")[:200]
-        raise UserError(f"The net {title} cannot take examples of {_kind(example)}: {reason}.") from None
+    except Exception as error:  # whatever a forward pass raises at inputs it cannot take
+        raise UserError(f"{rule}, but it raised {cause(error)}; correct it or choose another net with --net.") from None
     finally:
-        body.train(training)
-    if not isinstance(z, Tensor) or z.dim() != 2 or len(z) != 1:
-        shape = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
-        raise UserError(
-            f"The body of {title} must give pooled features [batch, width], got {shape} for a batch of one example."
-        )
-    return int(z.shape[1])
+        part.train(training)
+
+
+def _shape(made: object) -> str:
+    return str(list(made.shape)) if isinstance(made, Tensor) else type(made).__name__
 
 
 def without_last_layer(model: nn.Module, title: str) -> nn.Module:
@@ -154,5 +185,6 @@ def without_last_layer(model: nn.Module, title: str) -> nn.Module:
     return model
 
 
-def _kind(example: Tensor) -> str:
+def kind_of(example: Tensor) -> str:
+    """Shape and type of ``example`` in words."""
     return f"shape {list(example.shape)} and type {str(example.dtype).removeprefix('torch.')}"

@@ -6,10 +6,11 @@ holds the module's file and that file; what the factory reads or imports beside 
 """
 
 import importlib
+import inspect
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, final
@@ -17,8 +18,8 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.errors import UserError, unknown
-from umix.nets.backbone import WeightsFromFile
+from umix.errors import UserError, cause, unknown
+from umix.nets.backbone import WeightsFromFile, kind_of
 from umix.nets.net import Net
 from umix.nets.weight_files import files_hash
 
@@ -56,20 +57,42 @@ class OwnNet(WeightsFromFile):
             raise unknown(
                 f"factory in {module}", name, [n for n, value in vars(self._module()).items() if callable(value)]
             )
-        made: Any = factory(example, n_classes, **({} if self.weights is None else {"weights": self.weights}))
+        made = self._made(factory, example, n_classes)
         match made:
             case Net():
                 return made.body, made.head
             case (nn.Module() as body, nn.Module() as head):
                 return body, head
+        kinds = ", ".join(type(part).__name__ for part in made) if isinstance(made, tuple) else ""
         raise UserError(
             f"{self.factory}(example, n_classes) must return a umix.nets.Net or a pair (body, head) of torch modules, got "
-            f"{type(made).__name__}."
+            f"{f'({kinds})' if kinds else type(made).__name__}."
         )
+
+    def _made(self, factory: Callable[..., Any], example: Tensor, n_classes: int) -> Any:
+        """What ``factory`` returns; one that cannot be called, or that raises, is refused."""
+        options = {} if self.weights is None else {"weights": self.weights}
+        try:
+            inspect.signature(factory).bind(example, n_classes, **options)
+        except TypeError as error:
+            call = "(example, n_classes, weights=FILE)" if options else "(example, n_classes)"
+            raise UserError(f"The factory {self.factory} must be callable as {call}, but it is not: {error}.") from None
+        except ValueError:
+            pass  # some functions written in C do not say what they take
+        try:
+            with redirect_stdout(sys.stderr):  # what people's code prints is no result of umix
+                return factory(example, n_classes, **options)
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise UserError(
+                f"The factory {self.factory} must make a net for examples of {kind_of(example)} and {n_classes} classes, but it "
+                f"raised {cause(error)}; correct the factory."
+            ) from None
 
     def _module(self) -> ModuleType:
         name = self.factory.partition(":")[0]
-        with _current_folder():
+        with _current_folder(), redirect_stdout(sys.stderr):
             try:
                 return importlib.import_module(name)
             except ModuleNotFoundError as error:
@@ -80,6 +103,11 @@ class OwnNet(WeightsFromFile):
                 raise UserError(
                     f"There is no module {name} in the current folder or among the installed packages, which the net "
                     f"{self.factory} must come from."
+                ) from None
+            except (Exception, SystemExit) as error:
+                raise UserError(
+                    f"The module {name} of the net {self.factory} must be importable, but importing it raised {cause(error)}; "
+                    "correct the module."
                 ) from None
 
 

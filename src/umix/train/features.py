@@ -23,7 +23,7 @@ from umix.data.loader import batches
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.files import locked, require_space, sweep, whole
-from umix.nets.backbone import Backbone, Frozen, feature_width
+from umix.nets.backbone import Backbone, Frozen, try_parts
 from umix.nets.weight_files import state_hash
 from umix.train.engine import Engine
 from umix.train.progress import Progress, Silent
@@ -54,16 +54,17 @@ def featured(
     random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
-    body = None if net.names_its_weights else frozen_body(net, example, task.n_classes, seed)
-    known = "" if body is None else state_hash(body)
+    made = None if net.names_its_weights else frozen_parts(net, example, task.n_classes, seed)
+    known = "" if made is None else state_hash(made[0])
     keys = {name: _key(split, net, known) for name, split in task.splits.items()}
     paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
     if not all(path.exists() for path in paths.values()):
         with locked(directory):
             absent = {name: task.splits[name] for name, path in paths.items() if not path.exists()}
             if absent:
-                body = frozen_body(net, example, task.n_classes, seed) if body is None else body
-                _compute(absent, paths, body, feature_width(body, example, net.title), net.title, engine, progress)
+                body, head = made or frozen_parts(net, example, task.n_classes, seed)
+                width = try_parts(body, head, example, task.n_classes, net.title)
+                _compute(absent, paths, body, width, net.title, engine, progress)
     small = sum(path.stat().st_size for path in paths.values()) <= _IN_MEMORY
     splits = {
         name: replace(split, x=_open(paths[name], len(split), keys[name], small), transform=None, augment=None)
@@ -72,13 +73,13 @@ def featured(
     return Featured(replace(task, splits=splits), known)
 
 
-def frozen_body(net: Backbone, example: Tensor, n_classes: int, seed: int) -> Frozen:
-    """The body of ``net`` alone; what is random in it comes from ``seed``."""
+def frozen_parts(net: Backbone, example: Tensor, n_classes: int, seed: int) -> tuple[Frozen, nn.Linear | None]:
+    """The frozen body of ``net``, and a head of its own where it has one; what is random comes from ``seed``."""
     with torch_stream(seed, "features", "init"):
         body, head = net.parts(example, n_classes)
     if head is not None and not isinstance(head, nn.Linear):
         raise UserError(f"freeze must be used with a linear head, but {net.title} has a {type(head).__name__}.")
-    return Frozen(body)
+    return Frozen(body), head
 
 
 def _key(split: Split, net: Backbone, body: str) -> str:
