@@ -23,12 +23,13 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         title_justify="left",
         caption_justify="left",
     )
-    for name in ("test rate", "percent", "95 % interval", "n test", "n train"):
+    sizes = ("n test", "n train") if record.groups else ("n test",)
+    for name in ("test rate", "percent", "95 % interval", *sizes):
         table.add_column(name, justify="left" if name == "test rate" else "right")
     for rate in RATES if record.groups else ("average", "worst"):
         value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
         title = TITLES[rate] + (_which(summary) if rate == "worst" else "")
-        table.add_row(title, unknown if value is None else f"{100 * value:.1f}", "", "", "")
+        table.add_row(title, unknown if value is None else f"{100 * value:.1f}")
     table.add_section()
     if record.groups:
         for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
@@ -36,7 +37,7 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         return table
     lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
     for name, found in lowest[:_MOST_CLASSES]:
-        table.add_row(escape(f"class {name}"), *_rate_and_size(found), "")
+        table.add_row(escape(f"class {name}"), *_rate_and_size(found))
     table.caption = "The worst group is unknown: this task has no groups."
     if summary.quintiles is None:
         table.caption += f" {record.method} has no first stage that tells how uncertain test examples are."
@@ -44,8 +45,10 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         table.add_section()
         n = sum(found.size for found in summary.classes.values())
         for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
-            table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}", "")
-        table.caption += " Fifths: test examples in order of how often the first stage got them wrong."
+            table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}")
+        table.caption += (
+            " Fifths: test examples in order of how often the first stage got them wrong, ties shared between them."
+        )
     if len(lowest) > _MOST_CLASSES:
         table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     return table
