@@ -110,8 +110,8 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (["run", "four_moon", "umix"], "did you mean 'four_moons'?"),
         (["run", "four_moons", "umx"], "did you mean 'umix'?"),
         (["run", "four_moons", "umix", "--set", "etta=3"], "did you mean 'eta'?"),
-        (["run", "four_moons", "umix", "--set", "sigma=50"], "UMIX.sigma must be a number in [0, 1], got 50."),
-        (["run", "four_moons", "umix", "--set", "eta=-1"], "UMIX.eta must be a number in [0, inf) or auto, got -1."),
+        (["run", "four_moons", "umix", "--set", "sigma=50"], "umix.sigma must be a number in [0, 1], got 50."),
+        (["run", "four_moons", "umix", "--set", "eta=-1"], "umix.eta must be a number in [0, inf) or auto, got -1."),
         (
             ["run", "four_moons", "umix", "--set=length=9", "--set", "trajectory.epochs=5"],
             "within the 5 epochs of stage 'trajectory'",

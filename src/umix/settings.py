@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -13,6 +13,8 @@ from umix.errors import UserError, unknown
 
 class Settings(BaseModel):
     """A frozen value whose constructor raises one sentence that names the field, its rule and what it got."""
+
+    part: ClassVar[str] = ""  # of a run, where the settings are one that people can set
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -84,14 +86,19 @@ def _literals(annotation: Any) -> Iterator[object]:
         yield from annotation.__args__
 
 
+def _title(owner: type[Settings]) -> str:
+    """The part of a run that ``owner`` holds, as ``--set part.field=value`` calls it, or its name in Python."""
+    return owner.part or getattr(owner, "name", owner.__name__)
+
+
 def _sentence(owner: type[Settings], error: ValidationError) -> str:
     """The first thing wrong, in words: ``UMIX.sigma must be a number in [0, 1], got 50.``"""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        return str(unknown(f"setting of {owner.__name__}", name, owner.model_fields))
+        return str(unknown(f"setting of {_title(owner)}", name, owner.model_fields))
     if first["type"] == "missing" and len(first["loc"]) == 1:
-        return f"{owner.__name__}.{name} must be given."
+        return f"{_title(owner)}.{name} must be given."
     if first["type"] == "value_error":
         return f"{first['ctx']['error']}"
-    return f"{owner.__name__}.{name} must be {legal(owner.model_fields[name])}, got {first['input']!r}."
+    return f"{_title(owner)}.{name} must be {legal(owner.model_fields[name])}, got {first['input']!r}."

@@ -77,10 +77,10 @@ def test_a_first_stage_that_is_too_short_is_refused() -> None:
     ("own", "message"),
     [
         ({"etta": [1]}, "did you mean 'eta'"),
-        ({"sigma": Range(low=0.5, high=2)}, r"UMIX\.sigma must be a number in \[0, 1\]"),
+        ({"sigma": Range(low=0.5, high=2)}, r"umix\.sigma must be a number in \[0, 1\]"),
         ({"mixing": Range(low=0, high=1)}, "must be a number to have a range"),
-        ({"mixing": ["input", "output"]}, r"UMIX\.mixing must be one of"),
-        ({"sigma": ["much"]}, r"UMIX\.sigma must be a number"),
+        ({"mixing": ["input", "output"]}, r"umix\.mixing must be one of"),
+        ({"sigma": ["much"]}, r"umix\.sigma must be a number"),
         ({"start": Range(low=0.5, high=2)}, "whole numbers as ends"),
         ({"net.name": ["mlp"]}, "cannot be searched"),
     ],

@@ -148,7 +148,7 @@ def test_a_file_of_ones_own_is_a_preset(tmp_path: Path) -> None:
         ("[a.fit]\n", ":c", "Unknown preset of .* 'c'"),
         ("[a.fitt]\nlr = 1\n", "", "did you mean 'fit'"),
         ("[a.fit]\nlrr = 1\n", "", "did you mean 'lr'"),
-        ("[a.fit]\nlr = -1\n", "", r"FitSettings\.lr must be"),
+        ("[a.fit]\nlr = -1\n", "", r"fit\.lr must be"),
         ("[a]\nlr = 1\n", "", "'lr' outside of a part"),
         ("lr = 1\n", "", "outside of a part"),
         ("", "", "it is empty"),

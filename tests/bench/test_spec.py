@@ -78,9 +78,9 @@ def test_specs_survive_pickle_and_json() -> None:
         ({"task": "four_moons", "method": "erm", "seed": -1}, "RunSpec.seed must be a whole number in [0, 4294967296)"),
         (
             {"task": "four_moons", "method": "umix", "settings": {"sigma": 50}},
-            "UMIX.sigma must be a number in [0, 1], got 50",
+            "umix.sigma must be a number in [0, 1], got 50",
         ),
-        ({"task": "four_moons", "method": "umix", "settings": {"trajectory.lr": 0}}, "FitSettings.lr must be"),
+        ({"task": "four_moons", "method": "umix", "settings": {"trajectory.lr": 0}}, "trajectory.lr must be"),
         ({"method": "erm"}, "RunSpec.task must be given."),
     ],
     ids=["task", "method", "setting", "net", "preset", "seed", "range", "stage", "missing"],

@@ -34,7 +34,7 @@ def test_tune_then_run_with_the_preset_it_wrote(tmp_path: Path, capsys: pytest.C
         (["--range", "eta"], "--range must be given key=low:high"),
         (["--range", "eta=1:3", "--choices", "eta=1,2"], "Every setting must be searched in one place"),
         (["--name", ""], "--name must be letters"),
-        (["--choices", "mixing=stir"], "UMIX.mixing must be one of"),
+        (["--choices", "mixing=stir"], "umix.mixing must be one of"),
     ],
 )
 def test_wrong_flags_are_one_sentence(

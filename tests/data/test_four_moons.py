@@ -98,11 +98,11 @@ def test_loading_leaves_the_global_generators_alone():
     [
         (
             {"sizes": (1, 2, 3)},
-            r"^FourMoons\.sizes must be a list of 4 whole numbers in \[0, inf\), got \(1, 2, 3\)\.$",
+            r"^task\.sizes must be a list of 4 whole numbers in \[0, inf\), got \(1, 2, 3\)\.$",
         ),
-        ({"sizes": (1, -2, 3, 4)}, r"^FourMoons\.sizes must be a list of 4 whole numbers in \[0, inf\), got -2\.$"),
-        ({"eval_size": 0}, r"^FourMoons\.eval_size must be a whole number in \[1, inf\), got 0\.$"),
-        ({"noise": -1.0}, r"^FourMoons\.noise must be a number in \[0, inf\), got -1\.0\.$"),
+        ({"sizes": (1, -2, 3, 4)}, r"^task\.sizes must be a list of 4 whole numbers in \[0, inf\), got -2\.$"),
+        ({"eval_size": 0}, r"^task\.eval_size must be a whole number in \[1, inf\), got 0\.$"),
+        ({"noise": -1.0}, r"^task\.noise must be a number in \[0, inf\), got -1\.0\.$"),
     ],
     ids=["three sizes", "negative size", "eval_size", "noise"],
 )

@@ -35,7 +35,7 @@ def test_an_unknown_task_gets_the_nearest_known_one(call):
 
 
 def test_an_unknown_option_of_a_task_gets_the_nearest_known_one():
-    with pytest.raises(UserError, match=r"^Unknown setting of FourMoons 'nois'; did you mean 'noise'\?"):
+    with pytest.raises(UserError, match=r"^Unknown setting of task 'nois'; did you mean 'noise'\?"):
         load_task("four_moons", nois=0.1)
 
 

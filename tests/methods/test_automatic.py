@@ -97,7 +97,7 @@ def test_an_ensemble_has_no_window_to_find():
 
 @pytest.mark.parametrize("eta", [-1, "automatic"])
 def test_eta_is_a_number_or_auto(eta):
-    with pytest.raises(UserError, match=r"UMIX.eta must be a number in \[0, inf\) or auto"):
+    with pytest.raises(UserError, match=r"umix.eta must be a number in \[0, inf\) or auto"):
         method("umix", eta=eta)
 
 

@@ -61,5 +61,5 @@ def test_the_penalty_brings_the_means_of_the_domains_closer(trainer: Make) -> No
 
 
 def test_gamma_is_not_negative() -> None:
-    with pytest.raises(UserError, match=r"CORAL\.gamma must be a number in \[0, inf\), got -1"):
+    with pytest.raises(UserError, match=r"coral\.gamma must be a number in \[0, inf\), got -1"):
         CORAL(gamma=-1)

@@ -103,5 +103,5 @@ def test_cutmix_without_images_is_refused_before_training(trainer: Make, tmp_pat
 
 
 def test_alpha_is_positive() -> None:
-    with pytest.raises(UserError, match=r"DomainMix\.alpha must be a number in \(0, inf\), got 0"):
+    with pytest.raises(UserError, match=r"domainmix\.alpha must be a number in \(0, inf\), got 0"):
         DomainMix(alpha=0)

@@ -47,5 +47,5 @@ def test_a_tiny_alpha_is_the_worst_example_of_every_batch_in_both(trainer: Make)
 @BOTH
 @pytest.mark.parametrize("alpha", [0, -0.1, 1.1])
 def test_alpha_is_a_share(kind: type[CVaRDRO | Chi2DRO], alpha: float) -> None:
-    with pytest.raises(UserError, match=rf"{kind.__name__}\.alpha must be a number in \(0, 1\], got {alpha}"):
+    with pytest.raises(UserError, match=rf"{kind.name}\.alpha must be a number in \(0, 1\], got {alpha}"):
         kind(alpha=alpha)

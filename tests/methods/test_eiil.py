@@ -116,5 +116,5 @@ def test_a_learning_rate_without_a_part_means_that_of_the_fit() -> None:
 
 @pytest.mark.parametrize("bad", [{"reference_epochs": 0}, {"inference_lr": 0}, {"step_size": -1}])
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"EIIL\.{next(iter(bad))} must be a"):
+    with pytest.raises(UserError, match=rf"eiil\.{next(iter(bad))} must be a"):
         EIIL(**bad)

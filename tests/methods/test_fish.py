@@ -119,5 +119,5 @@ def test_it_resumes_across_the_end_of_the_warm_up() -> None:
 
 @pytest.mark.parametrize("bad", [{"meta_lr": 0}, {"meta_lr": 1.5}, {"warmup": -1}])
 def test_illegal_settings_are_refused(bad: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=rf"Fish\.{next(iter(bad))} must be"):
+    with pytest.raises(UserError, match=rf"fish\.{next(iter(bad))} must be"):
         Fish(**bad)

@@ -82,5 +82,5 @@ def test_it_resumes_across_both_anneal_steps() -> None:
 
 @pytest.mark.parametrize("bad", [{"bottleneck": -1}, {"bottleneck_anneal": -1}])
 def test_illegal_settings_are_refused(bad: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=rf"IBIRM\.{next(iter(bad))} must be"):
+    with pytest.raises(UserError, match=rf"ib_irm\.{next(iter(bad))} must be"):
         IBIRM(**bad)

@@ -128,8 +128,8 @@ def test_an_error_set_of_most_examples_is_reported(trainer: Make, moons: Task) -
 @pytest.mark.parametrize(
     ("bad", "rule"),
     [
-        ({"upweight": 1.5}, r"JTT\.upweight must be a whole number in \[0, inf\), got 1\.5"),
-        ({"identification_epochs": 0}, r"JTT\.identification_epochs must be a whole number in \[1, inf\), got 0"),
+        ({"upweight": 1.5}, r"jtt\.upweight must be a whole number in \[0, inf\), got 1\.5"),
+        ({"identification_epochs": 0}, r"jtt\.identification_epochs must be a whole number in \[1, inf\), got 0"),
     ],
 )
 def test_copies_and_epochs_are_whole_numbers(bad: dict[str, object], rule: str) -> None:

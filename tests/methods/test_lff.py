@@ -169,7 +169,7 @@ def test_a_net_without_companion_is_refused() -> None:
 
 @pytest.mark.parametrize("bad", [{"q": 1.5}, {"q": -0.1}, {"smoothing": 1.0}])
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"LfF\.{next(iter(bad))} must be a number in \[0, 1"):
+    with pytest.raises(UserError, match=rf"lff\.{next(iter(bad))} must be a number in \[0, 1"):
         LfF(**bad)
 
 

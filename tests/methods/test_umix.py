@@ -17,13 +17,13 @@ Make = Callable[..., Trainer]
 @pytest.mark.parametrize(
     ("bad", "rule"),
     [
-        ({"sigma": 50}, r"UMIX\.sigma must be a number in \[0, 1\], got 50"),
-        ({"eta": -1}, r"UMIX\.eta must be a number in \[0, inf\) or auto, got -1"),
-        ({"alpha": 0}, r"UMIX\.alpha must be a number in \(0, inf\), got 0"),
-        ({"length": 0}, r"UMIX\.length must be a whole number in \[1, inf\) or auto, got 0"),
-        ({"record": "later"}, r"UMIX\.record must be one of online, epoch_end, got 'later'"),
+        ({"sigma": 50}, r"umix\.sigma must be a number in \[0, 1\], got 50"),
+        ({"eta": -1}, r"umix\.eta must be a number in \[0, inf\) or auto, got -1"),
+        ({"alpha": 0}, r"umix\.alpha must be a number in \(0, inf\), got 0"),
+        ({"length": 0}, r"umix\.length must be a whole number in \[1, inf\) or auto, got 0"),
+        ({"record": "later"}, r"umix\.record must be one of online, epoch_end, got 'later'"),
         ({"etta": 1}, r"did you mean 'eta'"),
-        ({"eta": float("nan")}, r"UMIX\.eta must be"),
+        ({"eta": float("nan")}, r"umix\.eta must be"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

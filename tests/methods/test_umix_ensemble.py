@@ -83,7 +83,7 @@ def test_the_plan_knows_the_settings_of_the_members() -> None:
     settings = {"uncertainty": "ensemble", "ensemble.lr": 0.5, "ensemble.epochs": 2}
     plan = RunSpec(task="four_moons", method="umix", settings=settings).plan
     assert plan.stages == {"ensemble": {"lr": 0.5, "epochs": 2}}
-    with pytest.raises(UserError, match=r"FitSettings\.lr must be"):
+    with pytest.raises(UserError, match=r"ensemble\.lr must be"):
         RunSpec(task="four_moons", method="umix", settings={"ensemble.lr": 0})
     with pytest.raises(UserError, match=r"Unknown setting of umix 'member-0\.lr'"):
         RunSpec(task="four_moons", method="umix", settings={"member-0.lr": 1})

@@ -63,5 +63,5 @@ def test_it_resumes_across_the_anneal_step(anneal: int) -> None:
 
 @pytest.mark.parametrize("bad", [{"penalty": -1}, {"anneal": -1}])
 def test_illegal_settings_are_refused(bad: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=rf"VREx\.{next(iter(bad))} must be"):
+    with pytest.raises(UserError, match=rf"vrex\.{next(iter(bad))} must be"):
         VREx(**bad)

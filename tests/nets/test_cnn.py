@@ -62,4 +62,4 @@ def test_wrong_channels_are_refused(channels, got):
     with pytest.raises(UserError) as caught:
         CNN(channels=channels)
     rule = "a list of whole numbers in [1, inf), at least 1 of them"
-    assert str(caught.value) == f"CNN.channels must be {rule}, got {got}."
+    assert str(caught.value) == f"net.channels must be {rule}, got {got}."

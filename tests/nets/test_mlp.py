@@ -71,9 +71,9 @@ def test_without_dropout_training_and_evaluation_are_the_same():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"hidden": (8, 0)}, r"^MLP\.hidden must be a list of whole numbers in \[1, inf\), got 0\.$"),
-        ({"hidden": "wide"}, r"^MLP\.hidden must be a list of whole numbers in \[1, inf\), got 'wide'\.$"),
-        ({"dropout": 1.0}, r"^MLP\.dropout must be a number in \[0, 1\), got 1\.0\.$"),
+        ({"hidden": (8, 0)}, r"^net\.hidden must be a list of whole numbers in \[1, inf\), got 0\.$"),
+        ({"hidden": "wide"}, r"^net\.hidden must be a list of whole numbers in \[1, inf\), got 'wide'\.$"),
+        ({"dropout": 1.0}, r"^net\.dropout must be a number in \[0, 1\), got 1\.0\.$"),
     ],
     ids=["no width", "text", "all dropped"],
 )

@@ -26,5 +26,5 @@ def test_an_unknown_net_gets_the_nearest_known_one():
 
 
 def test_an_unknown_option_of_a_net_gets_the_nearest_known_one():
-    with pytest.raises(UserError, match=r"^Unknown setting of MLP 'hiden'; did you mean 'hidden'\?"):
+    with pytest.raises(UserError, match=r"^Unknown setting of net 'hiden'; did you mean 'hidden'\?"):
         net_settings("mlp", hiden=(3,))

@@ -32,7 +32,7 @@ def test_cosine_course_goes_from_the_rate_to_zero_over_all_epochs() -> None:
 
 @pytest.mark.parametrize("bad", [{"lr": 0}, {"epochs": 0}, {"batch_size": 0}, {"momentum": 1}, {"lr": float("nan")}])
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"FitSettings\.{next(iter(bad))} must be"):
+    with pytest.raises(UserError, match=rf"fit\.{next(iter(bad))} must be"):
         FitSettings(**bad)
 
 

@@ -69,8 +69,11 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
     stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
     fit = FitSettings(**tables.get("fit", {}))
-    for override in stages.values():
-        FitSettings(**{**fit.model_dump(), **override})
+    for stage, override in stages.items():
+        try:
+            FitSettings(**{**fit.model_dump(), **override})
+        except UserError as error:
+            raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
     source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
     _check_weights(source, method_name)
     return Plan(

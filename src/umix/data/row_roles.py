@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -58,6 +58,8 @@ class KnownRows:
 
 class RowRoles(Settings):
     """Which column is what, and how the rows are divided."""
+
+    part: ClassVar[str] = "task"
 
     label: str = Field(description="column of the class to predict")
     groups: tuple[str, ...] = Field(

@@ -198,6 +198,7 @@ class Task:
 class TaskSource(Settings, abc.ABC):
     """Frozen options and how to load the task they describe; a new data set is a subclass in its own file."""
 
+    part: ClassVar[str] = "task"
     name: ClassVar[str]
     default_net: ClassVar[str] = "mlp"  # where neither the preset nor the user names one
 

@@ -35,6 +35,7 @@ class Net(nn.Module):
 class NetSettings(Settings, abc.ABC):
     """Frozen options of an architecture and how to build it."""
 
+    part: ClassVar[str] = "net"
     name: ClassVar[str]
 
     @property

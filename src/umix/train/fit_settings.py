@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -14,6 +14,8 @@ from umix.settings import Settings
 @final
 class FitSettings(Settings):
     """Optimiser, learning rate, batches and epochs of one fit."""
+
+    part: ClassVar[str] = "fit"
 
     epochs: int = Field(20, ge=1, description="passes over the training split")
     batch_size: int = Field(64, ge=1, description="examples per step; the last batch of an epoch may be smaller")
