@@ -70,7 +70,9 @@ def bench(
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
     with ExitStack() as stack:
-        staff = _workers(workers, threads or 1, stack, start=not plan) if workers is not None else None
+        staff = (
+            _workers(workers, 1 if threads is None else threads, stack, start=not plan) if workers is not None else None
+        )
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
         settings = parse_settings(set_) | (net or NetFlags()).settings()
