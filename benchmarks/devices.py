@@ -20,9 +20,9 @@ from torch import nn
 from umix.core.streams import stream
 from umix.data.batch import Batch
 from umix.nets.net import Net
-from umix.train.engine import Engine
-from umix.train.loop import descend
-from umix.train.objective import MeanRisk
+from umix.training.engine import Engine
+from umix.training.loop import descend
+from umix.training.objective import MeanRisk
 
 BATCH, SIDE = 32, 64
 

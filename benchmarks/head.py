@@ -21,13 +21,13 @@ from torch import Tensor, nn
 
 from umix.core.streams import stream
 from umix.data.task import Split, Task
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.linear import Linear
 from umix.nets.net import Net
-from umix.train.engine import Engine
-from umix.train.fit_settings import FitSettings
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.engine import Engine
+from umix.training.fit_settings import FitSettings
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 SIZES = ((7_500, 1280, 64), (7_500, 2048, 64), (7_500, 2048, 256), (20_000, 2048, 128))  # examples, features, batch
 

@@ -22,9 +22,9 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from umix import load_task
-from umix.data.image_cache import cached
+from umix.data.images.decoded_cache import cached
+from umix.data.images.transforms import MEAN, STD
 from umix.data.loader import batches
-from umix.data.transforms import MEAN, STD
 
 BATCH, IMAGES = 64, 256
 PEER = "decoding every epoch"

@@ -20,14 +20,14 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.engine import Engine
-from umix.train.evaluate import correctness
-from umix.train.fit_settings import FitSettings
-from umix.train.loop import run_epoch
-from umix.train.objective import MeanRisk, Objective
-from umix.train.trajectory import Trajectory
+from umix.training.engine import Engine
+from umix.training.evaluate import correctness
+from umix.training.fit_settings import FitSettings
+from umix.training.loop import run_epoch
+from umix.training.objective import MeanRisk, Objective
+from umix.training.trajectory import Trajectory
 
 SIGMA, ALPHA = 0.5, 0.5
 FIT = FitSettings(optimizer="sgd", lr=0.01, momentum=0.9)

@@ -13,8 +13,8 @@ from measure import RESULTS, write
 from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
-from umix.report.comparison import Cell, compare
-from umix.report.grid import percent
+from umix.reports.comparison import Cell, compare
+from umix.reports.tables.text_table import percent
 
 SEEDS = range(5)
 TASKS = ("colored_digits", "four_moons")

@@ -14,7 +14,7 @@ from measure import write
 
 from umix import RunSpec, execute, load_task
 from umix.files import read_tensors
-from umix.report.comparison import compare
+from umix.reports.comparison import compare
 
 SEEDS = range(3)
 METHODS = {"erm": ("erm", {}), "umix, sigma=0": ("umix", {"sigma": 0.0}), "umix": ("umix", {})}

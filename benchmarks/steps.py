@@ -21,10 +21,10 @@ from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
-from umix.train.engine import Engine
-from umix.train.fit_settings import FitSettings
-from umix.train.loop import descend, run_epoch
-from umix.train.trainer import Trainer
+from umix.training.engine import Engine
+from umix.training.fit_settings import FitSettings
+from umix.training.loop import descend, run_epoch
+from umix.training.trainer import Trainer
 
 BATCH, N = 128, 10_000
 SHORT = {"umix": {"length": 1}, "lisa_umix": {"length": 1}, "jtt": {"identification_epochs": 1, "upweight": 1}}

@@ -18,13 +18,13 @@ from measure import write
 
 from umix.bench.executors.outcome import Places
 from umix.bench.executors.serial import Serial
-from umix.bench.grid import make_grid
-from umix.bench.record import load_run
-from umix.bench.store import load_runs
-from umix.bench.study import Study
-from umix.report.arrange import arrange
-from umix.report.comparison import compare
-from umix.train.trainer import Trainer
+from umix.bench.runs.record import load_run
+from umix.bench.runs.store import load_runs
+from umix.bench.study.study import Study
+from umix.bench.study.study_runs import make_grid
+from umix.reports.arrange import arrange
+from umix.reports.comparison import compare
+from umix.training.trainer import Trainer
 
 BUDGET = {"workers_ratio": 0.6, "overhead_ms": 50.0, "load_seconds": 5.0}
 RUNS = 24  # 2 methods × 12 seeds

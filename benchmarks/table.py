@@ -13,8 +13,8 @@ import polars
 from measure import interleaved, ratio, write
 from skrub import StringEncoder, TableVectorizer
 
-from umix.data.table import TableSource
-from umix.data.table_file import _hash
+from umix.data.rows.table_file import _hash
+from umix.data.tables.source import TableSource
 
 ROWS = 1_000_000
 

@@ -14,7 +14,7 @@ from measure import RESULTS
 from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
-from umix.bench.search_space import draw_settings, search_space
+from umix.bench.search.search_space import draw_settings, search_space
 from umix.core.rates import worst
 from umix.core.selection import best_epoch
 from umix.core.streams import stream

@@ -11,11 +11,11 @@ import argparse
 import numpy as np
 from measure import write
 
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 from umix.core.statistics import Spread, paired
-from umix.methods.uncertainty_weights import ensemble_uncertainty
-from umix.report.minority import auroc, minority_groups
-from umix.train.trainer import Trainer
+from umix.methods.parts.uncertainty_weights import ensemble_uncertainty
+from umix.reports.minority import auroc, minority_groups
+from umix.training.trainer import Trainer
 
 TASKS = ("four_moons", "colored_digits")
 SEEDS = range(5)

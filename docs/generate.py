@@ -8,7 +8,7 @@ import sys
 from inspect import getmodule
 from pathlib import Path
 
-from umix.bench.search_space import Range, search_space
+from umix.bench.search.search_space import Range, search_space
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
 from umix.settings import legal

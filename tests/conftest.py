@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import settings
 
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.nets.mlp import MLP
-from umix.train.fit_settings import FitSettings
-from umix.train.trainer import Trainer
+from umix.training.fit_settings import FitSettings
+from umix.training.trainer import Trainer
 
 # The same examples in every run: a suite that fails now and then teaches people to ignore it.
 settings.register_profile("umix", derandomize=True, deadline=None)

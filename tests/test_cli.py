@@ -9,7 +9,7 @@ import pytest
 
 from umix.cli import main
 from umix.data.registry import TASKS, load_task
-from umix.data.table_file import read_table
+from umix.data.rows.table_file import read_table
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "length=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
 RUN = ["run", "four_moons", "umix", *FAST]

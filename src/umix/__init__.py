@@ -10,31 +10,31 @@ from umix.version import __version__
 
 if TYPE_CHECKING:
     from umix.adapters.sklearn import UMIXClassifier
-    from umix.bench.record import RunRecord, load_run
-    from umix.bench.run import execute, load_net
-    from umix.bench.spec import RunSpec
-    from umix.data.arrays import task_from_arrays
+    from umix.bench.runs.execute import execute, load_net
+    from umix.bench.runs.record import RunRecord, load_run
+    from umix.bench.spec.run_spec import RunSpec
+    from umix.data.arrays.source import task_from_arrays
     from umix.data.registry import TASKS, load_task
-    from umix.data.table import task_from_table
+    from umix.data.tables.source import task_from_table
     from umix.errors import UserError
     from umix.methods.registry import METHODS, method
-    from umix.train.trajectory import Trajectory
+    from umix.training.trajectory import Trajectory
 
 _HOME = {
     "METHODS": "umix.methods.registry",
-    "RunRecord": "umix.bench.record",
-    "RunSpec": "umix.bench.spec",
+    "RunRecord": "umix.bench.runs.record",
+    "RunSpec": "umix.bench.spec.run_spec",
     "TASKS": "umix.data.registry",
-    "Trajectory": "umix.train.trajectory",
+    "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
-    "execute": "umix.bench.run",
-    "load_net": "umix.bench.run",
-    "load_run": "umix.bench.record",
+    "execute": "umix.bench.runs.execute",
+    "load_net": "umix.bench.runs.execute",
+    "load_run": "umix.bench.runs.record",
     "load_task": "umix.data.registry",
     "method": "umix.methods.registry",
-    "task_from_arrays": "umix.data.arrays",
-    "task_from_table": "umix.data.table",
+    "task_from_arrays": "umix.data.arrays.source",
+    "task_from_table": "umix.data.tables.source",
 }
 
 __all__ = [

@@ -18,15 +18,15 @@ import torch
 from torch import Tensor
 
 from umix.core.selection import Counts
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.train.fit_settings import FitSettings
-from umix.train.progress import Progress, Silent
-from umix.train.trainer import Trainer
+from umix.training.fit_settings import FitSettings
+from umix.training.progress import Progress, Silent
+from umix.training.trainer import Trainer
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
 _FIT = FitSettings(epochs=4, lr=0.05, batch_size=32)

@@ -20,9 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import umix
 from umix import UMIXClassifier, UserError
-from umix.bench.presets import preset
+from umix.bench.spec.presets import preset
 from umix.core.rates import worst
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 
 # What a fit says of its few rows and epochs is no matter here.

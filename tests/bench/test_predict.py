@@ -14,14 +14,14 @@ from rich.console import Console
 
 from umix import load_net, load_run
 from umix.bench.predict import predict_new, write_predictions
-from umix.bench.record import RunRecord
-from umix.bench.run import execute
-from umix.bench.spec import RunSpec
+from umix.bench.runs.execute import execute
+from umix.bench.runs.record import RunRecord
+from umix.bench.spec.run_spec import RunSpec
 from umix.data.lazy import LazyRows, Mapped
-from umix.data.new_inputs import NewInputs, Reader
-from umix.data.readers import READERS
+from umix.data.reader_registry import READERS
+from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
-from umix.report.run_table import run_table
+from umix.reports.tables.run_table import run_table
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -253,7 +253,7 @@ def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord)
 
 def test_what_needs_no_table_imports_no_table_library() -> None:
     code = (
-        "import sys, umix.bench.run, umix.bench.predict; "
+        "import sys, umix.bench.runs.execute, umix.bench.predict; "
         "print([name for name in ('skrub', 'skops', 'pandas', 'polars', 'matplotlib') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from umix.bench.lock import LOCKS, is_locked
+from umix.bench.runs.lock import LOCKS, is_locked
 from umix.cli import main
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.record import RunRecord
+from umix.bench.runs.record import RunRecord
 from umix.cli import main
 
 

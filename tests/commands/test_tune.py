@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 
 SMALL = [f"--set={s}" for s in ("epochs=2", "task.sizes=[30,6,6,30]", "task.eval_size=10", "net.hidden=[4]")]

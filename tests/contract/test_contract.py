@@ -24,8 +24,8 @@ from umix.testing import (
     check_resume,
     check_same_seed_same_net,
 )
-from umix.train.objective import MeanRisk, Objective, State
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk, Objective, State
+from umix.training.trainer import Trainer
 
 #: Settings that keep a method's stages short on the small task; everything else is its default.
 SHORT = {"umix": {"length": 3}}

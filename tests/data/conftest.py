@@ -91,9 +91,9 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
     """Trains one epoch of every method that a preset of the task has settings for, with a tiny net."""
 
     def train(task: str, root: Path, preset: str) -> None:
-        from umix.bench.presets import presets_of
-        from umix.bench.run import execute
-        from umix.bench.spec import RunSpec
+        from umix.bench.runs.execute import execute
+        from umix.bench.spec.presets import presets_of
+        from umix.bench.spec.run_spec import RunSpec
         from umix.methods.registry import METHODS
 
         methods = ["erm", *(part for part in presets_of(task)[preset] if part in METHODS)]

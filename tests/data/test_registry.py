@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from umix.data.colored_digits import ColoredDigits
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.colored_digits import ColoredDigits
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.registry import TASKS, load_task, task_source
 from umix.data.task import TaskSource
 from umix.errors import UserError

@@ -8,7 +8,7 @@ import torch
 from umix.methods.erm import ERM
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

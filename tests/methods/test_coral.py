@@ -11,8 +11,8 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.coral import CORAL, AlignedRisk
 from umix.nets.mlp import MLP
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 RNG = np.random.default_rng(0)

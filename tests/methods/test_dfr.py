@@ -10,11 +10,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from umix.bench.run import execute, load_net
-from umix.bench.spec import RunSpec
+from umix.bench.runs.execute import execute, load_net
+from umix.bench.spec.run_spec import RunSpec
 from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.registry import TASKS
 from umix.data.task import Split, Task
@@ -22,7 +22,7 @@ from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
 from umix.nets.mlp import MLP
 from umix.testing import check_method
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

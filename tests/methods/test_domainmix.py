@@ -13,11 +13,11 @@ from umix.core.mixing import mixed_loss
 from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.methods.domainmix import DomainMix, DomainMixup
-from umix.methods.mixers import MIXERS
+from umix.methods.parts.mixers import MIXERS
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
 from umix.testing import check_method
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

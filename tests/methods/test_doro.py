@@ -11,7 +11,7 @@ from umix.methods.doro import Chi2DORO, CVaRDORO
 from umix.methods.dro import Chi2DRO, CVaRDRO
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 PAIRS = pytest.mark.parametrize(("doro", "dro"), [(CVaRDORO, CVaRDRO), (Chi2DORO, Chi2DRO)], ids=lambda kind: kind.name)

@@ -10,7 +10,7 @@ from umix.errors import UserError
 from umix.methods.dro import Chi2DRO, CVaRDRO
 from umix.methods.erm import ERM
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 BOTH = pytest.mark.parametrize("kind", [CVaRDRO, Chi2DRO], ids=lambda kind: kind.name)

@@ -8,7 +8,7 @@ import polars
 import pytest
 import torch
 
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.data.samplers import Balanced
 from umix.data.task import Task
@@ -18,8 +18,8 @@ from umix.methods.eiil import EIIL
 from umix.methods.group_dro import WorstGroupRisk
 from umix.nets.net import Net
 from umix.testing import check_resume
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

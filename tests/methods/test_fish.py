@@ -16,9 +16,9 @@ from umix.errors import UserError
 from umix.methods.fish import Fish, FreshRisk, MetaStep
 from umix.nets.net import Net
 from umix.testing import check_resume
-from umix.train.engine import Engine, Prepared
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.engine import Engine, Prepared
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

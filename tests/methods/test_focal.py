@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.methods.erm import ERM
 from umix.methods.focal import Focal
 from umix.methods.reweight import Reweight
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

@@ -15,8 +15,8 @@ from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.nets.mlp import MLP
 from umix.testing import check_resume
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 SIZES = torch.tensor([50, 5, 0, 20])

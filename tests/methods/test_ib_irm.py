@@ -14,10 +14,10 @@ from umix.methods.ib_irm import IBIRM, BottleneckRisk
 from umix.methods.irm import IRM
 from umix.nets.mlp import MLP
 from umix.testing import check_resume
-from umix.train.engine import Prepared
-from umix.train.loop import descend
-from umix.train.objective import Objective, State
-from umix.train.trainer import Trainer
+from umix.training.engine import Prepared
+from umix.training.loop import descend
+from umix.training.objective import Objective, State
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 RNG = np.random.default_rng(0)

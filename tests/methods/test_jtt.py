@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from umix.core.weights import normalized
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.batch_risk import BatchRisk
 from umix.methods.erm import ERM
 from umix.methods.jtt import JTT
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.train.evaluate import correctness
-from umix.train.trainer import Trainer
+from umix.training.evaluate import correctness
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

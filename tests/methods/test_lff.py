@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.bench.run import execute, load_net
-from umix.bench.spec import RunSpec
+from umix.bench.runs.execute import execute, load_net
+from umix.bench.spec.run_spec import RunSpec
 from umix.core.losses import cross_entropy, generalized_cross_entropy
 from umix.core.streams import torch_stream
 from umix.core.weights import relative_difficulty
@@ -21,8 +21,8 @@ from umix.methods.lff import FailureRisk, LfF
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.testing import check_resume
-from umix.train.objective import MeanRisk, State
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk, State
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 RNG = np.random.default_rng(0)

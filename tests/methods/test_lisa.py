@@ -13,9 +13,9 @@ from umix.data.groups import Groups
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.lisa import LISA, SelectivePairing
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.mlp import MLP
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

@@ -8,7 +8,7 @@ import torch
 from umix.methods.lisa import LISA
 from umix.methods.lisa_umix import LISAUMIX
 from umix.methods.umix import UMIX
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

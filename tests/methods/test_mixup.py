@@ -9,7 +9,7 @@ import torch
 from umix.data.batch import Batch
 from umix.methods.mixup import InGroupMixup, Mixup, PairingWithin
 from umix.methods.umix import UMIX
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 
@@ -38,7 +38,7 @@ def test_in_group_mixup_differs_from_vanilla(trainer: Make) -> None:
 
 def test_a_batch_of_lone_members_is_not_mixed(trainer: Make) -> None:
     from umix.core.losses import cross_entropy
-    from umix.methods.weighted_mixup import WeightedMixup
+    from umix.methods.parts.weighted_mixup import WeightedMixup
     from umix.nets.mlp import MLP
 
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])

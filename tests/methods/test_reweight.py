@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.bench.run import execute
-from umix.bench.spec import RunSpec
+from umix.bench.runs.execute import execute
+from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.registry import TASKS
 from umix.data.task import Task
@@ -27,8 +27,8 @@ from umix.testing import (
     check_picklable,
     check_same_seed_same_net,
 )
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 BOTH = pytest.mark.parametrize("kind", [Reweight, Resample], ids=lambda kind: kind.name)

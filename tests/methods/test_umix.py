@@ -9,7 +9,7 @@ import torch
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.methods.umix import UMIX
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

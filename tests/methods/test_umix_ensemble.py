@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
+from umix.methods.parts.uncertainty_weights import ensemble_uncertainty
 from umix.methods.umix import UMIX
-from umix.methods.uncertainty_weights import ensemble_uncertainty
 from umix.nets.net import Net
 from umix.testing import check_method
-from umix.train.evaluate import correctness
-from umix.train.trainer import Trainer
+from umix.training.evaluate import correctness
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

@@ -12,8 +12,8 @@ from umix.errors import UserError
 from umix.methods.vrex import RiskVariance, VREx
 from umix.nets.mlp import MLP
 from umix.testing import check_resume
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 RNG = np.random.default_rng(0)

@@ -12,18 +12,18 @@ from umix.core.losses import focal
 from umix.core.risks import cvar
 from umix.core.weights import class_means, effective_number, inverse_frequency, normalized
 from umix.data.batch import Batch
-from umix.data.four_moons import FourMoons
+from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.loader import batches
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.batch_risk import BatchRisk
+from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.registry import METHODS, method
-from umix.methods.weighted_mixup import WeightedMixup
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.train.fit_settings import FitSettings
-from umix.train.objective import MeanRisk, Objective
-from umix.train.trainer import Trainer
+from umix.training.fit_settings import FitSettings
+from umix.training.objective import MeanRisk, Objective
+from umix.training.trainer import Trainer
 
 N = 24
 COPIES = torch.tensor([0, 1, 2, 5] * 6)

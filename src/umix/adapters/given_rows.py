@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from umix.core.streams import stream
 from umix.core.subsets import stratified_split
-from umix.data.array_file import columns
+from umix.data.arrays.array_file import columns
 from umix.data.groups import Groups
-from umix.data.table_roles import encode_attribute
+from umix.data.rows.role_columns import encode_attribute
 from umix.data.task import Split, Task
 from umix.errors import UserError
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from umix.adapters.given_rows import Floats, GivenRows
 from umix.adapters.held_out import known_rule, rates_at, selected_epoch
-from umix.bench.presets import preset
+from umix.bench.spec.presets import preset
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
@@ -30,8 +30,8 @@ from umix.nets.net import Net, NetSettings
 from umix.nets.registry import net_settings
 from umix.settings import Settings
 from umix.terminal import Bars
-from umix.train.fit_settings import FitSettings
-from umix.train.trainer import Trainer
+from umix.training.fit_settings import FitSettings
+from umix.training.trainer import Trainer
 
 _FARTHEST = 10.0  # deviations at which inputs are cut, as in tables
 _AT_ONCE = 8192  # rows that are predicted at once

@@ -10,7 +10,7 @@ from umix.errors import UserError
 from umix.version import __version__
 
 if TYPE_CHECKING:
-    from umix.data.examine import Examination
+    from umix.data.checks.data_check import Examination
 
 _NEEDED = (
     "torch",
@@ -61,7 +61,7 @@ def facts() -> dict[str, dict[str, Any]]:
 
 def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "Examination":
     """Everything that is wrong with the folder of ``task``, or what a file of one's own holds, without training on it."""
-    from umix.data.examine import examine, examine_rows
+    from umix.data.checks.data_check import examine, examine_rows
     from umix.data.registry import TASKS, source_kind
     from umix.data.task import CheckedSource
 

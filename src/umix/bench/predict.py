@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from umix.bench.record import RunRecord
-from umix.bench.run import load_net
+from umix.bench.runs.execute import load_net
+from umix.bench.runs.record import RunRecord
 from umix.data.groups import Groups
 from umix.data.loader import batches
-from umix.data.new_inputs import NewInputs, Reader
-from umix.data.readers import READERS
-from umix.data.table_file import check_output, write_table
+from umix.data.reader_registry import READERS
+from umix.data.rows.reader import NewInputs, Reader
+from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
-from umix.train.progress import Progress, Silent
+from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
     import polars

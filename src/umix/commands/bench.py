@@ -10,21 +10,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.markup import escape
 
-from umix.catalogue import print_json
 from umix.commands import bench_flags as own
+from umix.commands.catalogue import print_json
+from umix.commands.flags import (
+    DataFlags,
+    Json,
+    Log,
+    MlflowUri,
+    NetFlags,
+    Out,
+    Quiet,
+    Select,
+    parse_names,
+    parse_settings,
+)
 from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
 from umix.files import ensure_writable
-from umix.flags import DataFlags, Json, Log, MlflowUri, NetFlags, Out, Quiet, Select, parse_names, parse_settings
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Executor
     from umix.bench.executors.processes import Processes
-    from umix.bench.failure import Failure
     from umix.bench.loggers.registry import Logger
-    from umix.bench.record import RunRecord
-    from umix.bench.study import Study
+    from umix.bench.runs.failure import Failure
+    from umix.bench.runs.record import RunRecord
+    from umix.bench.study.study import Study
     from umix.commands.study_plan import StudyPlan
     from umix.commands.study_results import Results
 
@@ -60,7 +71,7 @@ def bench(
     one folder. Exit code 1 if a run has failed.
     """
     if schema:
-        from umix.bench.study import study_schema
+        from umix.bench.study.study import study_schema
 
         print_json(study_schema())
         return 0
@@ -171,7 +182,7 @@ def _in_this_process(ray: str | None, cpus: float | None, gpus: float | None) ->
 
 def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes: dict[str, Any]) -> "Study":
     """The study that the command line or a file describes."""
-    from umix.bench.study import Study, load_study
+    from umix.bench.study.study import Study, load_study
 
     if file is not None:
         found = load_study(file)
@@ -182,9 +193,9 @@ def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes
 
 def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | None) -> "StudyPlan":
     """The plan of ``study``; whatever is wrong with what was given is raised here, before anything runs."""
-    from umix.bench.grid import make_grid
-    from umix.bench.record import known_rule
-    from umix.bench.study import assign
+    from umix.bench.runs.record import known_rule
+    from umix.bench.study.study import assign
+    from umix.bench.study.study_runs import make_grid
     from umix.commands.study_plan import StudyPlan
 
     if select is not None:
@@ -221,7 +232,7 @@ def _show_plan(made: "StudyPlan", *, workers: int, to: Any) -> None:
 def _execute(made: "StudyPlan", executor: "Executor", options: dict[str, Any], *, quiet: bool) -> "Results":
     """What became of every run: those that are not finished are executed."""
     from umix.bench.executors.outcome import Places
-    from umix.bench.run import finished
+    from umix.bench.runs.execute import finished
     from umix.commands.study_board import Board
     from umix.commands.study_results import Results
 

@@ -3,20 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-from umix.catalogue import print_json
+from umix.commands.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
+from umix.commands.flags import Json, Out, Quiet
 from umix.commands.report import make_report
 from umix.errors import UserError
-from umix.flags import Json, Out, Quiet
 from umix.terminal import OUT
 
 
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
     """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and compare them in a table and a page."""
-    from umix.bench.spec import RunSpec
-    from umix.report.comparison import compare
-    from umix.report.formats import terminal
-    from umix.report.tables import comparison_grids
+    from umix.bench.spec.run_spec import RunSpec
+    from umix.reports.comparison import compare
+    from umix.reports.tables.comparison_tables import comparison_grids
+    from umix.reports.tables.formats import terminal
 
     if seeds < 1:
         raise UserError(f"--seeds must be at least 1, got {seeds}.")

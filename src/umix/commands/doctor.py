@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from umix.catalogue import print_examination, print_facts, print_json
-from umix.flags import ImageFlags, Json, Root, Subset, TableFlags, TextFlags
+from umix.commands.catalogue import print_examination, print_facts, print_json
+from umix.commands.flags import ImageFlags, Json, Root, Subset, TableFlags, TextFlags
 
 
 def doctor(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from umix.terminal import ERR, OUT, Bars
 
 if TYPE_CHECKING:
-    from umix.bench.record import RunRecord
+    from umix.bench.runs.record import RunRecord
 
 
 def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places: Any) -> dict[str, list["RunRecord"]]:
     """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
-    from umix.bench.run import execute
+    from umix.bench.runs.execute import execute
 
     records: dict[str, list[RunRecord]] = {label: [] for label in specs}
     with Bars(runs=sum(len(group) for group in specs.values()), quiet=quiet) as bars:
@@ -27,7 +27,7 @@ def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places
 
 def follow(spec: Any, out: Path, **places: Any) -> None:
     """Execute ``spec`` together with the first process of the run, which says all that is to be said."""
-    from umix.bench.run import execute
+    from umix.bench.runs.execute import execute
 
     OUT.quiet = True
     ERR.quiet = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"  # beside the first process

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from umix.commands.execution import execute_all
-from umix.flags import Quiet, Root
+from umix.commands.flags import Quiet, Root
 from umix.terminal import OUT
 
 if TYPE_CHECKING:
-    from umix.report.charts.figure import Figure
+    from umix.reports.charts.figure import Figure
 
 _REAL = ("waterbirds", "celeba", "camelyon17")
 
@@ -26,9 +26,9 @@ def figures(
     quiet: Quiet = False,
 ) -> None:
     """Make the paper's figures on the embedded tasks and, with --root, on the image tasks whose files are there."""
-    from umix.bench.spec import RunSpec
-    from umix.report.charts.figure import write_figures
-    from umix.report.paper import density_figure, training_figure
+    from umix.bench.spec.run_spec import RunSpec
+    from umix.reports.charts.figure import write_figures
+    from umix.reports.charts.paper_figures import density_figure, training_figure
 
     real = [] if root is None else _present(root)
     long = {"trajectory.epochs": 30}  # the accuracy of rare groups rises late
@@ -78,7 +78,7 @@ def _present(root: Path) -> list[str]:
 def _moons() -> "Figure":
     """The simulated data themselves."""
     from umix.data.registry import load_task
-    from umix.report.paper import points_figure
+    from umix.reports.charts.paper_figures import points_figure
 
     task = load_task("four_moons")
     train = task.splits["train"]

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from umix.catalogue import print_catalogue, print_json, print_preset_names, print_presets
+from umix.commands.catalogue import print_catalogue, print_json, print_preset_names, print_presets
+from umix.commands.flags import Json
 from umix.errors import UserError, unknown
-from umix.flags import Json
 
 if TYPE_CHECKING:
     from umix.settings import Settings
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
-    from umix.data.arrays import ArrayOptions
-    from umix.data.image_folder import ImageFolder
+    from umix.data.arrays.source import ArrayOptions
+    from umix.data.images.image_folder import ImageFolder
     from umix.data.registry import TASKS
-    from umix.data.table import TableOptions
-    from umix.data.texts import TextOptions
+    from umix.data.tables.source import TableOptions
+    from umix.data.texts.source import TextOptions
 
     own: dict[str, type[Settings]] = {
         "FILE.csv": TableOptions,
@@ -75,7 +75,7 @@ def presets(
     as_json: Json = False,
 ) -> None:
     """Show the settings that the presets (run --preset) of NAME start from, or what there are presets for."""
-    from umix.bench.presets import presets_of
+    from umix.bench.spec.presets import presets_of
     from umix.data.registry import OWN, TASKS, source_kind
 
     known = TASKS | OWN

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.catalogue import print_json
-from umix.flags import Json, Output, Quiet, Select
+from umix.commands.catalogue import print_json
+from umix.commands.flags import Json, Output, Quiet, Select
 from umix.terminal import ERR, OUT, Bars
 
 
@@ -24,7 +24,7 @@ def predict(
 ) -> None:
     """Write the predicted label and the probability of every class for each example in NEW, and its id where RUN has one."""
     from umix.bench.predict import write_predictions
-    from umix.bench.record import load_run
+    from umix.bench.runs.record import load_run
 
     record = load_run(run)
     with Bars(quiet=quiet) as bars:

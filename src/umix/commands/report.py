@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from umix.flags import Select
+from umix.commands.flags import Select
 from umix.terminal import ERR, OUT
 
 
@@ -44,13 +44,13 @@ def make_report(
     figures: Literal["pdf", "svg", "png"] | None = None,
 ) -> list[str]:
     """Write the report of ``directory`` to ``path``, and its figures beside it; returns what there is to say of it."""
-    from umix.bench.record import known_rule
+    from umix.bench.runs.record import known_rule
     from umix.errors import UserError, unknown
     from umix.files import write_whole
-    from umix.report.charts.figure import write_figures
-    from umix.report.gather import gather
-    from umix.report.page import page
-    from umix.report.section import sections
+    from umix.reports.charts.figure import write_figures
+    from umix.reports.gather import gather
+    from umix.reports.page.page import page
+    from umix.reports.page.section import sections
 
     if path.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"--output must end in .html, got {str(path)!r}.")

@@ -5,11 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.catalogue import print_json
+from umix.commands.catalogue import print_json
 from umix.commands.execution import execute_all, follow, run_json
-from umix.core.words import counted
-from umix.errors import UserError
-from umix.flags import (
+from umix.commands.flags import (
     DataFlags,
     DeviceFlags,
     Json,
@@ -23,6 +21,8 @@ from umix.flags import (
     parse_names,
     parse_settings,
 )
+from umix.core.words import counted
+from umix.errors import UserError
 from umix.terminal import OUT
 
 
@@ -45,11 +45,11 @@ def run(
 ) -> None:
     """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
     from umix.bench.loggers.registry import loggers
-    from umix.bench.record import known_rule
-    from umix.bench.spec import RunSpec
+    from umix.bench.runs.record import known_rule
+    from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
-    from umix.data.row_roles import RowRoles
-    from umix.report.run_table import run_table
+    from umix.data.rows.row_roles import RowRoles
+    from umix.reports.tables.run_table import run_table
 
     if select is not None:
         known_rule(select)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from umix.catalogue import print_json
+from umix.commands.catalogue import print_json
+from umix.commands.flags import Json
 from umix.commands.table import load
-from umix.flags import Json
 from umix.terminal import OUT
 
 
@@ -18,9 +18,9 @@ def select(
 ) -> None:
     """Show what each selection rule makes of the runs in DIRECTORY, and its regret against an oracle that sees the test split."""
     from umix.core.selection import ORACLE
-    from umix.report.arrange import arrange
-    from umix.report.formats import terminal
-    from umix.report.regret import outcomes, regret_grids
+    from umix.reports.arrange import arrange
+    from umix.reports.regret import outcomes, regret_grids
+    from umix.reports.tables.formats import terminal
 
     runs = arrange(load(directory))
     found = outcomes(runs)

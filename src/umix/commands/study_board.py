@@ -14,8 +14,8 @@ from umix.terminal import ERR
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Event, Outcome
-    from umix.bench.grid import Cell
-    from umix.bench.record import RunRecord
+    from umix.bench.runs.record import RunRecord
+    from umix.bench.study.study_runs import Cell
 
 _MOST_SEEDS = 12  # columns; more seeds are counted instead
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from umix.core.words import counted
 
 if TYPE_CHECKING:
-    from umix.bench.estimate import Pace
-    from umix.bench.grid import Cell, Grid, State
+    from umix.bench.study.estimate import Pace
+    from umix.bench.study.study_runs import Cell, Grid, State
 
 _REMARKS: dict["State", str] = {"failed": "failed before", "partly": "begun", "running": "running elsewhere"}
 
@@ -30,9 +30,9 @@ class StudyPlan:
 
     @classmethod
     def of(cls, grid: "Grid", out: Path) -> Self:
-        from umix.bench.estimate import Pace
-        from umix.bench.grid import is_cached, state
-        from umix.bench.record import load_run
+        from umix.bench.runs.record import load_run
+        from umix.bench.study.estimate import Pace
+        from umix.bench.study.study_runs import is_cached, state
 
         states = {cell.key: state(out, cell.spec) for cell in grid.runs}
         titles = {(cell.spec.plan.source.title, cell.spec.method) for cell in grid.cells}
@@ -47,8 +47,8 @@ class StudyPlan:
 
     def left(self, cells: "list[Cell]", *, workers: int) -> str:
         """How long ``cells`` will take, in words."""
-        from umix.bench.estimate import in_words, total
-        from umix.bench.grid import stages_to_train
+        from umix.bench.study.estimate import in_words, total
+        from umix.bench.study.study_runs import stages_to_train
 
         seconds, unknown = total(cells, self.pace, stages_to_train(self.out, cells), workers=workers)
         if not cells:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, final
 
 from rich.markup import escape
 
-from umix.catalogue import print_json
+from umix.commands.catalogue import print_json
 from umix.commands.execution import run_json
 from umix.commands.study_plan import StudyPlan
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
-    from umix.bench.failure import Failure
-    from umix.bench.record import RunRecord
+    from umix.bench.runs.failure import Failure
+    from umix.bench.runs.record import RunRecord
 
 
 @final
@@ -43,10 +43,10 @@ def print_results(made: StudyPlan, results: Results, select: str | None) -> None
 
 
 def _print_comparison(made: StudyPlan, results: Results, select: str | None) -> None:
-    from umix.report.comparison import compare
-    from umix.report.failed import with_failed
-    from umix.report.formats import terminal
-    from umix.report.tables import gains_grid, rates_grid
+    from umix.reports.comparison import compare
+    from umix.reports.tables.comparison_tables import gains_grid, rates_grid
+    from umix.reports.tables.failed_runs import with_failed
+    from umix.reports.tables.formats import terminal
 
     runs: dict[str, dict[str, list[RunRecord]]] = {}
     failed: dict[str, Counter[str]] = {}

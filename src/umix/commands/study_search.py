@@ -20,8 +20,8 @@ def tuned_plan(
     quiet: bool,
 ) -> StudyPlan:
     """The plan with the settings that equal searches found for all methods, each of which is shown when it is there."""
-    from umix.bench.grid_search import search_grid, search_jobs
-    from umix.report.tuning import score_text
+    from umix.bench.study.study_search import search_grid, search_jobs
+    from umix.reports.tables.search_table import score_text
 
     given: dict[str, Any] = {"trials": trials, "out": made.out, "select": select, "places": options}
     done: dict[str, int] = {}

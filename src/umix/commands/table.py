@@ -11,9 +11,9 @@ from umix.errors import UserError
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
-    from umix.bench.record import RunRecord
-    from umix.report.comparison import Comparison
-    from umix.report.grid import Grid
+    from umix.bench.runs.record import RunRecord
+    from umix.reports.comparison import Comparison
+    from umix.reports.tables.text_table import Grid
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 _SUFFIXES: dict[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".txt": "terminal"}
@@ -37,10 +37,10 @@ def table(
 ) -> None:
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
     from umix.files import write_whole
-    from umix.report.arrange import arrange
-    from umix.report.comparison import compare
-    from umix.report.formats import terminal
-    from umix.report.tables import comparison_grids, paper_grid, rules_grids
+    from umix.reports.arrange import arrange
+    from umix.reports.comparison import compare
+    from umix.reports.tables.comparison_tables import comparison_grids, paper_grid, rules_grids
+    from umix.reports.tables.formats import terminal
 
     form = format_ or _form(output)
     runs = arrange(load(directory))
@@ -83,8 +83,8 @@ def _form(output: Path | None) -> Format:
 
 def _text(form: Format, grids: "Sequence[Grid]", comparisons: "Sequence[Comparison]", *, with_published: bool) -> str:
     """The table in this format; of several rules, programs get the rows of all."""
-    from umix.report.formats import as_csv, as_json, markdown, terminal
-    from umix.report.latex import latex
+    from umix.reports.tables.formats import as_csv, as_json, markdown, terminal
+    from umix.reports.tables.latex import latex
 
     if form == "markdown":
         return markdown(grids)
@@ -103,8 +103,8 @@ def _text(form: Format, grids: "Sequence[Grid]", comparisons: "Sequence[Comparis
 
 def load(directory: Path) -> "list[RunRecord]":
     """The records in ``directory``; what was left out is said, and a folder without any is refused."""
-    from umix.bench.failure import load_failures
-    from umix.bench.store import load_runs
+    from umix.bench.runs.failure import load_failures
+    from umix.bench.runs.store import load_runs
 
     runs = load_runs(directory)
     for message in runs.skipped:

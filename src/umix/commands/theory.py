@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from umix.catalogue import print_json
-from umix.flags import Json, Quiet
+from umix.commands.catalogue import print_json
+from umix.commands.flags import Json, Quiet
 from umix.terminal import OUT, Bars
 
 _QUICK: dict[str, Any] = {"sizes": (100, 400), "ranks": (2, 10), "seeds": 4}
@@ -30,8 +30,8 @@ def theory(
     from umix.core.streams import stream
     from umix.errors import unknown
     from umix.files import ensure_writable
-    from umix.report.theory_figures import Format, save_figures
-    from umix.report.theory_tables import (
+    from umix.reports.charts.theory_figures import Format, save_figures
+    from umix.reports.tables.theory_tables import (
         alpha_table,
         check_table,
         error_table,

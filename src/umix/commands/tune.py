@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.markup import escape
 
-from umix.catalogue import print_json
+from umix.commands.catalogue import print_json
+from umix.commands.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_numbers, parse_settings
 from umix.errors import UserError
-from umix.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_numbers, parse_settings
 from umix.terminal import OUT, Bars
 
 if TYPE_CHECKING:
-    from umix.bench.search import News
-    from umix.bench.search_space import SearchSpace
+    from umix.bench.search.search_space import SearchSpace
+    from umix.bench.search.tune import News
 
 
 def tune(
@@ -46,10 +46,10 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
-    from umix.bench.search import tune as search
-    from umix.bench.search_space import parse_choices, parse_range
+    from umix.bench.search.search_space import parse_choices, parse_range
+    from umix.bench.search.tune import tune as search
     from umix.data.registry import refuse_root, source_kind
-    from umix.report.tuning import score_text, tuning_json, tuning_table
+    from umix.reports.tables.search_table import score_text, tuning_json, tuning_table
 
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])

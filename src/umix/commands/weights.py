@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.flags import Output
+from umix.commands.flags import Output
 from umix.terminal import OUT
 
 
@@ -15,7 +15,7 @@ def weights(
     output: Output = Path("weights.parquet"),
 ) -> None:
     """Write index, uncertainty, weight and label of every training example of RUN, and its environment where one was inferred."""
-    from umix.bench.examples import write_examples
+    from umix.bench.runs.example_table import write_examples
 
     n, columns = write_examples(run, output)
     note = "" if "weight" in columns else "; its method gives examples no weights"

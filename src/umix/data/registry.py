@@ -5,19 +5,19 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from umix.data.array_file import SUFFIXES as ARRAYS
-from umix.data.arrays import ArraySource
-from umix.data.camelyon17 import Camelyon17
-from umix.data.celeba import CelebA
-from umix.data.civilcomments import CivilComments
-from umix.data.colored_digits import ColoredDigits
-from umix.data.four_moons import FourMoons
-from umix.data.image_folder import ImageFolder
-from umix.data.table import TableSource
-from umix.data.table_file import SUFFIXES
+from umix.data.arrays.array_file import SUFFIXES as ARRAYS
+from umix.data.arrays.source import ArraySource
+from umix.data.benchmarks.camelyon17 import Camelyon17
+from umix.data.benchmarks.celeba import CelebA
+from umix.data.benchmarks.civilcomments import CivilComments
+from umix.data.benchmarks.colored_digits import ColoredDigits
+from umix.data.benchmarks.four_moons import FourMoons
+from umix.data.benchmarks.waterbirds import Waterbirds
+from umix.data.images.image_folder import ImageFolder
+from umix.data.rows.table_file import SUFFIXES
+from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
-from umix.data.texts import TextSource
-from umix.data.waterbirds import Waterbirds
+from umix.data.texts.source import TextSource
 from umix.errors import UserError, unknown
 
 TASKS: dict[str, type[TaskSource]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.data.findings import Checked
+from umix.data.checks.problems import Checked
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings

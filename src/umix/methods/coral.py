@@ -29,8 +29,8 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.objective import Objective, State
-from umix.train.trainer import Trainer
+from umix.training.objective import Objective, State
+from umix.training.trainer import Trainer
 
 
 @final

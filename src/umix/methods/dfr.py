@@ -29,7 +29,7 @@ from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 Penalty = Literal["l1", "l2"]
 

@@ -31,10 +31,10 @@ from umix.core.mixing import mix
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.methods.mixers import MIXERS, Mixing, require_mixable
+from umix.methods.parts.mixers import MIXERS, Mixing, require_mixable
 from umix.nets.net import Net
-from umix.train.objective import Objective, State
-from umix.train.trainer import FINAL, Trainer
+from umix.training.objective import Objective, State
+from umix.training.trainer import FINAL, Trainer
 
 
 @final

@@ -19,10 +19,10 @@ from typing import ClassVar, final
 from pydantic import Field
 
 from umix.core.risks import chi2_doro, cvar_doro
-from umix.methods.batch_risk import BatchRisk
 from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 PAPER = "Zhai et al., DORO: Distributional and outlier robust optimization, ICML 2021"
 

@@ -23,10 +23,10 @@ from typing import ClassVar, final
 from pydantic import Field
 
 from umix.core.risks import chi2, cvar
-from umix.methods.batch_risk import BatchRisk
 from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 PAPER = "Levy et al., Large-scale methods for distributionally robust optimization, NeurIPS 2020"
 

@@ -26,7 +26,7 @@ from umix.data.samplers import Balanced
 from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 
 @final

@@ -8,8 +8,8 @@ from typing import ClassVar, final
 
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 
 @final

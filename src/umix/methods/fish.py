@@ -32,10 +32,10 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.engine import Prepared
-from umix.train.loop import descend
-from umix.train.objective import Objective, State
-from umix.train.trainer import Trainer
+from umix.training.engine import Prepared
+from umix.training.loop import descend
+from umix.training.objective import Objective, State
+from umix.training.trainer import Trainer
 
 
 @final

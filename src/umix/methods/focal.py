@@ -22,10 +22,10 @@ from torch import Tensor
 from umix.core.losses import focal
 from umix.core.weights import effective_number, inverse_frequency
 from umix.data.task import Split
-from umix.methods.batch_risk import BatchRisk
 from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 
 @final

@@ -18,10 +18,10 @@ from pydantic import Field
 
 from umix.data.samplers import Repeated
 from umix.methods.method import Method
-from umix.methods.weight_warnings import warn_about
+from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.net import Net
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 
 @final

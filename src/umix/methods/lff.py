@@ -30,8 +30,8 @@ from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
 from umix.methods.method import Method
 from umix.nets.net import Net
-from umix.train.objective import Objective, State
-from umix.train.trainer import Trainer
+from umix.training.objective import Objective, State
+from umix.training.trainer import Trainer
 
 
 @final

@@ -26,10 +26,10 @@ from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.mixers import Mixing, require_mixable
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.trainer import FINAL, Trainer
+from umix.training.trainer import FINAL, Trainer
 
 
 @final

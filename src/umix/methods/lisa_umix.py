@@ -19,11 +19,11 @@ from torch import Tensor
 
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
-from umix.methods.mixers import Mixing, require_mixable
-from umix.methods.uncertainty_weights import UncertaintyWeights
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.uncertainty_weights import UncertaintyWeights
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.trainer import FINAL, Trainer
+from umix.training.trainer import FINAL, Trainer
 
 
 @final

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from umix.nets.net import Net
 from umix.settings import Settings
-from umix.train.trainer import Trainer
+from umix.training.trainer import Trainer
 
 
 class Method(Settings, abc.ABC):

@@ -20,10 +20,10 @@ from pydantic import Field
 from umix.core.pairing import Ids, partners_within
 from umix.data.batch import Batch
 from umix.methods.method import Method
-from umix.methods.mixers import Mixing, require_mixable
-from umix.methods.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.train.trainer import FINAL, Trainer
+from umix.training.trainer import FINAL, Trainer
 
 
 @final

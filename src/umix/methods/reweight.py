@@ -23,11 +23,11 @@ from torch import Tensor
 from umix.core.weights import effective_number, inverse_frequency
 from umix.data.samplers import Weighted
 from umix.data.task import Split
-from umix.methods.batch_risk import BatchRisk
 from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
-from umix.train.objective import MeanRisk
-from umix.train.trainer import Trainer
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 By = Literal["class", "group"]
 Scheme = Literal["inverse", "effective"]

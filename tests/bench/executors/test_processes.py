@@ -9,8 +9,8 @@ import pytest
 from umix.bench.executors.outcome import Event, Places
 from umix.bench.executors.processes import Processes
 from umix.bench.executors.serial import Serial
-from umix.bench.failure import load_failure
-from umix.bench.spec import RunSpec
+from umix.bench.runs.failure import load_failure
+from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}

@@ -11,7 +11,7 @@ import pytest
 from umix.bench.executors.outcome import Event, Places
 from umix.bench.executors.ray import Ray
 from umix.bench.executors.serial import Serial
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 
 pytest.importorskip("ray")

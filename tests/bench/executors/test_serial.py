@@ -7,10 +7,10 @@ import pytest
 
 from umix.bench.executors.outcome import Event, Places
 from umix.bench.executors.serial import Serial
-from umix.bench.failure import load_failure
-from umix.bench.lock import run_lock
-from umix.bench.record import load_run
-from umix.bench.spec import RunSpec
+from umix.bench.runs.failure import load_failure
+from umix.bench.runs.lock import run_lock
+from umix.bench.runs.record import load_run
+from umix.bench.spec.run_spec import RunSpec
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
 

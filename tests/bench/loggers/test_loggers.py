@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.epochs import EpochRow, read_epochs, write_epochs
 from umix.bench.loggers.mlflow import DATABASE
 from umix.bench.loggers.registry import loggers
-from umix.bench.record import RunRecord
-from umix.bench.run import execute
-from umix.bench.spec import RunSpec
+from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
+from umix.bench.runs.execute import execute
+from umix.bench.runs.record import RunRecord
+from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.errors import UserError
 

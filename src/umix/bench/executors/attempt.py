@@ -8,11 +8,11 @@ from typing import final
 import torch
 
 from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
-from umix.bench.failure import Failure
-from umix.bench.loaded import load_once
-from umix.bench.lock import Busy
-from umix.bench.run import execute
-from umix.bench.spec import RunSpec
+from umix.bench.runs.execute import execute
+from umix.bench.runs.failure import Failure
+from umix.bench.runs.lock import Busy
+from umix.bench.runs.task_cache import load_once
+from umix.bench.spec.run_spec import RunSpec
 
 _PAUSE = 0.2  # seconds between two events about steps: often enough to look at, seldom enough to cost nothing
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, final
 from umix.bench.executors.outcome import OnEvent, Outcome, Places
 
 if TYPE_CHECKING:
-    from umix.bench.spec import RunSpec
+    from umix.bench.spec.run_spec import RunSpec
 
 
 class Ended(Protocol):

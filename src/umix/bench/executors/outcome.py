@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, final
 
 if TYPE_CHECKING:
-    from umix.bench.failure import Failure
-    from umix.bench.record import RunRecord
-    from umix.bench.spec import RunSpec
+    from umix.bench.runs.failure import Failure
+    from umix.bench.runs.record import RunRecord
+    from umix.bench.spec.run_spec import RunSpec
 
 
 @final

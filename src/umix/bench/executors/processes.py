@@ -23,7 +23,7 @@ from umix.errors import UserError
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
-    from umix.bench.spec import RunSpec
+    from umix.bench.spec.run_spec import RunSpec
 
 _Ended = TypeVar("_Ended", bound=Ended)
 _ATTEMPTS = 2  # a worker may be killed for another's greed; twice is the run's own
@@ -178,7 +178,7 @@ def _context() -> "ForkServerContext | SpawnContext":
     if not _FORK_SERVER:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["umix.bench.executors.ready"])
+    context.set_forkserver_preload(["umix.bench.executors.worker_preload"])
     return context
 
 

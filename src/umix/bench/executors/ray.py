@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, final
 
 from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
-from umix.bench.record import RECORD
-from umix.bench.spec import RunSpec
+from umix.bench.runs.record import RECORD
+from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 from umix.files import write_whole
 

@@ -6,7 +6,7 @@ from typing import final
 
 from umix.bench.executors.attempt import attempt
 from umix.bench.executors.outcome import OnEvent, Outcome, Places
-from umix.bench.spec import RunSpec
+from umix.bench.spec.run_spec import RunSpec
 
 
 @final

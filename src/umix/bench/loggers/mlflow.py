@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from umix.bench.epochs import EpochRow, read_epochs
 from umix.bench.loggers.registry import Logger
-from umix.bench.record import RunRecord
+from umix.bench.runs.epoch_table import EpochRow, read_epochs
+from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
 
 DATABASE = "mlflow.db"

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 
-from umix.bench.record import RunRecord
+from umix.bench.runs.record import RunRecord
 from umix.errors import UserError, unknown
 
 #: Writes what a finished run knows of its epochs to where its program looks; doing it again changes nothing.

@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from umix.bench.epochs import read_epochs
 from umix.bench.loggers.registry import Logger
-from umix.bench.record import RunRecord
+from umix.bench.runs.epoch_table import read_epochs
+from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
 
 FOLDER = "tensorboard"

@@ -1,0 +1,82 @@
+"""A run that raised, kept in its folder until it is executed again and succeeds."""
+
+import contextlib
+import json
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Self, final
+
+from umix.bench.runs.lock import Busy, run_lock
+from umix.bench.runs.record import RECORD
+from umix.errors import UserError
+from umix.files import write_whole
+from umix.settings import Settings
+
+#: The file that says so; a record beside it counts for more.
+FAILED = "failed.json"
+
+
+@final
+class Failure(Settings):
+    """What was raised, and when."""
+
+    kind: Literal["umix failed run"] = "umix failed run"
+    task: str
+    method: str
+    seed: int
+    key: str
+    error: str  # the type's name
+    message: str
+    trace: str
+    when: str  # UTC
+
+    @classmethod
+    def of(cls, error: BaseException, *, task: str, method: str, seed: int, key: str) -> Self:
+        """The failure of this run by ``error``, now."""
+        return cls(
+            task=task,
+            method=method,
+            seed=seed,
+            key=key,
+            error=type(error).__name__,
+            message=str(error),
+            trace="".join(traceback.format_exception(error)),
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in one line."""
+        first = self.message.strip().splitlines()[0] if self.message.strip() else "no message"
+        return first if self.error == "UserError" else f"{self.error}: {first}"
+
+    def save(self, out: Path, name: str) -> None:
+        """Keep this in the run's folder, unless another process has finished the run or is executing it again by now.
+
+        A folder that cannot be written is no reason to stop the other runs: the failure is still in the outcome.
+        """
+        with contextlib.suppress(Busy, UserError), run_lock(out, name, wait=False):
+            if not (out / name / RECORD).exists():
+                write_whole(out / name / FAILED, (self.model_dump_json(indent=1) + "\n").encode())
+
+
+def load_failure(directory: Path) -> Failure | None:
+    """The failure kept in a run's folder; None where the run is finished or did not fail."""
+    if (directory / RECORD).exists() or not (directory / FAILED).exists():
+        return None
+    try:
+        return Failure(**json.loads((directory / FAILED).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(
+            f"{directory / FAILED} must be what umix writes of a failed run ({error}); delete it and run again."
+        ) from None
+
+
+def load_failures(directory: Path) -> list[Failure]:
+    """The failures of all unfinished runs in the folders of ``directory``; a file that cannot be read is passed over."""
+    found = []
+    for path in sorted(directory.glob(f"*/{FAILED}")):
+        with contextlib.suppress(UserError):
+            found.append(load_failure(path.parent))
+    return [failure for failure in found if failure is not None]

@@ -1,0 +1,190 @@
+"""What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
+
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+from pydantic import Field, PrivateAttr
+from pydantic_core import from_json
+
+from umix.bench.runs.split_counts import SplitCounts, check_fit, known
+from umix.core import rates
+from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
+from umix.errors import UserError, unknown
+from umix.files import write_whole
+from umix.settings import Settings
+
+
+@final
+class StageRecord(Settings):
+    """One fit of the run."""
+
+    key: str
+    epochs: int
+    seconds: float
+    reused: bool
+
+
+@final
+class GroupRate(Settings):
+    """Test accuracy of a group or class; ``rate`` is None where it is empty."""
+
+    hits: int
+    size: int
+    rate: float | None
+
+
+@final
+class Summary(Settings):
+    """Test rates in [0, 1] at the epoch that a rule selected on validation; None where there is no such rate."""
+
+    select: str
+    epoch: int
+    average: float | None = Field(description="over all test examples")
+    adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
+    group_mean: float | None = Field(description="mean over groups")
+    worst: float | None = Field(description="lowest group rate")
+    groups: dict[str, GroupRate]
+    classes: dict[str, GroupRate]
+    quintiles: list[float] | None = Field(
+        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
+    )
+
+
+@final
+class RunRecord(Settings):
+    """A finished run; ``directory`` is where it was loaded from."""
+
+    kind: Literal["umix run record"] = "umix run record"
+    task: str
+    method: str
+    seed: int = Field(ge=0)
+    settings: dict[str, Any]  # as given
+    preset: str = "default"
+    plan: dict[str, Any]  # as executed, defaults spelled out
+    key: str
+    fingerprint: str
+    groups: list[str]
+    classes: list[str]
+    input_shape: list[int]
+    input_dtype: str = "float32"
+    body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
+    net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
+    train_sizes: list[int]
+    split_counts: dict[str, SplitCounts]
+    stages: dict[str, StageRecord]
+    warnings: list[str]
+    decisions: dict[str, Any] = Field(
+        default_factory=dict, description="what was left open (auto), and how it was decided"
+    )
+    versions: dict[str, str]
+    _directory: Path | None = PrivateAttr(None)
+
+    @property
+    def directory(self) -> Path:
+        if self._directory is None:
+            raise ValueError("This record was not loaded from or saved to a folder.")
+        return self._directory
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
+        return {name: counts.arrays() for name, counts in self.split_counts.items()}
+
+    def rule(self, select: str | None = None) -> str:
+        """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
+        if select is None:
+            return "worst" if self.groups else "worst_class"
+        if not self.has(known_rule(select)):
+            raise UserError(f"--select {select} must {_NEEDS[select]}; select worst_class or average.")
+        return select
+
+    def has(self, rule: str) -> bool:
+        """Whether some epoch has a score under ``rule``."""
+        return not np.isnan(RULES[rule](self.counts["val"])).all()
+
+    def best_epoch(self, select: str | None = None) -> int:
+        """The epoch that the rule ``select`` chooses on the validation split."""
+        return best_epoch(self.counts["val"], self.rule(select))
+
+    def summary(self, select: str | None = None) -> Summary:
+        """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
+        rule = self.rule(select)
+        return self._summary(rule, best_epoch(self.counts["val"], rule))
+
+    def oracle(self) -> Summary:
+        """Test rates at the epoch that the test split itself would choose: for the regret of a rule, never a result."""
+        return self._summary(ORACLE, oracle_epoch(self.counts["test"]))
+
+    def _summary(self, rule: str, epoch: int) -> Summary:
+        test = self.counts["test"]
+        hits = test.hits[epoch]
+        return Summary(
+            select=rule,
+            epoch=epoch,
+            average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
+            adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
+            group_mean=known(rates.group_mean(hits, test.sizes)),
+            worst=known(rates.worst(hits, test.sizes)),
+            groups=_named_rates(self.groups, hits, test.sizes),
+            classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
+            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
+        )
+
+    def predict(self, new: Any, *, select: str | None = None) -> Any:
+        """Predicted label and probability per class of every example in ``new``, as a polars frame; see ``bench.predict``."""
+        return import_module("umix.bench.predict").predict(self, new, select=select)  # reports do without torch
+
+    def save(self, directory: Path) -> None:
+        """Write this record into ``directory``; the file's presence says that the run is finished."""
+        write_whole(directory / RECORD, (self.model_dump_json(indent=1) + "\n").encode())
+        self._directory = directory
+
+
+RECORD = "record.json"
+_NO_EPOCH = "have an epoch with a score on validation, but this run has none"
+_NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
+    "worst": "know the groups, but this task has none",
+    "uncertainty_quintile": "have the uncertainty of validation examples from a first stage, but this run has none",
+    "cvar": "have the losses of validation examples, but this record holds none that are finite",
+}
+
+
+def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[str, GroupRate]:
+    found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
+    return {name: GroupRate(hits=hit, size=size, rate=known(rate)) for name, hit, size, rate in found}
+
+
+def known_rule(select: str) -> str:
+    """``select``, if it is a rule that may select a model."""
+    if select == ORACLE:
+        raise UserError(f"{ORACLE} must not select a model: it looks at the test split; umix select shows its regret.")
+    if select not in RULES:
+        raise unknown("selection rule", select, RULES)
+    return select
+
+
+def load_run(directory: str | Path) -> RunRecord:
+    """The record of the finished run in ``directory``."""
+    path = Path(directory) / RECORD
+    try:
+        content = from_json(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} must be a whole run record, but it cannot be read ({error}); delete it and run again."
+        ) from None
+    if not isinstance(content, dict) or content.get("kind") != "umix run record":
+        raise UserError(f"{path} must be a run record written by umix; delete or move it.")
+    try:
+        record = RunRecord(**content)
+        check_fit(record.split_counts, groups=record.groups, classes=record.classes, train_sizes=record.train_sizes)
+    except UserError as error:
+        raise UserError(
+            f"{path} must be a run record of this version of umix ({error}); delete it and run again."
+        ) from None
+    record._directory = path.parent
+    return record

@@ -1,0 +1,40 @@
+"""The training examples of a run as reports need them, ``training.parquet``: label, groups, and where each one came from.
+
+``label`` is the number of the class. Disjoint groups have one column ``group``; of groups that overlap each has a column of its
+own, ``group 0``, ``group 1``, …, that says who is in it. ``row`` is the row in the user's file, ``file`` the path of an image.
+"""
+
+import io
+from pathlib import Path
+from typing import Any
+
+from umix.data.images.image_files import Images
+from umix.data.task import Split, Task
+from umix.files import write_whole
+
+TRAINING = "training.parquet"
+
+
+def image_files(task: Task) -> list[str] | None:
+    """The paths of the training images, before they are decoded; None where the task has other inputs."""
+    x = task.splits["train"].x
+    return [str((x.folder / name).absolute()) for name in x.files] if isinstance(x, Images) else None
+
+
+def write_training(directory: Path, train: Split, *, files: list[str] | None = None) -> None:
+    """Write what is known of the examples ``train`` into the run's folder, whole or not at all."""
+    import polars
+
+    columns: dict[str, Any] = {"label": train.y.cpu().numpy().astype("int32")}
+    if train.groups.names and train.groups.disjoint:
+        columns["group"] = train.groups.ids.cpu().numpy().astype("int32")
+    else:
+        member = train.member.cpu().numpy()
+        columns |= {f"group {number}": member[:, number] for number in range(member.shape[1])}
+    if train.origin is not None:
+        columns["row"] = train.origin.astype("int64")
+    if files is not None:
+        columns["file"] = files
+    content = io.BytesIO()
+    polars.DataFrame(columns).write_parquet(content)
+    write_whole(directory / TRAINING, content.getvalue())

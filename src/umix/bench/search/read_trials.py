@@ -1,0 +1,71 @@
+"""From a study to what it found, and the preset that holds it."""
+
+import math
+import time
+from typing import TYPE_CHECKING, Literal
+
+from umix.bench.search.optuna_study import failure_of, importances, is_start
+from umix.bench.search.search_plan import Search
+from umix.bench.search.search_result import Trial, Tuned
+from umix.bench.spec.plan import setting_tables
+from umix.bench.spec.presets import write_preset
+from umix.version import __version__
+
+if TYPE_CHECKING:
+    import optuna
+
+
+def ended_values(study: "optuna.Study") -> list[float]:
+    """The values of all trials that ended."""
+    return [trial.value for trial in all_trials(study) if trial.value is not None]
+
+
+def all_trials(study: "optuna.Study") -> list[Trial]:
+    """All trials by number; a failure that was not the settings' own is no trial."""
+    states: dict[str, Literal["complete", "pruned", "failed", "running"]]
+    states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "running"}
+    found = []
+    for trial in study.get_trials(deepcopy=False):
+        state, error = states.get(trial.state.name), failure_of(trial)
+        if state is None or (state == "failed" and error is None):
+            continue
+        value = trial.value if state == "complete" else None
+        drawn = dict(trial.user_attrs.get("settings", {}))
+        found.append(Trial(trial.number, state, value, drawn, is_start(trial), error))
+    return found
+
+
+def result(search: Search, study: "optuna.Study") -> Tuned:
+    trials = all_trials(study)
+    order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
+    best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
+    found = {**search.shared, **best.settings}
+    path = search.out / f"tuned-{search.name}.toml"
+    select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]
+    counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "pruned", "failed")}
+    value = best.value if best.value is not None else math.nan
+    default = None if first is None else first.value
+    notes = [
+        f"{search.base.method} on {search.base.plan.source.title}: the best of {len(trials)} trials on validation ({__version__}).",
+        f"Chosen by --select {select}, mean over seeds {', '.join(map(str, search.seeds))}: {value:.4f}"
+        + ("." if default is None else f"; the settings it started from: {default:.4f}."),
+        f"Trials that ended {counts['complete']}, cut short {counts['pruned']}, failed {counts['failed']}; "
+        f"searched: {', '.join(search.space)}.",
+        f"{time.strftime('%Y-%m-%d')}; use it with: umix run TASK {search.base.method} --preset {path.name}",
+    ]
+    base = search.base
+    tables = setting_tables(base.task, base.method, {**base.settings, **found}, preset_name=base.preset)
+    write_preset(path, "tuned", tables, notes=notes)
+    return Tuned(
+        task=base.task,
+        method=base.method,
+        name=search.name,
+        select=select,
+        seeds=search.seeds,
+        value=value,
+        default=default,
+        settings=found,
+        trials=tuple(order),
+        importances=importances(study),
+        preset=path,
+    )

@@ -1,0 +1,84 @@
+"""A search that was asked for, checked before its first trial."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from umix.bench.runs.record import known_rule
+from umix.bench.search.search_space import SearchSpace
+from umix.bench.search.searched_settings import Dimension, dimensions, shared_stage
+from umix.bench.spec.run_spec import RunSpec
+from umix.errors import UserError
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is searched and how it is judged: ``space`` by full names, ``shared`` what lets all trials share a first stage."""
+
+    base: RunSpec
+    space: Mapping[str, Dimension]
+    shared: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    select: str | None
+    name: str
+    out: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the study and the trials' runs lie; they are no results, so not among the other runs."""
+        return self.out / f"tune-{self.name}"
+
+    @property
+    def title(self) -> str:
+        """A name for the study that no other search has."""
+        content = hashlib.sha256(json.dumps(self.about(), sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.base.plan.source.title}-{self.base.method}-{content}"
+
+    def spec(self, drawn: Mapping[str, Any], seed: int) -> RunSpec:
+        settings = {**self.base.settings, **self.shared, **drawn}
+        base = self.base
+        return RunSpec(task=base.task, method=base.method, settings=settings, seed=seed, preset=base.preset)
+
+    def about(self) -> dict[str, str]:
+        """What must be the same for all who work on one study."""
+        fixed = self.spec({key: d.default for key, d in self.space.items()}, 0)
+        return {
+            "settings": fixed.key,
+            "ranges": str({key: dimension.as_json() for key, dimension in sorted(self.space.items())}),
+            "seeds": str(list(self.seeds)),
+            "selection": str(self.select),
+        }
+
+
+def plan_search(
+    task: str,
+    method: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    preset: str = "default",
+    space: SearchSpace | None = None,
+    seeds: Sequence[int] = (0,),
+    select: str | None = None,
+    name: str | None = None,
+    out: str | Path = "runs",
+) -> Search:
+    """The search that ``tune`` would do; raises in words where something is wrong with it."""
+    base = RunSpec(task=task, method=method, settings=dict(settings or {}), preset=preset)
+    if select is not None:
+        known_rule(select)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise UserError(f"A search must have seeds, each once, got {list(seeds)}.")
+    name = f"{base.plan.source.title}-{method}" if name is None else name
+    if not re.fullmatch(r"[\w.\-]+", name):
+        raise UserError(f"--name must be letters, digits, dots, dashes and underscores, got {name!r}.")
+    found = dimensions(base, space or {})
+    if not found:
+        raise UserError(
+            f"{method} has no setting left to search; give a range, for example --range fit.lr=1e-4:1e-1:log."
+        )
+    return Search(base, found, shared_stage(base, found), tuple(seeds), select, name, Path(out))

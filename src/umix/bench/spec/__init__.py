@@ -1,0 +1,1 @@
+"""What a run is: task, method and settings, with presets as defaults."""

@@ -1,0 +1,189 @@
+"""From what a user says (names and ``key=value``) to the parts of a run, every one validated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from pydantic.fields import FieldInfo
+
+from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
+from umix.data.arrays.source import ArraySource
+from umix.data.registry import source_kind
+from umix.data.rows.row_roles import RowRoles
+from umix.data.task import TaskSource
+from umix.errors import UserError, unknown
+from umix.methods.method import Method
+from umix.methods.registry import METHODS, method
+from umix.nets.net import NetSettings
+from umix.nets.registry import net_kind, net_settings
+from umix.settings import Settings
+from umix.training.fit_settings import FitSettings
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own.
+
+    ``net_name`` is the net as it was named, which need not be in what decides the numbers: a folder may move.
+    """
+
+    source: TaskSource
+    method: Method
+    net_name: str
+    net: NetSettings
+    fit: FitSettings
+    stages: Mapping[str, Mapping[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything in the plan, defaults spelled out."""
+        return {
+            "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
+            "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
+            "net": self.net.as_json(),
+            "fit": self.fit.model_dump(mode="json"),
+            "stages": {stage: dict(values) for stage, values in self.stages.items()},
+        }
+
+    def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
+        """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
+        parts = _fields(type(self.source), self.method.name, type(self.net), hidden={"content"})
+        part, field = _locate(key, parts, data=self.source.name)
+        stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
+        owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
+        owner: Settings = owners.get(part, stage)
+        if field not in type(owner).model_fields:
+            raise UserError(f"The setting {part}.{field} names a part of the run and cannot be searched.")
+        return f"{part}.{field}", type(owner).model_fields[field], getattr(owner, field)
+
+
+def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
+    """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
+
+    A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
+    where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
+    another net do not count then.
+    """
+    settled = _settled(task, method_name, settings, preset_name)
+    kind, net_name, tables = settled.kind, settled.net_name, settled.tables
+    net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
+    stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
+    fit = FitSettings(**tables.get("fit", {}))
+    for stage, override in stages.items():
+        try:
+            FitSettings(**{**fit.model_dump(), **override})
+        except UserError as error:
+            raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    _check_weights(source, method_name)
+    return Plan(
+        source=source,
+        method=method(method_name, **tables.get(method_name, {})),
+        net_name=net_name,
+        net=net_settings(net_name, **net_options),
+        fit=fit,
+        stages=stages,
+    )
+
+
+def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
+    """The preset's tables that concern this run, with ``settings`` over them: a preset of its own."""
+    return _settled(task, method_name, settings, preset_name).tables
+
+
+@final
+@dataclass(frozen=True)
+class _Settled:
+    """What a preset and the user's settings come to: the source's kind, the net's name and the tables of every part."""
+
+    kind: type[TaskSource]
+    implied: Mapping[str, Any]
+    net_name: str
+    tables: Tables
+
+
+def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _Settled:
+    given = {key.removeprefix("task.") for key in settings}
+    if is_preset_file(preset_name):
+        given |= set(preset("", preset_name).get("task", {}))
+    kind, implied = source_kind(task, given)
+    if method_name not in METHODS:
+        raise unknown("method", method_name, METHODS)
+    settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
+    frozen = settings.get("net.freeze", settings.get("freeze"))
+    foreign = ":" in str(settings.get("net.name", ""))
+    chosen = (kind.name, preset_name)
+    if preset_name == "default" and foreign and frozen:
+        chosen = (ArraySource.name, preset_name)  # a head on features, whoever computed them
+    elif preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
+        chosen = (kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
+    tables = _tables(preset(*chosen), method_name)
+    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
+    net, net_implied = net_kind(net_name)
+    if net_name != tables.get("net", {}).get("name"):
+        tables["net"] = {}  # the preset's options are those of another net
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, "content"})
+    if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
+        raise UserError(
+            f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
+        )
+    for key, value in settings.items():
+        part, field = _locate(key, parts, data=kind.name)
+        tables.setdefault(part, {})[field] = value
+    kept = {part: values for part, values in tables.items() if part in parts and values}
+    return _Settled(kind, implied, net_name, kept)
+
+
+def _check_weights(source: object, method_name: str) -> None:
+    """Refuse weights that the method would have to ignore."""
+    if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it."
+        )
+
+
+def _tables(chosen: Tables, method_name: str) -> Tables:
+    """The preset's tables for this method: its own fit settings, ``[preset.METHOD.fit]``, go over those for all methods."""
+    tables = {part: dict(table) for part, table in chosen.items()}
+    own = tables.get(method_name, {})
+    for part in [part for part, values in own.items() if isinstance(values, dict)]:
+        tables[part] = {**tables.get(part, {}), **own.pop(part)}
+    return tables
+
+
+def _fields(
+    kind: type[TaskSource], method_name: str, net: type[NetSettings], *, hidden: set[str]
+) -> dict[str, list[str]]:
+    """Which settings each part of the run has."""
+    fit = list(FitSettings.model_fields)
+    return {
+        method_name: list(METHODS[method_name].model_fields),
+        "fit": fit,
+        "net": ["name", *(field for field in net.model_fields if field not in hidden)],
+        "task": [field for field in kind.model_fields if field not in hidden],
+        **dict.fromkeys(METHODS[method_name].stages, fit),
+    }
+
+
+def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str, str]:
+    """The part and field that ``key`` means in a run on ``data`` of this kind."""
+    part, dot, field = key.rpartition(".")
+    dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
+    if dot:
+        if key not in dotted and part == "task":
+            raise unknown(f"setting --{field.replace('_', '-')} of {data} data", field, parts[part])
+        if key not in dotted:
+            raise unknown(f"setting of {next(iter(parts))}", key, dotted)
+        return part, field
+    method_name = next(iter(parts))
+    owners = [name for name in (method_name, "fit", "net", "task") if field in parts[name] and field != "name"]
+    if not owners:
+        bare = {known for name in (method_name, "fit", "net", "task") for known in parts[name]} - {"name"}
+        raise unknown(f"setting of {method_name}", key, bare | {"net"})
+    if len(owners) > 1:
+        raise UserError(
+            f"The setting {key!r} must say which part it means: {' or '.join(f'{name}.{key}' for name in owners)}."
+        )
+    return owners[0], field

@@ -1,0 +1,210 @@
+"""The flags of the command line: their types, their help, and what ``--set`` texts mean."""
+
+import tomllib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, final
+
+from cyclopts import Parameter
+
+from umix.errors import UserError
+
+if TYPE_CHECKING:
+    from umix.training.engine import Engine
+
+Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet, .csv, .jsonl or .arrow file.")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
+Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
+Subset = Annotated[
+    bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
+]
+Select = Annotated[
+    str | None,
+    Parameter(
+        help="Rule that picks the epoch on validation: worst, average, worst_class, class_difference, "
+        "uncertainty_quintile, cvar, last. Default: worst, without groups worst_class."
+    ),
+]
+Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
+Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
+NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+Log = Annotated[
+    str | None,
+    Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
+]
+MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
+
+
+@final
+@Parameter(name="*", group="For several devices")
+@dataclass(frozen=True)
+class DeviceFlags:
+    """Where one run is trained, and in which number format."""
+
+    devices: Annotated[int | None, Parameter(help="Processes on this machine that train the run together.")] = None
+    nodes: Annotated[int | None, Parameter(help="Machines that train it together; see docs/scale.md.")] = None
+    strategy: Annotated[str | None, Parameter(help="How they do: ddp, the only one.")] = None
+    precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the run's numbers: the precision, but not the number of devices."""
+        return {} if self.precision is None else {"fit.precision": self.precision}
+
+    def engine(self) -> "Engine":
+        """The devices that were asked for, or that torchrun has started processes for."""
+        from umix.training.launch import asked  # takes the second that torch does
+
+        return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
+
+
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class NetFlags:
+    """The net, where it is not the preset's."""
+
+    net: Annotated[
+        str | None,
+        Parameter(
+            help="Net instead of the preset's: mlp, cnn, linear, hf:NAME-OR-FOLDER, monai:NAME, torchvision:NAME, timm:NAME, or "
+            "your own as MODULE:FACTORY (umix nets)."
+        ),
+    ] = None
+    freeze: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Train only the head of a pretrained net, on features that are computed once and stored."
+        ),
+    ] = False
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of a run."""
+        return ({} if self.net is None else {"net": self.net}) | ({"net.freeze": True} if self.freeze else {})
+
+
+@final
+@Parameter(name="*", group="For data of your own")
+@dataclass(frozen=True)
+class TableFlags:
+    """For a table or arrays of your own; a column is an array of the .npz file there."""
+
+    label: Annotated[str | None, Parameter(help="Column of the class to predict.")] = None
+    groups: Annotated[str | None, Parameter(help="Columns that make the groups, as a,b; none: no groups.")] = None
+    split: Annotated[str | None, Parameter(help="Column that says train, val or test.")] = None
+    id: Annotated[str | None, Parameter(help="Column that names each row; not an input.")] = None
+    weight: Annotated[str | None, Parameter(help="Column of what a training row counts for.")] = None
+    drop: Annotated[str | None, Parameter(help="Tables: columns that are not inputs, as a,b.")] = None
+    x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
+    rows: Annotated[
+        str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings(asdict(self))
+
+
+@final
+@Parameter(name="*", group="For images")
+@dataclass(frozen=True)
+class ImageFlags:
+    """For a folder of images of your own."""
+
+    label_from: Annotated[str | None, Parameter(help="folder: the class is the folder an image lies in.")] = None
+    metadata: Annotated[
+        str | None, Parameter(help="Table of the images, else metadata.csv in the folder; with --label.")
+    ] = None
+    path: Annotated[str | None, Parameter(help="Column of that table that names the images.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings({"label_from": self.label_from, "metadata": self.metadata, "path_column": self.path})
+
+
+@final
+@Parameter(name="*", group="For texts")
+@dataclass(frozen=True)
+class TextFlags:
+    """For a table of texts of your own."""
+
+    text: Annotated[
+        str | None, Parameter(help="Column of the texts, the only input; word counts unless the net reads tokens.")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of the task."""
+        return task_settings(asdict(self))
+
+
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DataFlags:
+    """Where a task's files lie, how they are read, and what is what in data of your own."""
+
+    root: Root = None
+    allow_subset: Subset = False
+    cache: Cache = None
+    no_cache: NoCache = False
+    table: TableFlags = field(default_factory=TableFlags)
+    images: ImageFlags = field(default_factory=ImageFlags)
+    texts: TextFlags = field(default_factory=TextFlags)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What was said about data of one's own, as settings of a run."""
+        return self.table.settings() | self.images.settings() | self.texts.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides the run's numbers."""
+        return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
+
+    def places(self) -> dict[str, Any]:
+        """What decides none of them."""
+        return {"root": self.root, "cache": self.cache, "stream": self.no_cache}
+
+
+def task_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a task that were given, as settings of a run."""
+    return {f"task.{name}": value for name, value in options.items() if value is not None}
+
+
+def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """``key=value`` texts as settings; values are read as TOML where they are, else as text."""
+    settings = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
+        try:
+            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key.strip()] = text.strip()
+    return settings
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names in a text ``a,b``; none for none.
+
+    >>> parse_names("tensorboard, mlflow")
+    ['tensorboard', 'mlflow']
+    """
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def parse_numbers(text: str, *, flag: str) -> list[int]:
+    """The whole numbers in a text ``0,2`` or ``0:3``, whose end is not among them.
+
+    >>> parse_numbers("0:3", flag="--seeds"), parse_numbers("4,7", flag="--seeds")
+    ([0, 1, 2], [4, 7])
+    """
+    try:
+        first, colon, last = text.partition(":")
+        numbers = list(range(int(first), int(last))) if colon else [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UserError(f"{flag} must be whole numbers as 0,1 or 0:3, got {text!r}.")
+    return numbers

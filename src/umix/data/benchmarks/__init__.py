@@ -1,0 +1,1 @@
+"""The published benchmarks and the embedded tasks, one file per data set."""

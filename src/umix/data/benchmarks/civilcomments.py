@@ -1,0 +1,178 @@
+"""CivilComments: comments of readers, toxic or not (Borkan et al. 2019), as WILDS divides them (Koh et al. 2021).
+
+The label is ``toxicity`` ≥ 0.5. Eight identities are mentioned or not (≥ 0.5); a comment may mention several or none. Evaluation
+has 16 overlapping groups, for each identity the comments that mention it, not toxic and toxic, in the order of ``IDENTITIES``; the
+worst of them is the headline, and the average is over all comments, with an identity or without. Methods that train with groups
+need disjoint ones, which are declared: label × whether black is mentioned (as in WILDS), or × whether any identity is.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from umix.data.benchmarks.benchmark_table import NOT_USED, SPLITS
+from umix.data.checks.problems import Checked, Findings
+from umix.data.groups import Groups
+from umix.data.task import CheckedSource, Split, Task
+from umix.data.texts.text_reader import text_inputs
+from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
+from umix.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import polars
+
+FOLDER, TABLE = "civilcomments_v1.0", "all_data_with_identities.csv"
+LABELS = ("not toxic", "toxic")
+IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
+#: Names of the evaluation groups: identity by identity, first what is not toxic.
+GROUPS = tuple(f"{label}, {identity}" for identity in IDENTITIES for label in LABELS)
+PUBLISHED = {"train": 269_038, "val": 45_180, "test": 133_782}
+_COLUMNS = ("comment_text", "split", "toxicity", *IDENTITIES)
+
+
+@final
+class CivilComments(CheckedSource):
+    """Comments of readers, label = toxic, with 16 overlapping groups of identities (local folder)."""
+
+    name: ClassVar[str] = "civilcomments"
+    default_net: ClassVar[str] = "mlp"
+
+    allow_subset: bool = Field(False, description="accept other counts than the published ones")
+    training_groups: Literal["black", "any_identity"] = Field(
+        "black", description="disjoint groups of group-aware methods: label × this being mentioned"
+    )
+    tokenizer: str | None = Field(
+        None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
+    )
+    tokens: int = Field(300, ge=2, description="longest comment in tokens; what is beyond is cut")
+    content: str = Field("", description="hash of the tokenizer, which decides the run's key")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_tokenizer(cls, values: dict[str, Any]) -> dict[str, Any]:
+        tokenizer = values.get("tokenizer")
+        return {**values, "content": tokenizer_hash(tokenizer) if tokenizer else ""}
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        return {**tokenizer_of(net), **options}
+
+    def load(self, root: Path | None) -> Task:
+        """The task; comments become inputs as the net wants them."""
+        folder, findings = find(root), Findings()
+        table = Comments(folder / TABLE, findings)
+        findings.refuse(self.name, folder)
+        mismatches = [] if self.allow_subset else table.mismatches()
+        if mismatches:
+            more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
+            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+        rows = {name: np.flatnonzero(table.split == code) for code, name in enumerate(SPLITS)}
+        for name, index in rows.items():
+            if not len(index):
+                raise UserError(f"The {name} split of {self.name} must hold comments, but {folder / TABLE} lists none.")
+        x, reader, notes = text_inputs(
+            table.texts, rows, column="comment_text", id=None, tokenizer=self.tokenizer, length=self.tokens
+        )
+        splits = {}
+        for name, index in rows.items():
+            y, mentions = torch.from_numpy(table.y[index]), torch.from_numpy(table.mentions[index])
+            training = self._training_groups(y, mentions) if name == "train" else None
+            splits[name] = Split(x[name], y, evaluation_groups(y, mentions), training)
+        return Task(self.name, splits, LABELS, preprocessing=reader, notes=tuple(notes))
+
+    def check(self, root: Path | None) -> Checked:
+        """What the table says, and what is wrong with it."""
+        folder, findings = find(root), Findings()
+        table = Comments(folder / TABLE, findings)
+        counts = {}
+        for code, name in enumerate(SPLITS):
+            rows = np.flatnonzero((table.split == code) & (table.y >= 0))
+            y, mentions = torch.from_numpy(table.y[rows]), torch.from_numpy(table.mentions[rows])
+            sizes = evaluation_groups(y, mentions).sizes.tolist()
+            counts[name] = {"all": len(rows), **dict(zip(GROUPS, sizes, strict=True))}
+        return Checked(folder, [], counts, findings, table.mismatches(), self.allow_subset)
+
+    def _training_groups(self, y: Tensor, mentions: Tensor) -> Groups:
+        black = self.training_groups == "black"
+        named = mentions[:, IDENTITIES.index("black")] if black else mentions.any(dim=1)
+        words = ("no black", "black") if black else ("no identity", "some identity")
+        return Groups.cells(y, named.long(), labels=LABELS, attributes=words)
+
+
+def evaluation_groups(y: Tensor, mentions: Tensor) -> Groups:
+    """The 16 groups of comments with labels ``y`` [n] that mention identities, bool [n, 8]; they overlap and leave some out."""
+    of_label = torch.stack([y == label for label in range(len(LABELS))], dim=1)
+    return Groups((mentions[:, :, None] & of_label[:, None, :]).flatten(1), GROUPS)
+
+
+def find(root: Path | None) -> Path:
+    """The archive's folder: ``root`` itself or a folder in it."""
+    for place in [] if root is None else [root, root / FOLDER]:
+        if (place / TABLE).is_file():
+            return place
+    given = "no folder was given" if root is None else f"{root} does not hold that"
+    raise UserError(
+        f"The task civilcomments must be given the folder {FOLDER} with {TABLE} ({', '.join(_COLUMNS)}), but {given}; get it from "
+        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+    )
+
+
+@final
+class Comments:
+    """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``findings``."""
+
+    def __init__(self, path: Path, findings: Findings) -> None:
+        import polars
+
+        try:
+            table = polars.read_csv(path, infer_schema=False)
+        except (OSError, polars.exceptions.PolarsError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise UserError(
+                f"{path} must be a CSV file in UTF-8 with a header, but it cannot be read ({reason})."
+            ) from None
+        for name in _COLUMNS:
+            if name not in table.columns:
+                raise unknown(f"column (wanted from {path})", name, table.columns)
+        self.texts: list[str] = table["comment_text"].fill_null("").to_list()
+        known = {name: code for code, name in enumerate(SPLITS)}
+        said = table["split"].fill_null("").str.strip_chars()
+        self.split: NDArray[np.int64] = said.replace_strict(known, default=NOT_USED).to_numpy().astype(np.int64)
+        bad = np.flatnonzero(self.split == NOT_USED).tolist()
+        findings.add(
+            f"{TABLE}: split must be train, val or test in every row", [f"row {r + 1}: {said[r]!r}" for r in bad]
+        )
+        toxicity = _shares(table, "toxicity", findings)
+        self.y: NDArray[np.int64] = np.where(np.isnan(toxicity), NOT_USED, toxicity >= 0.5).astype(np.int64)
+        self.mentions: NDArray[np.bool_] = np.stack(
+            [_shares(table, name, findings) >= 0.5 for name in IDENTITIES], axis=1
+        )
+
+    def mismatches(self) -> list[str]:
+        """Where the counts are not the published ones, in words."""
+        found = {name: int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
+        return [
+            f"The {name} split of civilcomments must hold {number:,} comments as published, got {found[name]:,}"
+            for name, number in PUBLISHED.items()
+            if found[name] != number
+        ]
+
+
+def _shares(table: "polars.DataFrame", name: str, findings: Findings) -> NDArray[np.float64]:
+    """A column of shares in [0, 1]; NaN where it holds anything else, which is noted."""
+    import polars
+
+    values: NDArray[np.float64] = (
+        table[name].str.strip_chars().cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
+    )
+    odd = ~((values >= 0) & (values <= 1))
+    findings.add(
+        f"{TABLE}: {name} must be a number in [0, 1] in every row",
+        [f"row {row + 1}: {table[name][row]!r}" for row in np.flatnonzero(odd).tolist()],
+    )
+    return np.where(odd, np.nan, values)

@@ -1,0 +1,137 @@
+"""What the benchmarks of images share: a folder is found, its table checked against what was published, its images made lazy."""
+
+import abc
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.data.benchmarks.benchmark_table import SPLITS, Listing
+from umix.data.checks.problems import Checked, Findings
+from umix.data.groups import Groups
+from umix.data.images.image_files import Images
+from umix.data.images.transforms import RandomBox
+from umix.data.task import CheckedSource, Split, Task, Transform
+from umix.errors import UserError
+
+SMALL = 64  # pixels
+
+
+class ImageTask(CheckedSource, abc.ABC):
+    """A published set of images in a local folder; nothing is downloaded."""
+
+    default_net: ClassVar[str] = "cnn"
+    folders: ClassVar[tuple[str, ...]]  # names of the archive's folder
+    tables: ClassVar[tuple[str, ...]]  # the table that lists the images, under any of these names
+    contents: ClassVar[str]  # of the folder, in words
+    origin: ClassVar[str]  # where people get it
+    labels: ClassVar[tuple[str, ...]]
+    #: Images in each split as published: one number per evaluation group, or one for the whole split.
+    published: ClassVar[Mapping[str, tuple[int, ...]]]
+
+    allow_subset: bool = Field(False, description="accept other counts than the published ones")
+    size: int = Field(224, ge=8, description="height and width of the images that the net sees")
+    augment: bool = Field(True, description="train on random boxes of the images, mirrored half of the time")
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        """``options`` with a size that a small net from scratch can use, at a pace that a CPU can keep, where none is given."""
+        return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
+
+    @abc.abstractmethod
+    def listing(self, folder: Path, findings: Findings) -> Listing:
+        """What ``folder`` says of its images; whatever is wrong is noted in ``findings``."""
+
+    @abc.abstractmethod
+    def groups(self, y: Tensor, attribute: Tensor) -> Groups:
+        """The evaluation groups of these examples."""
+
+    def training_groups(self, attribute: Tensor) -> Groups | None:
+        """The groups or domains of training examples with this attribute, where they are not those of evaluation."""
+        return None
+
+    @property
+    @abc.abstractmethod
+    def stored(self) -> tuple[int, int]:
+        """Height and width at which images are decoded."""
+
+    @property
+    @abc.abstractmethod
+    def evaluation(self) -> Transform:
+        """From decoded images to what the net sees."""
+
+    def load(self, root: Path | None) -> Task:
+        """The task, its images decoded when they are needed (``umix.data.images.decoded_cache.cached`` decodes them once)."""
+        folder, findings = self.find(root), Findings()
+        listing = self.listing(folder, findings)
+        findings.refuse(self.name, folder)
+        mismatches = [] if self.allow_subset else self.mismatches(listing)
+        if mismatches:
+            more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
+            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+        splits = {name: self._split(name, folder, listing) for name in SPLITS}
+        return Task(self.name, splits, self.labels)
+
+    def check(self, root: Path | None) -> Checked:
+        """What the archive's table says, and what is wrong with it."""
+        folder, findings = self.find(root), Findings()
+        listing = self.listing(folder, findings)
+        return Checked(
+            folder, listing.files, self.counts(listing), findings, self.mismatches(listing), self.allow_subset
+        )
+
+    def find(self, root: Path | None) -> Path:
+        """The archive's folder: ``root`` itself or a folder in it."""
+        places = [] if root is None else [root, *(root / name for name in self.folders)]
+        for place in places:
+            if any((place / table).is_file() for table in self.tables):
+                return place
+        given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(self.tables)}"
+        raise UserError(
+            f"The task {self.name} must be given the folder {' or '.join(self.folders)} with {self.contents}, but {given}; get it "
+            f"from {self.origin}, unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+        )
+
+    def counts(self, listing: Listing) -> dict[str, dict[str, int]]:
+        """How many images each split has in each evaluation group."""
+        found = {}
+        for code, name in enumerate(SPLITS):
+            groups = self.groups(*_columns(listing, code))
+            found[name] = dict(zip(groups.names, groups.sizes.tolist(), strict=True))
+        return found
+
+    def mismatches(self, listing: Listing) -> list[str]:
+        """Where the counts are not the published ones, in words."""
+        differences = []
+        for split, found in self.counts(listing).items():
+            expected = self.published[split]
+            cells = found if len(expected) > 1 else {"all groups together": sum(found.values())}
+            differences += [
+                f"The {split} split of {self.name} must hold {number:,} images of {cell!r} as published, got {got:,}"
+                for (cell, got), number in zip(cells.items(), expected, strict=True)
+                if got != number
+            ]
+        return differences
+
+    def _split(self, name: str, folder: Path, listing: Listing) -> Split:
+        code = SPLITS.index(name)
+        y, attribute = _columns(listing, code)
+        if not len(y):
+            raise UserError(f"The {name} split of {self.name} must hold images, but {folder} lists none.")
+        height, width = self.stored
+        return Split(
+            Images(folder, [listing.files[row] for row in listing.rows(code)], height=height, width=width),
+            y,
+            self.groups(y, attribute),
+            self.training_groups(attribute) if name == "train" else None,
+            transform=self.evaluation,
+            augment=RandomBox(self.size) if self.augment and name == "train" else None,
+        )
+
+
+def _columns(listing: Listing, split: int) -> tuple[Tensor, Tensor]:
+    rows = listing.rows(split)
+    return torch.from_numpy(listing.y[rows]), torch.from_numpy(listing.attribute[rows])

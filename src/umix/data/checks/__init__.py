@@ -1,0 +1,1 @@
+"""Checks of data before training: what ``umix doctor`` reports."""

@@ -1,0 +1,93 @@
+"""The check of data without training: what a folder's table says and whether every image can be decoded; what rows hold."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from umix.data.checks.problems import Finding
+from umix.data.images.image_files import decode
+from umix.data.task import CheckedSource, Task
+
+_AT_ONCE = 256
+
+
+@final
+@dataclass(frozen=True)
+class Examination:
+    """What was found in ``folder``, or a file: problems, counts by split and group, and counts that are not as published.
+
+    Where it was loaded, ``classes`` are the counts by split and class. Without groups, ``counts`` are the same.
+    """
+
+    folder: Path
+    images: int
+    counts: dict[str, dict[str, int]]
+    problems: list[Finding]
+    mismatches: list[str]
+    allow_subset: bool
+    notes: list[str]
+    classes: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The size of every split, where it was loaded."""
+        return {name: sum(sizes.values()) for name, sizes in self.classes.items()}
+
+    @property
+    def fine(self) -> bool:
+        """Whether the folder can be trained on."""
+        return not self.problems and (self.allow_subset or not self.mismatches)
+
+
+def examine(
+    source: CheckedSource, root: Path | None, *, advance: Callable[[int], None] = lambda n: None
+) -> Examination:
+    """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
+    checked = source.check(root)
+    folder, findings = checked.folder, checked.findings
+    missing, unreadable = [], []
+    names = list(dict.fromkeys(checked.images))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for begin in range(0, len(names), _AT_ONCE):
+            part = names[begin : begin + _AT_ONCE]
+            for name, problem in zip(part, pool.map(lambda name: _problem(folder / name), part), strict=True):
+                if problem == _MISSING:
+                    missing.append(name)
+                elif problem:
+                    unreadable.append(f"{name} ({problem})")
+            advance(len(part))
+    findings.add("listed images must be in the folder", missing)
+    findings.add("images must be decodable", unreadable)
+    return Examination(
+        folder,
+        len(names),
+        checked.counts,
+        findings.entries,
+        checked.mismatches,
+        checked.allow_subset,
+        checked.notes,
+    )
+
+
+def examine_rows(path: Path, task: Task) -> Examination:
+    """What ``task`` holds, which was loaded from the file at ``path``: what is wrong with that is refused by loading."""
+    counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
+    classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
+    return Examination(path, 0, counts, [], [], False, list(task.notes), classes)
+
+
+_MISSING = "missing"
+
+
+def _problem(path: Path) -> str:
+    """Why the image at ``path`` cannot be used; empty where it can."""
+    try:
+        decode(path)
+    except FileNotFoundError:
+        return _MISSING
+    except Exception as error:  # Pillow has many kinds for broken files
+        return str(error).replace(str(path), "it") or type(error).__name__
+    return ""

@@ -1,0 +1,75 @@
+"""Images decoded once: every split of a task in one memory-mapped file, sliced ever after."""
+
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from umix.data.images.image_files import Images
+from umix.data.lazy import Mapped
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.files import require_space, sweep, whole
+
+_AT_ONCE = 512  # images in memory while decoding
+
+
+def cached(
+    task: Task,
+    directory: Path,
+    *,
+    announce: Callable[[str], None] = lambda message: None,
+    advance: Callable[[int], None] = lambda images: None,
+) -> Task:
+    """``task`` with its images decoded into files in ``directory``; a task without images comes back as it is.
+
+    Files that are there already are used; ``announce`` is told the size of the others before they are written, ``advance`` how
+    many images were decoded. A cached task has the fingerprint of the streamed one: the numbers are the same.
+    """
+    images = {name: split.x for name, split in task.splits.items() if isinstance(split.x, Images)}
+    paths = {name: directory / f"{task.name}-{name}-{x.stamp}.npy" for name, x in images.items()}
+    absent = {name: x for name, x in images.items() if not paths[name].exists()}
+    if absent:
+        size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
+        fix = "choose another folder with --cache or stream with --no-cache"
+        require_space(directory, size, what="The image cache needs", fix=fix)
+        n = sum(len(x) for x in absent.values())
+        announce(
+            f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB); --no-cache decodes them every epoch."
+        )
+        sweep(directory)
+        for name, x in absent.items():
+            _write(paths[name], x, advance)
+    mapped = {name: replace(task.splits[name], x=_open(paths[name], x)) for name, x in images.items()}
+    return replace(task, splits={**task.splits, **mapped})
+
+
+def _write(path: Path, images: Images, advance: Callable[[int], None]) -> None:
+    """All images as one array [n, 3, height, width], whole or not at all."""
+    header = {"descr": "|u1", "fortran_order": False, "shape": (len(images), *images.shape)}
+    with whole(path) as file, ThreadPoolExecutor(os.cpu_count()) as pool:
+        np.lib.format.write_array_header_1_0(file, header)
+        for begin in range(0, len(images), _AT_ONCE):
+            rows = range(begin, min(begin + _AT_ONCE, len(images)))
+            for pixels in pool.map(images.pixels, rows):
+                file.write(pixels.data)
+            advance(len(rows))
+
+
+def _open(path: Path, images: Images) -> Mapped:
+    expected = (len(images), *images.shape)
+    try:
+        values = np.load(path, mmap_mode="r")
+        found = values.shape
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} must be a whole image cache, but it cannot be read ({error}); delete it.") from None
+    if found != expected or values.dtype != np.uint8:
+        raise UserError(f"{path} must hold uint8 images {list(expected)}, got {values.dtype} {list(found)}; delete it.")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
+        return Mapped(torch.from_numpy(values), images.fingerprint)

@@ -1,0 +1,127 @@
+"""The images in a folder of one's own: found by walking it, or named by a table."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from umix.data.rows.role_columns import SPLIT_WORDS
+from umix.data.rows.table_file import read_table
+from umix.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    import polars
+
+#: What a file of an image may end in.
+SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"))
+#: The table that a folder may hold, and what its column of files may be called.
+TABLES = ("metadata.csv", "metadata.parquet")
+PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path", "img_path", "img_filename")
+#: The columns made of where images lie.
+PATH, FOLDER, SPLIT = "path", "folder", "split"
+
+
+@final
+@dataclass(frozen=True)
+class Found:
+    """Images below a folder (names relative to it, in order), files that are none, and folders without any."""
+
+    names: tuple[str, ...]
+    others: int
+    empty: tuple[str, ...]
+
+
+def find_images(folder: Path) -> Found:
+    """What lies below ``folder``: hidden files are passed over, links followed, but no folder is entered twice."""
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {folder}.")
+    names: list[str] = []
+    empty: list[str] = []
+    others, entered = 0, set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        state = os.stat(place)
+        if (state.st_dev, state.st_ino) in entered:
+            folders.clear()
+            continue
+        entered.add((state.st_dev, state.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        seen = sorted(name for name in files if not name.startswith("."))
+        images = [name for name in seen if os.path.splitext(name)[1].lower() in SUFFIXES]
+        where = Path(place).relative_to(folder)
+        names += [(where / name).as_posix() for name in images]
+        others += len(seen) - len(images) - sum(name in TABLES for name in seen)
+        if not images and not folders:
+            empty.append(where.as_posix())
+    return Found(tuple(sorted(names)), others, tuple(sorted(empty)))
+
+
+def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
+    """Path, folder (the class) and, where folders called train, val or test come first, split of every image; and notes."""
+    import polars
+
+    found = find_images(folder)
+    parts = [name.split("/") for name in found.names]
+    first = {part[0].lower() for part in parts if len(part) > 1}
+    divided = bool(first) and first <= set(SPLIT_WORDS) and all(len(part) > 2 for part in parts if len(part) > 1)
+    depth = 1 if divided else 0
+    inside = [part for part in parts if len(part) > depth + 1]
+    if not inside:
+        raise UserError(
+            f"{folder} must hold images in a folder for each class, like {folder.name}/cat/1.jpg, but it has "
+            f"{len(found.names)} images and none in a folder."
+        )
+    notes = []
+    if len(inside) < len(parts):
+        notes.append(f"{len(parts) - len(inside)} images lie in no class folder and are left out.")
+    if found.others:
+        notes.append(f"{found.others} files that are no images are left out.")
+    if found.empty:
+        notes.append(f"Folders without images: {_listed(found.empty)}.")
+    columns = {PATH: ["/".join(part) for part in inside], FOLDER: [part[depth] for part in inside]}
+    if divided:
+        columns[SPLIT] = [part[0] for part in inside]
+    return polars.DataFrame(columns), notes
+
+
+def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", str]:
+    """The rows of ``table``, and which of its columns names the images (relative to ``folder``); each must be there once."""
+    frame = read_table(table)
+    name = path_column(frame.columns, path, table)
+    files = frame[name]
+    if not files.dtype.is_(_string()):
+        raise UserError(f"The column {name!r} of {table.name} must hold paths of images, got {files.dtype}.")
+    if missing := int((files.is_null() | (files == "")).sum()):
+        raise UserError(
+            f"The column {name!r} of {table.name} must name an image in every row, but {missing} rows have none."
+        )
+    twice = frame.filter(files.is_duplicated())[name].unique().to_list()
+    if twice:
+        raise UserError(
+            f"Every image of {table.name} must have one row, but {_listed(sorted(twice))} have several in {name!r}."
+        )
+    return frame, name
+
+
+def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
+    """The column that names the images: the one given, or the only one that is called as such columns are."""
+    if named is not None:
+        if named not in columns:
+            raise unknown(f"path column of {table.name}", named, columns)
+        return named
+    usual = [name for name in columns if name.lower() in PATHS]
+    if len(usual) != 1:
+        raise UserError(
+            f"{table.name} needs --path with the column that names the images; it has {', '.join(columns)}."
+        )
+    return usual[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _string() -> "type[polars.String]":
+    import polars
+
+    return polars.String

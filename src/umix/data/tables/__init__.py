@@ -1,0 +1,1 @@
+"""Tables of one's own: columns as inputs."""

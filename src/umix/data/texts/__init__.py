@@ -1,0 +1,1 @@
+"""Texts of one's own: token ids or word features as inputs."""

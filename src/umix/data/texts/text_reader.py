@@ -1,0 +1,115 @@
+"""From texts to inputs: token ids for a net that reads them, features of words for any other; and how new texts follow."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, final
+
+import torch
+from torch import Tensor
+
+from umix.data.rows.reader import NewInputs, Reader
+from umix.data.rows.role_columns import Rows
+from umix.data.rows.table_file import as_frame
+from umix.data.texts.token_ids import TokenIds
+from umix.data.texts.tokenizer import Tokenizer
+from umix.data.texts.word_features import WordFeatures
+from umix.errors import UserError
+from umix.files import read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    import polars
+
+FILE = "texts.safetensors"
+_KIND = "texts preprocessing"
+
+
+@final
+class TextReader(Reader):
+    """How the texts of ``column`` become inputs, by a tokenizer or by features of words; ``id`` names the rows."""
+
+    def __init__(self, column: str, id: str | None, how: Tokenizer | WordFeatures) -> None:
+        self.column, self.id, self._how = column, id, how
+
+    def encode(self, texts: Sequence[str]) -> tuple[Tensor | TokenIds, int]:
+        """The inputs of ``texts``, and how many texts had to be cut."""
+        if isinstance(self._how, Tokenizer):
+            return self._how.encode(texts)
+        return torch.from_numpy(self._how.transform(texts)), 0
+
+    def inputs(self, new: Any) -> NewInputs:
+        """The rows of a table (a path, a polars or a pandas frame) with the column of texts; others are ignored."""
+        frame = as_frame(new)
+        if self.column not in frame.columns:
+            raise UserError(
+                f"The table must have the column {self.column!r} that the model was trained with; it has not."
+            )
+        if not len(frame):
+            raise UserError("The table must have rows, but it is empty.")
+        texts, notes = read_texts(frame[self.column])
+        x, cut = self.encode(texts)
+        ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
+        if self.id and not ids:
+            notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
+        return NewInputs(x, ids=ids, notes=(*notes, *cut_note(cut, len(texts), self._how)))
+
+    def save(self, directory: Path) -> None:
+        known: dict[str, Any] = {"column": self.column, "id": self.id}
+        tensors = {}
+        if isinstance(self._how, Tokenizer):
+            known |= {"tokenizer": self._how.written, "pad": self._how.pad, "length": self._how.length}
+        else:
+            known |= {"terms": self._how.terms, "scale": self._how.scale}
+            tensors["idf"] = torch.from_numpy(self._how.idf)
+            if self._how.directions is not None:
+                tensors["directions"] = torch.from_numpy(self._how.directions)
+        write_tensors(directory / FILE, tensors, {"kind": _KIND, "known": json.dumps(known)})
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        tensors, metadata = read_tensors(directory / FILE, kind=_KIND)
+        known = json.loads(metadata["known"])
+        how: Tokenizer | WordFeatures
+        if "tokenizer" in known:
+            how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
+        else:
+            directions = tensors.get("directions")
+            how = WordFeatures(
+                known["terms"],
+                tensors["idf"].numpy(),
+                None if directions is None else directions.numpy(),
+                known["scale"],
+            )
+        return cls(known["column"], known["id"], how)
+
+
+def text_inputs(
+    texts: Sequence[str], rows: Mapping[str, Rows], *, column: str, id: str | None, tokenizer: str | None, length: int
+) -> tuple[dict[str, Tensor | TokenIds], TextReader, list[str]]:
+    """The inputs of every split, who reads new texts, and notes; without a ``tokenizer`` words are counted."""
+    parts = {name: [texts[row] for row in index.tolist()] for name, index in rows.items()}
+    how = Tokenizer.of(tokenizer, length=length) if tokenizer else WordFeatures.fit(parts["train"], column)
+    reader = TextReader(column, id, how)
+    encoded = {name: reader.encode(part) for name, part in parts.items()}
+    cut = sum(n for _, n in encoded.values())
+    return {name: x for name, (x, _) in encoded.items()}, reader, cut_note(cut, len(texts), how)
+
+
+def read_texts(column: "polars.Series") -> tuple[list[str], list[str]]:
+    """The texts of a column, and notes; a missing one is an empty text."""
+    import polars
+
+    if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
+        raise UserError(
+            f"The text column {column.name!r} must hold texts, got {column.dtype}; leave --text out to use it as a number."
+        )
+    texts = column.cast(polars.String).fill_null("").to_list()
+    empty = sum(not text.strip() for text in texts)
+    return texts, [f"{empty} of {len(texts)} texts are empty or missing and count as empty."] if empty else []
+
+
+def cut_note(cut: int, n: int, how: Tokenizer | WordFeatures) -> list[str]:
+    """A note if texts were too long."""
+    if not cut or not isinstance(how, Tokenizer):
+        return []
+    return [f"{cut} of {n} texts ({cut / n:.1%}) are longer than {how.length} tokens and were cut there."]

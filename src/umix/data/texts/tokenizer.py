@@ -1,0 +1,104 @@
+"""The tokenizer of a pretrained net: texts become the ids that the net was trained on."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+
+from umix.data.texts.token_ids import TokenIds
+from umix.errors import UserError
+
+_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
+_AT_ONCE = 4096
+
+
+def tokenizer_of(net: str) -> dict[str, str]:
+    """The tokenizer option for the net called ``net``: nets of the Hugging Face hub bring their own, others have none."""
+    provider, _, model = net.partition(":")
+    return {"tokenizer": model} if provider == "hf" else {}
+
+
+def tokenizer_hash(model: str) -> str:
+    """A hash of the files of the tokenizer in a local folder; of a hub name, the name."""
+    folder = Path(model).expanduser()
+    digest = hashlib.sha256(b"" if folder.is_dir() else model.encode())
+    for name in _FILES:
+        if (folder / name).is_file():
+            digest.update(name.encode() + (folder / name).read_bytes())
+    return digest.hexdigest()[:32]
+
+
+@final
+class Tokenizer:
+    """Cuts texts into at most ``length`` ids; ``written`` is all that it is, as JSON, and ``pad`` fills up batches."""
+
+    def __init__(self, written: str, *, pad: int, length: int) -> None:
+        try:
+            import tokenizers
+        except ImportError:
+            raise _missing() from None
+        try:
+            self._inner = tokenizers.Tokenizer.from_str(written)
+        except Exception as error:  # the library raises nothing more special
+            raise UserError(f"The tokenizer must be a whole tokenizer.json, but it cannot be read ({error}).") from None
+        self._inner.no_padding()
+        self._inner.enable_truncation(length)
+        self.written, self.pad, self.length = written, pad, length
+
+    @classmethod
+    def of(cls, model: str, *, length: int) -> Self:
+        """The tokenizer that comes with ``model``, a local folder or a name of the Hugging Face hub.
+
+        A folder never asks the network; a name is looked up in the local cache first.
+        """
+        found = _load(model)
+        if not getattr(found, "is_fast", False):
+            raise UserError(
+                f"The tokenizer of {model} must be a fast one (tokenizer.json); save it again with a current transformers."
+            )
+        if found.pad_token_id is None:
+            raise UserError(
+                f"The tokenizer of {model} must have a padding token to make batches of texts; it has none."
+            )
+        longest = min(length, int(found.model_max_length))
+        return cls(found.backend_tokenizer.to_str(), pad=int(found.pad_token_id), length=longest)
+
+    def encode(self, texts: Sequence[str]) -> tuple[TokenIds, int]:
+        """The ids of ``texts``, and how many of these were longer than ``length`` and cut."""
+        found, cut = [], 0
+        for begin in range(0, len(texts), _AT_ONCE):
+            for encoding in self._inner.encode_batch(list(texts[begin : begin + _AT_ONCE])):
+                ids = encoding.ids or [self.pad]  # where nothing stands for an empty text
+                cut += bool(encoding.overflowing)
+                found.append(np.array(ids, dtype=np.int32))
+        return TokenIds.of(found, self.pad), cut
+
+
+def _load(model: str) -> Any:
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise _missing() from None
+    folder = Path(model).expanduser()
+    local = folder.is_dir() or model.startswith((".", os.sep, "~"))
+    if local and not folder.is_dir():
+        raise UserError(f"There is no folder {model} with a tokenizer (tokenizer.json).")
+    reason = ""
+    for offline in (True,) if local else (True, False):
+        try:
+            return AutoTokenizer.from_pretrained(
+                folder if local else model, local_files_only=offline, trust_remote_code=False, use_fast=True
+            )
+        except Exception as error:  # transformers has many kinds for what is missing or cannot be reached
+            reason = " ".join(str(error).split()).rstrip(".")[:160]
+    raise UserError(
+        f"{model} must hold a tokenizer that transformers' AutoTokenizer loads, but it does not ({reason}); copy the files of its "
+        "tokenizer beside the model, or name another with --set task.tokenizer=FOLDER."
+    )
+
+
+def _missing() -> UserError:
+    return UserError("Texts for a net of the Hugging Face hub need transformers: pip install 'umix[hf]'.")

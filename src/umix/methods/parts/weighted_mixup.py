@@ -1,0 +1,71 @@
+"""The weighted mixup objective: what UMIX's second stage minimises, and every other mixup method with other weights or pairs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.losses import cross_entropy
+from umix.core.mixing import mixed_risk
+from umix.core.pairing import Ids, partners
+from umix.data.batch import Batch
+from umix.methods.parts.mixers import MIXERS, Mixing
+from umix.nets.net import Net
+from umix.training.objective import Objective, State
+
+#: Gives every example of the batch a partner, as positions [batch].
+Pairing = Callable[[Batch, np.random.Generator], Ids]
+
+
+def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
+    """Any example with any: a random permutation of the batch."""
+    return partners(len(batch.y), rng=rng)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedMixup(Objective):
+    """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
+
+    ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
+    example with ``per_example``. ``pairing`` says who is mixed with whom. ``watch`` is shown the λ of every batch, 1 where it is
+    not mixed.
+    """
+
+    takes_weights = True
+
+    weights: Tensor
+    sigma: float
+    alpha: float
+    mixing: Mixing = "input"
+    per_example: bool = False
+    pairing: Pairing = any_pair
+    watch: Callable[[float], None] | None = None
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        w = self.weights.index_select(0, batch.index)
+        if batch.weight is not None:
+            w = batch.weight * w
+        lam = self._draw(len(batch.y), rng, like=w)
+        if lam is None:
+            losses = cross_entropy(net(batch.x), batch.y)
+            return torch.dot(w.to(losses) * (1 / len(w)), losses), state  # the weighted mean in one operation
+        pair = torch.from_numpy(self.pairing(batch, rng)).to(batch.y.device, non_blocking=True)
+        logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
+        return mixed_risk(logits, batch.y, w, pair, lam), state
+
+    def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
+        """λ of the batch or of each example; None where nothing is mixed. An example that is not mixed has λ = 1."""
+        if not self.per_example:
+            one = rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
+            if self.watch is not None:
+                self.watch(1.0 if one is None else one)
+            return one
+        mixes = rng.random(n) < self.sigma
+        lam = np.where(mixes, rng.beta(self.alpha, self.alpha, n), 1.0)
+        if self.watch is not None:
+            self.watch(float(lam.mean()))
+        return torch.from_numpy(lam).to(like) if mixes.any() else None

@@ -1,0 +1,72 @@
+"""The figures of the paper, from runs of one's own: the simulated data, uncertainty two ways and by group, training accuracy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
+from umix.reports.charts.curves import curve_rows, curves
+from umix.reports.charts.figure import Figure, coloured, inline, switched
+from umix.reports.charts.palette import colours, shapes
+from umix.reports.charts.uncertainty import densities, density_rows
+from umix.reports.minority import found
+from umix.reports.training_examples import Training, training_of
+
+
+def points_figure(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure:
+    """The simulated data: ``points`` with x, y and group."""
+    import altair as alt
+
+    chosen, opacity = switched("group")
+    symbols = shapes(names)
+    chart = (
+        alt.Chart(inline(points))
+        .mark_point(filled=True, size=18)
+        .encode(
+            x=alt.X("x:Q", title=None),
+            y=alt.Y("y:Q", title=None),
+            color=coloured("group", colours(names)),
+            shape=alt.Shape("group:N", scale=alt.Scale(domain=list(symbols), range=list(symbols.values()))),
+            opacity=opacity,
+        )
+        .add_params(chosen)
+    )
+    sizes = {name: sum(point["group"] == name for point in points) for name in names}
+    told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+    return Figure(
+        name="four_moons-data",
+        title="Simulated data with four groups",
+        description=f"Training points in the plane: {told}.",
+        columns={"x": "x", "y": "y", "group": "group"},
+        rows=points,
+        chart=chart,
+    )
+
+
+def density_figure(record: RunRecord, *, name: str, title: str) -> Figure:
+    """The densities of a run's uncertainty, by group, and how well it finds the minority."""
+    training = _known(record)
+    if training.member is None:
+        raise UserError(f"{record.directory} must know the groups of its training examples; run it again.")
+    rows = density_rows(training.uncertainty, training.member, record.groups)
+    seen = found(training.uncertainty, training.member, record.groups)
+    area = f", AUROC {seen.auroc:.3f}" if seen else ""
+    return densities(rows, colours(record.groups), name=name, title=f"{title}{area}", of=training.of)
+
+
+def training_figure(record: RunRecord, *, name: str) -> Figure:
+    """Training accuracy of every group over the epochs of ERM, which is a run's first stage."""
+    rates = _known(record).rates()
+    if rates is None:
+        raise UserError(f"{record.directory} must have a trajectory to show training accuracy; run it again.")
+    rows = curve_rows(record.groups, rates)
+    title = f"Training accuracy of ERM, {record.task}"
+    axis = "training accuracy, percent"
+    return curves(name, title, rows, colours(record.groups), axis=axis, n_groups=len(record.groups))
+
+
+def _known(record: RunRecord) -> Training:
+    training = training_of(record)
+    if training is None:
+        raise UserError(f"{record.directory} must have measured uncertainty, but {record.method} does not; run umix.")
+    return training

@@ -1,0 +1,162 @@
+"""Methods side by side, over seeds: spreads of the named rates, intervals, and paired differences to a baseline."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from umix.bench.runs.record import RunRecord, Summary, known_rule
+from umix.core.statistics import Interval, Paired, Spread, doubts, paired, worst_interval
+from umix.core.streams import stream
+from umix.errors import UserError, unknown
+
+#: The rates of a row, by name: always printed under these words.
+RATES = ("average", "adjusted", "group_mean", "worst")
+TITLES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
+#: The method that others are compared with unless another is named.
+BASELINE = "erm"
+
+
+@final
+@dataclass(frozen=True)
+class Cell:
+    """One method on one task over its seeds.
+
+    ``interval`` is that of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the average and the
+    worst group gain over the baseline on common seeds. ``doubts`` says why not to trust the numbers yet.
+    """
+
+    method: str  # its name, without the settings that a label may add
+    seeds: tuple[int, ...]
+    select: str
+    rates: Mapping[str, Spread]
+    groups: Mapping[str, Spread]
+    interval: Interval
+    gains: Mapping[str, Paired]
+    doubts: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Comparison:
+    """Cells by task and method label, the label of the baseline if there is one, and how many test examples each group has."""
+
+    cells: Mapping[str, Mapping[str, Cell]]
+    baseline: str | None
+    sizes: Mapping[str, Mapping[str, int]]  # by task
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def methods(self) -> list[str]:
+        """The labels of all methods, the baseline first."""
+        labels = list(dict.fromkeys(label for cells in self.cells.values() for label in cells))
+        return sorted(labels, key=lambda label: label != self.baseline)
+
+
+def compare(
+    runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], *, select: str | None = None, baseline: str | None = None
+) -> Comparison:
+    """Records by task and method label as numbers, at the epoch that the rule ``select`` chooses on validation.
+
+    Methods whose runs have no score under the rule are left out and named in the notes. Without ``baseline`` it is ERM, where
+    that was run.
+    """
+    if select is not None:
+        known_rule(select)
+    known = {label for methods in runs.values() for label in methods}
+    if baseline is not None and baseline not in known:
+        raise unknown("baseline", baseline, known)
+    chosen = baseline or (BASELINE if BASELINE in known else None)
+    notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method with --baseline."]
+    cells: dict[str, dict[str, Cell]] = {}
+    for task, methods in runs.items():
+        scored = {label: _summaries(records, select) for label, records in methods.items()}
+        missing = [label for label, summaries in scored.items() if not summaries]
+        notes += [f"{task}: {', '.join(missing)} left out: no score under the rule {select}."] if missing else []
+        rival = methods[chosen][0].method if chosen and chosen in methods else ""
+        here = {
+            label: _cell(
+                methods[label][0], scored[label], {} if label == chosen else scored.get(chosen or "", {}), rival
+            )
+            for label in methods
+            if scored[label]
+        }
+        cells |= {task: here} if here else {}
+    if not cells:
+        raise UserError(f"--select {select} must have a score in some run, but no run here has one; try average.")
+    sizes = {task: _sizes(next(iter(methods.values()))[0]) for task, methods in runs.items()}
+    return Comparison(cells, chosen, sizes, tuple(notes))
+
+
+def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Generator:
+    """The generator of a number about ``record``'s task and method: whatever else is in the table, it is the same number."""
+    return stream(seed, f"{Path(record.task).name}/{record.method}", purpose)
+
+
+def _summaries(records: Sequence[RunRecord], select: str | None) -> dict[int, Summary]:
+    """By seed, where the rule has a score."""
+    return {run.seed: run.summary(select) for run in records if select is None or run.has(select)}
+
+
+def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str) -> Cell:
+    common = [seed for seed in by_seed if seed in against]
+    summaries = list(by_seed.values())
+    gains = {
+        rate: paired(
+            _rates(by_seed, rate, common), _rates(against, rate, common), rng=drawn(first, f"{rate} over {rival}")
+        )
+        for rate in ("average", "worst")
+        if common
+    }
+    return Cell(
+        method=first.method,
+        seeds=tuple(by_seed),
+        select=summaries[0].select,
+        rates={rate: Spread.of(_rates(by_seed, rate, by_seed)) for rate in RATES},
+        groups={
+            name: Spread.of([_rate(summary.groups[name].rate) for summary in summaries]) for name in summaries[0].groups
+        },
+        interval=_interval(first, by_seed),
+        gains=gains,
+        doubts=tuple(doubts(seeds=len(by_seed), worst_size=_worst_size(summaries))),
+    )
+
+
+def _rates(by_seed: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:
+    return [_rate(getattr(by_seed[seed], rate)) for seed in seeds]
+
+
+def _rate(rate: float | None) -> float:
+    return float("nan") if rate is None else rate
+
+
+def _interval(first: RunRecord, by_seed: Mapping[int, Summary]) -> Interval:
+    """The mean ends of the runs' intervals: how far off one run's worst group may be for want of test examples."""
+    draws = max(200, 1000 // len(by_seed))  # the mean over seeds evens their noise out as well
+    found = [
+        worst_interval(
+            [group.hits for group in summary.groups.values()],
+            [group.size for group in summary.groups.values()],
+            rng=drawn(first, "worst interval", seed=seed),
+            draws=draws,
+        )
+        for seed, summary in by_seed.items()
+    ]
+    return Interval(float(np.mean([one.low for one in found])), float(np.mean([one.high for one in found])))
+
+
+def _worst_size(summaries: Sequence[Summary]) -> int | None:
+    """The fewest test examples that the worst group of a run has; None where there are no groups."""
+    sizes = [
+        group.size
+        for summary in summaries
+        for group in summary.groups.values()
+        if group.rate is not None and group.rate == summary.worst
+    ]
+    return min(sizes, default=None)
+
+
+def _sizes(record: RunRecord) -> dict[str, int]:
+    return dict(zip(record.groups, record.counts["test"].sizes.tolist(), strict=True))

@@ -1,0 +1,1 @@
+"""The HTML report: what it says and how it is drawn."""

@@ -1,0 +1,89 @@
+"""Where the model fails, where there is no table: clusters of uncertain examples in the features of the trained net."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from umix.reports.page.slices import Slice
+from umix.reports.training_examples import Training
+
+_FEWEST = 24  # uncertain examples, below which there is nothing to cluster
+_SMALLEST = 6
+_WIDTH = 16
+_MOST = 6
+
+
+def feature_clusters(training: Training, classes: Sequence[str], groups: Sequence[str]) -> list[Slice]:
+    """Clusters of the uncertain examples that a closer look was kept of, the most uncertain first.
+
+    ``error`` is the share that the trained net gets wrong after its last epoch. The number of clusters is the one with the best
+    silhouette.
+    """
+    closer = training.closer
+    if closer is None:
+        return []
+    u = training.uncertainty[closer.index]
+    uncertain = u >= max(np.median(training.uncertainty), 1e-9)
+    uncertain &= u >= np.quantile(u, 0.5)  # half of those looked at were drawn at random
+    if uncertain.sum() < _FEWEST:
+        return []
+    index, correct, features = closer.index[uncertain], closer.correct[uncertain], _reduced(closer.features[uncertain])
+    if not np.ptp(features, axis=0).any():
+        return []
+    cluster, distance = _clustered(features)
+    found = []
+    for number in range(int(cluster.max()) + 1):
+        inside = np.flatnonzero(cluster == number)
+        if len(inside) < _SMALLEST:
+            continue
+        members = index[inside]
+        nearest = members[np.argsort(distance[inside], kind="stable")[:4]]
+        found.append(
+            Slice(
+                description=_described(training, members, classes, groups),
+                size=len(inside),
+                measured=len(index),
+                uncertainty=float(training.uncertainty[members].mean()),
+                error=float(1 - correct[inside].mean()),
+                examples=tuple(nearest.tolist()),
+            )
+        )
+    return sorted(found, key=lambda slice_: (-slice_.uncertainty, -slice_.size))
+
+
+def _reduced(features: np.ndarray) -> np.ndarray:
+    """The features along their main directions: distances in hundreds of them mean little."""
+    centred = features.astype(np.float64) - features.mean(axis=0)
+    width = min(_WIDTH, *centred.shape)
+    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
+    return np.asarray(left[:, :width] * scale[:width])
+
+
+def _clustered(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cluster of every example and its distance to the centre, for the number of clusters with the best silhouette."""
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
+
+    n_distinct = len(np.unique(features.round(9), axis=0))
+    best: tuple[float, np.ndarray, np.ndarray] = (
+        -2.0,
+        np.zeros(len(features), dtype=np.int64),
+        np.zeros(len(features)),
+    )
+    for size in range(2, min(_MOST, n_distinct - 1) + 1):
+        means = KMeans(size, n_init=3, random_state=0).fit(features)
+        score = float(silhouette_score(features, means.labels_))
+        if score > best[0]:
+            best = (score, means.labels_, means.transform(features).min(axis=1))
+    return best[1], best[2]
+
+
+def _described(training: Training, members: np.ndarray, classes: Sequence[str], groups: Sequence[str]) -> str:
+    """What most of these examples are: their label, and their group where it is known (it took no part in finding them)."""
+    label, count = Counter(training.label[members].tolist()).most_common(1)[0]
+    words = f"{count / len(members):.0%} have the label {classes[label]}"
+    if training.group is not None:
+        group, count = Counter(training.group[members].tolist()).most_common(1)[0]
+        words += f"; {count / len(members):.0%} are of the group {groups[group]}"
+    return words

@@ -1,0 +1,160 @@
+"""Everything a report says of one task, as plain data: the page only draws it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
+from umix.reports.arrange import Arranged
+from umix.reports.charts.bars import group_bars, group_rows
+from umix.reports.charts.curves import counted_rates, curve_rows, curves, selected_epochs
+from umix.reports.charts.figure import Figure
+from umix.reports.charts.palette import METHODS, colours
+from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
+from umix.reports.comparison import BASELINE
+from umix.reports.page.details import Details, details
+from umix.reports.page.headline import Headline, headline
+from umix.reports.training_examples import Training, training_of
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One task: its headline, the figures of the comparison and of the epochs, and the details of one run where it has any."""
+
+    task: str
+    records: Sequence[RunRecord]
+    headline: Headline
+    results: Sequence[Figure]
+    epochs: Sequence[Figure]
+    details: Details | None
+    select: str
+    warnings: Sequence[tuple[str, str]]  # who warns, and of what
+
+    @property
+    def folder(self) -> str:
+        """The task as the name of a folder."""
+        return _plain(self.task)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures in the order of the page."""
+        return [*self.results, *self.epochs, *(self.details.figures if self.details else ())]
+
+
+def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
+    """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused."""
+    found = []
+    for task, methods in runs.items():
+        scored = {
+            label: [run for run in records if select is None or run.has(select)] for label, records in methods.items()
+        }
+        left_out = [
+            (label, f"Left out: no score under the rule {select}.") for label, records in scored.items() if not records
+        ]
+        if len(left_out) < len(scored):
+            kept = {label: records for label, records in scored.items() if records}
+            found.append(_section(task, kept, select, baseline, left_out))
+    if not found:
+        raise UserError(f"--select {select} must have a score in some run, but no run here has one; try average.")
+    return found
+
+
+def _section(
+    task: str,
+    by_label: dict[str, list[RunRecord]],
+    select: str | None,
+    named: str | None,
+    left_out: list[tuple[str, str]],
+) -> Section:
+    baseline = (
+        named if named in by_label else next((label for label in by_label if label.split(" ")[0] == BASELINE), None)
+    )
+    runs = dict(sorted(by_label.items(), key=lambda item: item[0] != baseline))
+    said = headline(task, runs, select=select, baseline=baseline)
+    first = next(iter(runs.values()))[0]
+    names = first.groups or first.classes
+    of_methods, of_groups = colours(list(runs), METHODS), colours(names)
+    results = [group_bars(task, group_rows(runs, select), of_methods, kind=said.kind)]
+    if len(runs) > 1:
+        results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
+    chosen, broken = _detailed(runs, said.method)
+    told = None if chosen is None else details(*chosen, of_groups)
+    epochs = _train_curves(*chosen, of_groups) if chosen else []
+    for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
+        epochs += _curves(label, runs[label][0], of_groups)
+    warnings = (
+        left_out
+        + broken
+        + [
+            (f"{label}, seed {record.seed}", warning)
+            for label, records in runs.items()
+            for record in records
+            for warning in record.warnings
+        ]
+    )
+    everything = [record for records in runs.values() for record in records]
+    return Section(task, everything, said, results, epochs, told, first.rule(select), _gathered(warnings))
+
+
+def _detailed(
+    runs: dict[str, list[RunRecord]], preferred: str
+) -> tuple[tuple[str, RunRecord, Training] | None, list[tuple[str, str]]]:
+    """The run whose training examples are shown, of the preferred method if it knows them, else of the first that does.
+
+    Beside it which runs' files cannot be read, and why.
+    """
+    broken = []
+    for label in dict.fromkeys([preferred, *runs]):
+        for record in runs[label][:1]:
+            try:
+                training = training_of(record)
+            except UserError as error:
+                broken.append((f"{label}, seed {record.seed}", str(error)))
+                continue
+            if training is not None:
+                return (label, record, training), broken
+    return None, broken
+
+
+def _train_curves(label: str, record: RunRecord, training: Training, of_groups: dict[str, str]) -> list[Figure]:
+    rates = training.rates()
+    if rates is None or not record.groups:
+        return []
+    rows = curve_rows(record.groups, rates)
+    title = "Training: ERM in the first stage"
+    axis = "training accuracy, percent"
+    return [curves("epochs-train", title, rows, of_groups, axis=axis, n_groups=len(record.groups))] if rows else []
+
+
+def _curves(label: str, record: RunRecord, of_groups: dict[str, str]) -> list[Figure]:
+    """Validation and test over the epochs of the final fit."""
+    figures = []
+    marks = selected_epochs(record)
+    for split, word in (("val", "Validation"), ("test", "Test")):
+        names, rates = counted_rates(record, split)
+        rows = curve_rows(names, rates)
+        if rows:
+            name = f"epochs-{split}-{_plain(label)}"
+            title = f"{word}: {label}, seed {record.seed}"
+            axis = f"{word.lower()} accuracy, percent"
+            figures.append(curves(name, title, rows, of_groups, axis=axis, marks=marks, n_groups=len(names)))
+    return figures
+
+
+def _plain(label: str) -> str:
+    """A label as part of a file name.
+
+    >>> _plain("umix sigma=0.0")
+    'umix-sigma-0.0'
+    """
+    return "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label)[:60]
+
+
+def _gathered(warnings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each warning once, with all who warn of it."""
+    about: dict[str, list[str]] = {}
+    for who, warning in warnings:
+        about.setdefault(warning, []).append(who)
+    return [("; ".join(who), warning) for warning, who in about.items()]

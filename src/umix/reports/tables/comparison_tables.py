@@ -1,0 +1,189 @@
+"""Comparisons as grids; rates become percent here and nowhere else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
+from umix.core.words import counted
+from umix.reports.comparison import RATES, TITLES, Cell, Comparison
+from umix.reports.published import CAVEAT, published, published_for_rule
+from umix.reports.tables.text_table import Entry, Grid, marked, p_value, percent, percents
+
+_NONE = Spread(float("nan"), float("nan"))
+_RATES = (
+    "Test accuracy in percent, mean ± standard deviation over seeds, at the epoch that the rule selects on validation. Average: "
+    "over all test examples."
+)
+_ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
+_INTERVAL = (
+    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
+    "100 %; its ends averaged over seeds)."
+)
+_SHOWN = ("average", "worst")
+_UNPUBLISHED = "The paper has no numbers for these methods on this task."
+_GAINS = (
+    "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
+    "permutation test"
+)
+_EXACT = "exact, which with n seeds never falls below 2 / 2^n"
+_DRAWN = f"from {DRAWS:,} random signs"
+
+
+def comparison_grids(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[Grid]:
+    """For every task the rates, the differences to the baseline where there is one, and with ``groups`` the rate of each group."""
+    grids: list[Grid] = []
+    for task in comparison.cells:
+        grids.append(rates_grid(comparison, task, with_published=with_published))
+        grids += [gains_grid(comparison, task)] if any(cell.gains for cell in comparison.cells[task].values()) else []
+        grids += [groups_grid(comparison, task)] if groups else []
+    return grids
+
+
+def rates_grid(comparison: Comparison, task: str, *, with_published: bool = False) -> Grid:
+    """Methods as rows: seeds, the named rates, the interval of the worst group, and the published numbers if asked for."""
+    cells = _ordered(comparison, task)
+    columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
+    columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
+    header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
+    found = [published(task, cell.method) for cell in cells.values()] if with_published else []
+    if any(found):
+        header += ["paper's average", "paper's worst"]
+        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
+    rules = list(dict.fromkeys(cell.select for cell in cells.values()))
+    return Grid(
+        f"{task}: test rates, selected by {', '.join(rules)}",
+        header,
+        [
+            [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
+            for k, (label, cell) in enumerate(cells.items())
+        ],
+        [
+            f"{_RATES} {_ADJUSTED}",
+            _INTERVAL,
+            *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
+            *_doubts(cells),
+        ],
+    )
+
+
+def gains_grid(comparison: Comparison, task: str) -> Grid:
+    """Methods as rows: what average and worst group gain over the baseline on common seeds."""
+    cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
+    columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
+    fewer = [
+        f"{label}: {counted(cell.gains['average'].seeds, 'seed')} in common."
+        for label, cell in cells.items()
+        if cell.gains["average"].seeds < len(cell.seeds)
+    ]
+    return Grid(
+        f"{task}: differences to {comparison.baseline}",
+        ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
+        [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
+        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *fewer],
+    )
+
+
+def _signs(seeds: Sequence[int]) -> str:
+    """Whether the tests of pairs of so many seeds counted all signs or drew some."""
+    if max(seeds) <= EXACT_SEEDS:
+        return _EXACT
+    if min(seeds) > EXACT_SEEDS:
+        return _DRAWN
+    return f"{_EXACT} (beyond {EXACT_SEEDS} seeds {_DRAWN})"
+
+
+def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
+    return [
+        [Entry(percent(gain.spread, sign=True)) for gain in gains],
+        [Entry(percents(gain.interval, sign=True)) for gain in gains],
+        [Entry(p_value(gain.p_flip)) for gain in gains],
+    ]
+
+
+def groups_grid(comparison: Comparison, task: str) -> Grid:
+    """Groups as rows: how many test examples they have, and the rate of each method."""
+    cells = _ordered(comparison, task)
+    rows = [
+        [Entry(name), Entry(str(size)), *marked([cell.groups[name] for cell in cells.values()])]
+        for name, size in comparison.sizes[task].items()
+    ]
+    return Grid(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
+
+
+def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
+    """Methods as rows, and per task average and worst group: the layout of the paper's table 1."""
+    methods = comparison.methods
+    parts = {
+        task: (cells, [published(task, cells[label].method) if label in cells else {} for label in methods])
+        for task, cells in comparison.cells.items()
+    }
+    rules = dict.fromkeys(cell.select for cells in comparison.cells.values() for cell in cells.values())
+    warnings = [doubt for task in parts for doubt in _doubts(_ordered(comparison, task), about_task=f"{task}: ")]
+    title = f"Test rates, selected by {', '.join(rules)}"
+    return _side_by_side(title, methods, parts, [_RATES], warnings, with_published=with_published)
+
+
+def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
+    """For every task methods as rows, and per rule average and worst group: what knowing the validation groups is worth.
+
+    With the rules ``worst`` and ``average`` this is the paper's table 2, from one set of runs.
+    """
+    tasks = dict.fromkeys(task for comparison in comparisons.values() for task in comparison.cells)
+    return [_rules_grid(comparisons, task, with_published=with_published) for task in tasks]
+
+
+def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
+    by_rule = {rule: _ordered(comparison, task) for rule, comparison in comparisons.items()}
+    methods = list(dict.fromkeys(label for cells in by_rule.values() for label in cells))
+    parts = {
+        rule: (
+            cells,
+            [published_for_rule(task, cells[label].method, rule) if label in cells else {} for label in methods],
+        )
+        for rule, cells in by_rule.items()
+    }
+    notes = [_RATES, "Validation groups are known to the rule worst only."]
+    warnings = dict.fromkeys(doubt for cells in by_rule.values() for doubt in _doubts(cells))
+    title = f"{task}: test rates by selection rule"
+    return _side_by_side(title, methods, parts, notes, warnings, with_published=with_published)
+
+
+def _side_by_side(
+    title: str,
+    methods: Sequence[str],
+    parts: Mapping[str, tuple[Mapping[str, Cell], Sequence[Mapping[str, Spread]]]],
+    notes: Sequence[str],
+    warnings: Iterable[str],
+    *,
+    with_published: bool,
+) -> Grid:
+    """Methods as rows, and for each part our average and worst group, then the paper's where it has any."""
+    header, spans, lacking = ["method"], [], []
+    columns: list[list[Entry]] = []
+    for name, (cells, found) in parts.items():
+        before, ours = len(columns), [cells[label].rates if label in cells else {} for label in methods]
+        header += [TITLES[rate] for rate in _SHOWN]
+        columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
+        if with_published and any(found):
+            header += [f"paper's {rate}" for rate in _SHOWN]
+            columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
+        elif with_published:
+            lacking.append(name)
+        spans.append((name, len(columns) - before))
+    told = [CAVEAT] if with_published and len(lacking) < len(parts) else []
+    told += [f"{', '.join(lacking)}: the paper has no numbers for these methods."] if lacking else []
+    rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
+    return Grid(title, header, rows, [*notes, *told, *warnings], spans=spans)
+
+
+def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
+    cells = comparison.cells.get(task, {})
+    return {label: cells[label] for label in comparison.methods if label in cells}
+
+
+def _doubts(cells: Mapping[str, Cell], about_task: str = "") -> list[str]:
+    """A warning for every doubt, with the methods that it is about."""
+    about: dict[str, list[str]] = {}
+    for label, cell in cells.items():
+        for doubt in cell.doubts:
+            about.setdefault(doubt, []).append(label)
+    return [f"Warning: {about_task}{doubt} ({', '.join(labels)})." for doubt, labels in about.items()]

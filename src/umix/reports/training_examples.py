@@ -1,0 +1,158 @@
+"""What a run knows of its training examples: labels, groups, uncertainty, weights, and the history of the first stage."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
+from umix.reports.stored_arrays import read_arrays, read_bits
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Closer:
+    """Some of the examples: which, the net's features of them, whether it gets them right, and their inputs where kept."""
+
+    index: np.ndarray
+    features: np.ndarray
+    correct: np.ndarray
+    x: np.ndarray | None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The ``n`` training examples of one run; ``member`` is bool [n, groups] and None where the run did not say.
+
+    ``correct`` and ``visited`` are bool [epochs, n], of the first stage; ``row`` and ``file`` say where an example came from.
+    """
+
+    label: np.ndarray
+    uncertainty: np.ndarray
+    weight: np.ndarray | None
+    member: np.ndarray | None
+    correct: np.ndarray | None
+    visited: np.ndarray | None
+    row: np.ndarray | None
+    file: list[str] | None
+    closer: Closer | None
+
+    @property
+    def of(self) -> str:
+        """Whose mistakes the uncertainty counts: those of one fit's epochs, or of an ensemble's models."""
+        return "models" if self.correct is None else "epochs"
+
+    @property
+    def n(self) -> int:
+        return len(self.label)
+
+    @cached_property
+    def group(self) -> np.ndarray | None:
+        """The one group of every example [n]; None where groups are unknown, overlap or leave some out."""
+        if self.member is None or not self.member.shape[1] or not (self.member.sum(axis=1) == 1).all():
+            return None
+        return np.asarray(self.member.argmax(axis=1))
+
+    @cached_property
+    def forgetting(self) -> np.ndarray | None:
+        """Forgetting events of every example: visits at which it was wrong after having been right, [n]."""
+        if self.correct is None or self.visited is None:
+            return None
+        events, knew = np.zeros(self.n, dtype=np.int64), np.zeros(self.n, dtype=bool)
+        for hit, seen in zip(self.correct, self.visited, strict=True):
+            events += seen & knew & ~hit
+            knew = np.where(seen, hit, knew)
+        return events
+
+    @cached_property
+    def effective_size(self) -> float | None:
+        """How many equally weighted examples estimate as well as these: (Σw)² / Σw²."""
+        if self.weight is None:
+            return None
+        w = self.weight.astype(np.float64)
+        return float(w.sum() ** 2 / (w**2).sum())
+
+    def rates(self) -> np.ndarray | None:
+        """Share of each group's visited examples that the first stage got right in each epoch, [epochs, groups]."""
+        if self.member is None or self.correct is None or self.visited is None:
+            return None
+        member = self.member.astype(np.float32)
+        hits = (self.correct & self.visited).astype(np.float32) @ member
+        seen = self.visited.astype(np.float32) @ member
+        with np.errstate(invalid="ignore"):
+            return np.asarray(hits / seen)
+
+
+def training_of(record: RunRecord) -> Training | None:
+    """The training examples of this run; None where its method never measured their uncertainty."""
+    folder = record.directory
+    if not (folder / "examples.safetensors").exists():
+        return None
+    kept, _ = read_arrays(folder / "examples.safetensors", kind="examples")
+    if "uncertainty" not in kept:
+        return None
+    n = len(kept["label"])
+    columns = _columns(folder / "training.parquet", n)
+    correct, visited = _bits(folder / "trajectory.safetensors", n)
+    return Training(
+        label=kept["label"],
+        uncertainty=kept["uncertainty"].astype(np.float64),
+        weight=kept["weight"].astype(np.float64) if "weight" in kept else None,
+        member=_member(columns, n, len(record.groups)),
+        correct=correct,
+        visited=visited,
+        row=columns.get("row"),
+        file=None if "file" not in columns else [str(path) for path in columns["file"]],
+        closer=_closer(folder / "closer.safetensors"),
+    )
+
+
+def _columns(path: Path, n: int) -> dict[str, np.ndarray]:
+    """The columns of the run's table of training examples; none where an earlier version made the run."""
+    import polars
+
+    if not path.exists():
+        return {}
+    try:
+        table = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise UserError(
+            f"{path} must be a whole table, but it cannot be read ({error}); delete the run and run it again."
+        ) from None
+    if len(table) != n:
+        raise UserError(
+            f"{path} must be about the run's {n} examples, got {len(table)}; delete the run and run it again."
+        )
+    return {name: table[name].to_numpy() for name in table.columns}
+
+
+def _member(columns: dict[str, np.ndarray], n: int, groups: int) -> np.ndarray | None:
+    if not columns or not groups:
+        return None
+    if "group" in columns:
+        return np.asarray(columns["group"][:, None] == np.arange(groups))
+    return np.stack([columns[f"group {number}"] for number in range(groups)], axis=1).reshape(n, groups)
+
+
+def _bits(path: Path, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if not path.exists():  # an ensemble has no epochs
+        return None, None
+    correct, visited = read_bits(path)
+    if correct.shape[1] != n:
+        raise UserError(
+            f"{path} must be about the run's {n} examples, got {correct.shape[1]}; delete the run and run it again."
+        )
+    return correct, visited
+
+
+def _closer(path: Path) -> Closer | None:
+    if not path.exists():
+        return None
+    arrays, _ = read_arrays(path, kind="closer")
+    return Closer(
+        arrays["index"], arrays["features"].astype(np.float32), arrays["correct"].astype(bool), arrays.get("x")
+    )

@@ -1,0 +1,110 @@
+"""Where a fit was after its last finished epoch, in one file that is whole or absent."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, final
+
+import torch
+from torch import Tensor
+
+from umix.errors import UserError
+from umix.files import read_tensors, write_tensors
+from umix.nets.net import Net
+from umix.training.engine import Engine
+from umix.training.objective import State
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Finished ``epochs``, the objective's state and the history; net and optimiser are restored in place."""
+
+    epochs: int
+    state: State
+    history: dict[str, Tensor]
+
+
+def save_checkpoint(
+    path: Path, *, fit: str, checkpoint: Checkpoint, net: Net, optimizer: torch.optim.Optimizer
+) -> None:
+    """Write everything that ``fit`` needs to go on after ``checkpoint.epochs`` epochs."""
+    states, settings = _split_optimizer(optimizer.state_dict())
+    tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
+    tensors |= {f"optimizer/{name}": tensor for name, tensor in states.items()}
+    tensors |= {f"state/{name}": tensor for name, tensor in checkpoint.state.items()}
+    tensors |= {f"history/{name}": tensor for name, tensor in checkpoint.history.items()}
+    # A clone only where tensors share memory, which safetensors refuses.
+    whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    metadata = {"kind": "checkpoint", "fit": fit, "epochs": str(checkpoint.epochs), "optimizer": json.dumps(settings)}
+    write_tensors(path, whole, metadata)
+
+
+def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Optimizer) -> Checkpoint | None:
+    """The checkpoint of ``fit`` at ``path``, restored into ``net`` and ``optimizer``; None where there is none yet."""
+    if not path.exists():
+        return None
+    tensors, metadata = read_tensors(path, kind="checkpoint")
+    if metadata.get("fit") != fit:
+        raise UserError(
+            f"{path} must belong to the fit {fit}, got a checkpoint of {metadata.get('fit')}; delete it to start this fit again."
+        )
+    device = next(net.parameters()).device
+    parts: dict[str, dict[str, Tensor]] = {"net": {}, "optimizer": {}, "state": {}, "history": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition("/")
+        parts[part][rest] = cast(Tensor, tensor)
+    net.load_state_dict(parts["net"])
+    optimizer.load_state_dict(_join_optimizer(parts["optimizer"], json.loads(metadata["optimizer"])))
+    state = {name: tensor.to(device) for name, tensor in parts["state"].items()}
+    return Checkpoint(int(metadata["epochs"]), state, parts["history"])
+
+
+def share_checkpoint(
+    found: Checkpoint | None, net: Net, optimizer: torch.optim.Optimizer, engine: Engine
+) -> Checkpoint | None:
+    """The checkpoint that the first process ``found`` and restored, in every process of ``engine``, restored likewise."""
+    if engine.processes == 1:
+        return found
+    whole = None
+    if found is not None:
+        whole = _on_host((found.epochs, found.state, found.history, net.state_dict(), optimizer.state_dict()))
+    whole = engine.from_first(whole)
+    if whole is None or engine.first:
+        return found
+    epochs, state, history, of_net, of_optimizer = whole
+    net.load_state_dict(of_net)
+    optimizer.load_state_dict(of_optimizer)
+    return Checkpoint(epochs, {name: tensor.to(engine.device) for name, tensor in state.items()}, history)
+
+
+def _on_host(value: Any) -> Any:
+    """``value`` with every tensor inside it moved to the host: the device of one process is not that of another."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, dict):
+        return {key: _on_host(part) for key, part in value.items()}
+    return type(value)(_on_host(part) for part in value) if isinstance(value, list | tuple) else value
+
+
+def _split_optimizer(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An optimiser's state as named tensors and JSON."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, dict[str, Any]] = {}
+    for parameter, values in state["state"].items():
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"{parameter}/{name}"] = value
+            else:
+                numbers.setdefault(str(parameter), {})[name] = value
+    return tensors, {"param_groups": state["param_groups"], "numbers": numbers}
+
+
+def _join_optimizer(tensors: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Any]:
+    state: dict[int, dict[str, Any]] = {
+        int(parameter): dict(values) for parameter, values in settings["numbers"].items()
+    }
+    for key, tensor in tensors.items():
+        parameter, _, name = key.partition("/")
+        state.setdefault(int(parameter), {})[name] = tensor
+    return {"state": state, "param_groups": settings["param_groups"]}

@@ -1,0 +1,185 @@
+"""Where and in which number format a fit runs. Devices and precision are Lightning Fabric's business.
+
+Full precision on one device needs none of its wrappers, whose cost shows on small nets, so that case runs the bare net; Fabric,
+which takes two seconds to import, is imported only where it does something. On several devices there is one process for each: they
+train together (``parallel``), and the first of them reads and writes files.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
+
+import torch
+from torch import Tensor, distributed
+
+from umix.errors import UserError
+from umix.nets.net import Net
+from umix.training.parallel import Spread
+from umix.training.shared_norm import share_norms
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+_SMALL = 2**20  # parameters
+_PATIENCE = timedelta(days=1)  # the first process may wait long for another run's lock, and the others for it
+_Value = TypeVar("_Value")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A net and its optimiser, ready for the loop."""
+
+    net: Net
+    optimizer: torch.optim.Optimizer
+    backward: Callable[[Tensor], None]
+
+
+@final
+@dataclass(frozen=True)
+class Engine:
+    """Devices of the kind ``accelerator``, on each of ``nodes`` machines; ``auto`` takes GPUs where there are some.
+
+    With more than one of them, ``launch`` starts the processes before anything else is done with it.
+    """
+
+    accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    devices: int = 1
+    nodes: int = 1
+
+    @property
+    def processes(self) -> int:
+        return self.devices * self.nodes
+
+    @property
+    def rank(self) -> int:
+        """Which of the processes this is; the first one is 0."""
+        if self.processes == 1:
+            return 0
+        if not distributed.is_initialized():
+            raise UserError(
+                f"An engine of {self.processes} devices must be launched before it trains: call its launch()."
+            )
+        return distributed.get_rank()
+
+    @property
+    def first(self) -> bool:
+        """Whether this process reads and writes the run's files and talks to people."""
+        return self.rank == 0
+
+    @property
+    def noise(self) -> str:
+        """The name of the stream of what nets draw in training (dropout): the rows differ between processes, so must the draws."""
+        return "noise" if self.first else f"noise-{self.rank}"
+
+    @property
+    def kind(self) -> str:
+        """The kind of device, which must be there."""
+        kinds = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+        kind = next(k for k, there in kinds.items() if there) if self.accelerator == "auto" else self.accelerator
+        if not kinds[kind]:
+            raise UserError(
+                f"The device must be one of {', '.join(k for k in kinds if kinds[k])} on this machine, got {kind!r}."
+            )
+        return kind
+
+    @property
+    def device(self) -> torch.device:
+        kind = self.kind
+        if kind != "cuda":
+            return torch.device(kind)
+        return torch.device(kind, 0 if self.processes == 1 else int(os.environ["LOCAL_RANK"]))
+
+    @contextmanager
+    def threads(self, net: Net) -> Iterator[None]:
+        """Inside the block a small net runs on one thread: several would only wait for each other.
+
+        A net that convolves is not small, however few its weights: each of them works on every pixel.
+        """
+        before = torch.get_num_threads()
+        convolves = any(parameter.dim() > 2 for parameter in net.parameters())
+        if not convolves and sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def launch(self) -> None:
+        """Start the other processes, each of which runs this program's command again, or join those that torchrun started."""
+        if self.processes > 1:
+            self._fabric("32-true", needs=f"{self.processes} devices need")
+
+    def from_first(self, value: _Value) -> _Value:
+        """``value`` of the first process, in every process."""
+        if self.processes == 1:
+            return value
+        told = [value if self.first else None]
+        distributed.broadcast_object_list(told, src=0)
+        return cast(_Value, told[0])
+
+    def spread(self, net: Net) -> Net:
+        """``net`` for evaluation: each process computes its share of a batch and all see all outputs."""
+        return net if self.processes == 1 else cast(Net, Spread(net))
+
+    def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
+        """``net`` (already on the device) and ``optimizer`` so that a step uses ``precision`` and all devices."""
+        if precision == "32-true" and self.processes == 1:
+            return Prepared(net, optimizer, torch.Tensor.backward)
+        fabric = self._fabric(precision, needs=f"precision={precision} needs")
+        if self.processes > 1:
+            share_norms(net)
+        wrapped, stepper = fabric.setup(net, optimizer, move_to_device=False)
+        wrapped.mark_forward_method("features")
+        runner, stepper = cast(Net, wrapped), cast(torch.optim.Optimizer, stepper)
+        if self.processes == 1:
+            return Prepared(runner, stepper, fabric.backward)
+        return Prepared(cast(Net, Spread(net, runner)), stepper, _Backward(net, fabric.backward))
+
+    def _fabric(self, precision: str, *, needs: str) -> "Fabric":
+        try:
+            from lightning_fabric import Fabric
+            from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+            from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+            from lightning_fabric.strategies.ddp import DDPStrategy
+        except ImportError:
+            raise UserError(f"{needs} Lightning Fabric; install it with: pip install 'umix[fabric]'.") from None
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+        options: dict[str, Any] = {"accelerator": self.kind, "devices": self.devices, "precision": precision}
+        if self.processes == 1:
+            return Fabric(**options)
+        started = TorchElasticEnvironment.detect()
+        fabric = Fabric(
+            **options,
+            num_nodes=self.nodes,
+            strategy=DDPStrategy(timeout=_PATIENCE),
+            plugins=[TorchElasticEnvironment() if started else LightningEnvironment()],
+        )
+        fabric.launch()  # starts processes only the first time
+        return fabric
+
+
+@final
+class _Backward:
+    """The backward pass of a net that several processes share, which after the first one checks that it reached all of the net."""
+
+    def __init__(self, net: Net, run: Callable[[Tensor], None]) -> None:
+        self._net = net
+        self._run = run
+        self._checked = False
+
+    def __call__(self, risk: Tensor) -> None:
+        self._run(risk)
+        if self._checked:
+            return
+        self._checked = True
+        for name, parameter in self._net.named_parameters():
+            if parameter.requires_grad and parameter.grad is None:  # DDP waits for it, in vain
+                raise UserError(
+                    f"On several devices every trained parameter must take part in the prediction, but {name} does not; "
+                    "set its requires_grad to False, or train on one device."
+                )

@@ -1,0 +1,156 @@
+"""Features of a frozen body, computed once: one memory-mapped file per split, from which every later run trains its head.
+
+They are those of evaluation: the split's ``transform``, no augmentation, the body in evaluation mode. A file's name holds a hash of
+what decides it: the inputs and their transform, the net and its weights. So runs of all methods, settings and seeds share it,
+and a run that finds its files never runs the body.
+"""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from umix.core.streams import torch_stream
+from umix.data.lazy import Mapped
+from umix.data.loader import batches
+from umix.data.task import Split, Task
+from umix.errors import UserError
+from umix.files import locked, require_space, sweep, whole
+from umix.nets.backbone import Backbone, Frozen, try_parts
+from umix.nets.weight_files import state_hash
+from umix.training.engine import Engine
+from umix.training.progress import Progress, Silent
+
+_FORMAT = 1  # raised when the same key would mean other features
+_BATCH, _NUMBERS = (
+    64,
+    2**20,
+)  # examples, and numbers in them on a CPU: the memory of larger activations is mapped anew each time
+_IN_MEMORY = 2**30  # bytes of features that are read into memory; more are sliced from the file
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Featured:
+    """A task whose inputs are features, and the hash of the body's weights where the net's name does not decide them."""
+
+    task: Task
+    body: str
+
+
+def featured(
+    task: Task, net: Backbone, directory: Path, *, seed: int, engine: Engine, progress: Progress | None = None
+) -> Featured:
+    """``task`` with the features of the frozen body of ``net`` as inputs, stored in ``directory``.
+
+    Files that are there are used, others are computed and announced with their size. ``seed`` matters only for a body that has
+    random weights.
+    """
+    progress, example = progress or Silent(), task.splits["train"].example
+    made = None if net.names_its_weights else frozen_parts(net, example, task.n_classes, seed)
+    known = "" if made is None else state_hash(made[0])
+    keys = {name: _key(split, net, known) for name, split in task.splits.items()}
+    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
+    if not all(path.exists() for path in paths.values()):
+        with locked(directory):
+            absent = {name: task.splits[name] for name, path in paths.items() if not path.exists()}
+            if absent:
+                body, head = made or frozen_parts(net, example, task.n_classes, seed)
+                width = try_parts(body, head, example, task.n_classes, net.title)
+                _compute(absent, paths, body, width, net.title, engine, progress)
+    small = sum(path.stat().st_size for path in paths.values()) <= _IN_MEMORY
+    splits = {
+        name: replace(split, x=_open(paths[name], len(split), keys[name], small), transform=None, augment=None)
+        for name, split in task.splits.items()
+    }
+    return Featured(replace(task, splits=splits), known)
+
+
+def frozen_parts(net: Backbone, example: Tensor, n_classes: int, seed: int) -> tuple[Frozen, nn.Linear | None]:
+    """The frozen body of ``net``, and a head of its own where it has one; what is random comes from ``seed``."""
+    with torch_stream(seed, "features", "init"):
+        body, head = net.parts(example, n_classes)
+    if head is not None and not isinstance(head, nn.Linear):
+        raise UserError(f"freeze must be used with a linear head, but {net.title} has a {type(head).__name__}.")
+    return Frozen(body), head
+
+
+def _key(split: Split, net: Backbone, body: str) -> str:
+    options = {name: value for name, value in net.as_json().items() if name not in ("freeze", "dropout")}
+    content = {"format": _FORMAT, "net": options, "body": body, "inputs": replace(split, augment=None).fingerprint}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _compute(
+    splits: dict[str, Split],
+    paths: dict[str, Path],
+    body: Frozen,
+    width: int,
+    title: str,
+    engine: Engine,
+    progress: Progress,
+) -> None:
+    n = sum(len(split) for split in splits.values())
+    size, directory = 4 * n * width, next(iter(paths.values())).parent
+    require_space(directory, size, what="The features need", fix="choose another folder with --cache")
+    progress.note(
+        f"Computing {width:,} features of {n:,} examples once with {title} into {directory} ({size / 1e6:,.1f} MB)."
+    )
+    sweep(directory)
+    body.to(engine.device)
+    progress.start("features", total=n, done=0)
+    try:
+        for name, split in splits.items():
+            with whole(paths[name]) as file:
+                _write(file, split.to(engine.device), body, width, progress.advance)
+    finally:
+        progress.finish()
+
+
+@torch.inference_mode()
+def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Callable[[int], None]) -> None:
+    """The features of all examples as one array [n, width] in the order of the split."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (len(split), width)}
+    np.lib.format.write_array_header_1_0(file, header)
+    begin, size = file.tell(), _BATCH
+    if len(split) and split.y.device.type == "cpu":
+        size = min(_BATCH, max(4, _NUMBERS // split.example.numel()))
+    for batch in batches(split, _order(split.x), batch_size=size):
+        z = body(batch.x).float().cpu().numpy().astype("<f4", copy=False)
+        if not np.isfinite(z).all():
+            raise UserError("The features must be finite, but some are not; the net's weights do not fit these inputs.")
+        for row, values in zip(batch.host_rows().tolist(), z, strict=True):
+            file.seek(begin + 4 * width * row)
+            file.write(values.tobytes())
+        advance(len(z))
+
+
+def _order(x: object) -> Tensor:
+    """The examples in turn; texts by their length, because a batch is as long as its longest text."""
+    if not isinstance(x, Tensor) or x.is_floating_point() or x.dim() != 2:
+        return torch.arange(len(x))  # type: ignore[arg-type]
+    differs = (x != x[:, -1:]).cpu()  # where a text is padded, its last column is padding
+    length = (differs * torch.arange(1, x.shape[1] + 1)).amax(dim=1)
+    return length.argsort(stable=True)
+
+
+def _open(path: Path, n: int, key: str, small: bool) -> Tensor | Mapped:
+    try:
+        values = np.load(path, mmap_mode=None if small else "r")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} must be a whole file of features, but it cannot be read ({error}); delete it."
+        ) from None
+    if values.ndim != 2 or len(values) != n or values.dtype != np.float32:
+        raise UserError(f"{path} must hold {n} rows of float32, got {values.dtype} {list(values.shape)}; delete it.")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
+        z = torch.from_numpy(values)
+    return z if small else Mapped(z, key)

@@ -1,0 +1,121 @@
+"""One fit: epochs of the loop, seen by an observer, saved after every epoch and resumed after the last one saved."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, final
+
+from torch import Tensor
+
+from umix.core.streams import stream, torch_stream
+from umix.data.loader import batches, n_batches
+from umix.data.samplers import Sampler
+from umix.data.task import Split
+from umix.files import ensure_writable, sweep
+from umix.nets.net import Net
+from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
+from umix.training.engine import Engine
+from umix.training.epoch_log import EpochLog
+from umix.training.loop import Step, run_epoch
+from umix.training.objective import Objective, State
+from umix.training.progress import Progress
+from umix.training.stage import Stage, StageReport
+
+
+class Observer(Protocol):
+    """Looks at the net after every epoch. There are two: History and the trajectory's recorder."""
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        """Go back to where it was after ``epochs`` epochs; ``kept`` is what ``tensors`` gave then."""
+
+    def observe(self, net: Net, epoch: int) -> None:
+        """Look at ``net`` at the end of ``epoch``."""
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """What a checkpoint must keep of it."""
+
+
+@final
+class Unobserved:
+    """Looks at nothing."""
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
+
+    def observe(self, net: Net, epoch: int) -> None: ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}
+
+
+def fit(
+    stage: Stage,
+    net: Net,
+    train: Split,
+    objective: Objective,
+    *,
+    n_groups: int,
+    sampler: Sampler,
+    step: Step,
+    observer: Observer,
+    log: EpochLog,
+    engine: Engine,
+    progress: Progress,
+) -> StageReport:
+    """Train ``net`` in place through all epochs of ``stage`` and report; it is reused if they were all done already."""
+    began, settings = time.perf_counter(), stage.settings
+    optimizer = settings.make_optimizer(net)
+    state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
+    done, found = 0, None
+    if stage.directory is not None:
+        ensure_writable(stage.directory)
+        sweep(stage.directory)
+        found = load_checkpoint(_checkpoint(stage.directory), fit=stage.key, net=net, optimizer=optimizer)
+    found = share_checkpoint(found, net, optimizer, engine)
+    if found is not None:
+        done, state = found.epochs, found.state
+        observer.restore(done, found.history)
+        log.restore(done, found.history)
+    prepared = engine.prepare(net, optimizer, precision=settings.precision)
+    prepared = replace(prepared, backward=log.watching(prepared.backward))
+    steps = n_batches(sampler.size(train), settings.batch_size)
+    lr_at = settings.lr_course(steps * settings.epochs)
+    progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
+    with engine.threads(net):
+        for epoch in range(done, settings.epochs):
+            started = time.perf_counter()
+            order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
+            visited = batches(
+                train,
+                order,
+                batch_size=settings.batch_size,
+                first_step=epoch * steps,
+                groups=objective.needs_groups,
+                augment=stream(stage.seed, stage.name, "augment", epoch),
+            )
+            with torch_stream(stage.seed, stage.name, engine.noise, epoch):
+                state = run_epoch(
+                    prepared,
+                    visited,
+                    objective,
+                    state,
+                    stream(stage.seed, stage.name, "objective", epoch),
+                    step=step,
+                    lr_at=lr_at,
+                    clip_norm=settings.clip_norm,
+                    tick=progress.advance,
+                )
+            log.end_epoch(learning_rate=optimizer.param_groups[0]["lr"], seconds=time.perf_counter() - started)
+            observer.observe(prepared.net, epoch)
+            if stage.directory is not None:
+                checkpoint = Checkpoint(epoch + 1, state, {**observer.tensors(), **log.tensors()})
+                save_checkpoint(
+                    _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
+                )
+    progress.finish()
+    seconds = time.perf_counter() - began
+    return StageReport(stage.key, settings.epochs, seconds, reused=done == settings.epochs)
+
+
+def _checkpoint(directory: Path) -> Path:
+    return directory / "checkpoint.safetensors"

@@ -1,0 +1,175 @@
+"""Counts of every epoch, and the weights of the epochs that a selection rule may ask for."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.counts import class_counts, group_counts
+from umix.core.risks import cvar
+from umix.core.selection import RULES, TAIL, Counts, best_epoch, quintiles
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.files import write_tensors
+from umix.nets.net import Net
+from umix.training.evaluate import correctness, correctness_and_losses
+
+WATCHED = ("val", "test")
+
+
+@final
+class History:
+    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping.
+
+    Also the accuracy of each fifth in order of ``uncertainty`` [n] of a split, where a first stage knows it, and on val the mean of
+    the largest losses.
+    """
+
+    def __init__(
+        self,
+        splits: Mapping[str, Split],
+        n_classes: int,
+        *,
+        epochs: int,
+        batch_size: int,
+        best: "BestWeights",
+        uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
+        on_epoch: Callable[[int, Counts], None] | None = None,
+    ) -> None:
+        self._splits = {name: splits[name] for name in WATCHED}
+        self._n_classes = n_classes
+        self._on_epoch = on_epoch
+        self._epochs = epochs
+        self._batch_size = batch_size
+        self.best = best
+        self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        known = {name: u.cpu().numpy() for name, u in uncertainty.items() if u is not None}
+        self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
+        self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._tail_losses: list[Tensor] = []
+
+    def observe(self, net: Net, epoch: int) -> None:
+        correct, losses = correctness_and_losses(net, self._splits["val"], batch_size=self._batch_size)
+        self._count("val", correct)
+        self._count("test", correctness(net, self._splits["test"], batch_size=self._batch_size))
+        tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
+        self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
+        val = self.counts("val")
+        self.best.offer(net, val, last=epoch + 1 == self._epochs)
+        if self._on_epoch is not None:
+            self._on_epoch(epoch, val)
+
+    def _count(self, name: str, correct: Tensor) -> None:
+        split = self._splits[name]
+        self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
+        self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        if name in self._quintiles:
+            rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
+            self._quintile_rates[name].append(rates.round(decimals=9))  # so that equal shares of fractions are ties
+
+    def counts(self, name: str) -> Counts:
+        """All epochs so far of the split ``name``."""
+        split = self._splits[name]
+        classes = torch.bincount(split.y, minlength=self._n_classes)
+        tail = torch.stack(self._tail_losses).numpy() if self._tail_losses and name == "val" else np.zeros(0)
+        return Counts(
+            hits=_stack(self._hits[name], len(split.groups.names)),
+            sizes=split.groups.sizes.cpu().numpy(),
+            class_hits=_stack(self._class_hits[name], self._n_classes),
+            class_sizes=classes.cpu().numpy(),
+            quintile_rates=_stack(self._quintile_rates[name], 5),
+            tail_losses=tail,
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
+        kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
+        kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
+        return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        if not {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)} <= set(kept):
+            raise UserError(
+                "The run's checkpoint must hold what this version of umix counts, but an earlier one wrote it; "
+                "delete the run's folder to start it again."
+            )
+        for name in WATCHED:
+            self._hits[name] = list(kept[f"{name}/hits"])
+            self._class_hits[name] = list(kept[f"{name}/class_hits"])
+            self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
+        self._tail_losses = list(kept["val/tail_losses"])
+
+
+def _stack(rows: list[Tensor], width: int) -> np.ndarray:
+    return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
+
+
+@final
+class BestWeights:
+    """Keeps the weights of the epochs that are best so far by some rule: as files in ``directory``, and to ``hold`` in ``held``."""
+
+    def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
+        self._directory = directory
+        self._hold = hold
+        self.held: dict[int, dict[str, Tensor]] = {}
+
+    def offer(self, net: Net, val: Counts, *, last: bool) -> None:
+        """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
+        if self._directory is None and not self._hold:
+            return
+        newest = val.epochs - 1
+        wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
+        if self._hold:
+            new = (
+                {newest: {name: tensor.clone() for name, tensor in _predicting(net).items()}}
+                if newest in wanted
+                else {}
+            )
+            self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted} | new
+        if self._directory is None:
+            return
+        if newest in wanted:
+            tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
+            write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
+        keep = {weights_path(self._directory, epoch) for epoch in wanted}
+        for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
+            if path not in keep:
+                path.unlink(missing_ok=True)
+
+
+def _predicting(net: Net) -> dict[str, Tensor]:
+    """The weights that predictions need: a companion's are left out."""
+    return {name: tensor.detach() for name, tensor in net.state_dict().items() if not name.startswith("companion.")}
+
+
+def collapsed_epochs(val: Counts) -> int:
+    """In how many epochs every hit was of one class, all of which was hit: the net answered that class whatever it saw."""
+    if (val.class_sizes > 0).sum() < 2:
+        return 0
+    hit = val.class_hits > 0
+    whole = ((val.class_hits == val.class_sizes) | ~hit).all(axis=1)
+    return int(((hit.sum(axis=1) == 1) & whole).sum())
+
+
+def fit_warnings(net: Net, val: Counts) -> list[str]:
+    """What a fit that has ended should be warned of: parameters that are not finite, epochs in which one class was predicted."""
+    warnings = []
+    if not all(parameter.isfinite().all() for parameter in net.parameters()):
+        warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
+    if collapsed := collapsed_epochs(val):
+        warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
+    return warnings
+
+
+def scored_rules(val: Counts) -> list[str]:
+    """The rules that have a score on this split: without groups there is no worst group, without examples nothing."""
+    return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]
+
+
+def weights_path(directory: Path, epoch: int) -> Path:
+    return directory / "weights" / f"epoch-{epoch:04d}.safetensors"

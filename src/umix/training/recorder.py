@@ -1,0 +1,92 @@
+"""Records a trajectory during a fit and keeps its file in step with the fit's checkpoint."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self, final
+
+from torch import Tensor
+
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.nets.net import Net
+from umix.training.engine import Engine
+from umix.training.evaluate import correctness
+from umix.training.stage import Stage
+from umix.training.trajectory import Trajectory
+
+
+@final
+class Recorder:
+    """The observer that closes an epoch of ``trajectory``; written before the checkpoint, so it is never behind it.
+
+    Examples of val, and of test where it is given, are not trained on: of them every epoch keeps the predictions of a clean pass.
+    """
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        train: Split,
+        val: Split,
+        path: Path | None,
+        *,
+        clean_pass: bool,
+        batch_size: int,
+        test: Split | None = None,
+    ) -> None:
+        self.trajectory = trajectory
+        trajectory.val = trajectory.val or Trajectory(len(val), fingerprint=val.fingerprint)
+        self._others = [(trajectory.val, val)]
+        if test is not None:
+            trajectory.test = trajectory.test or Trajectory(len(test), fingerprint=test.fingerprint)
+            self._others.append((trajectory.test, test))
+        self._train = train
+        self._path = path
+        self._clean_pass = clean_pass
+        self._batch_size = batch_size
+
+    @classmethod
+    def open(
+        cls,
+        stage: Stage,
+        splits: Mapping[str, Split],
+        *,
+        record: Literal["online", "epoch_end"],
+        test: Split | None = None,
+        engine: Engine | None = None,
+    ) -> Self:
+        """A recorder for these splits that goes on with what the stage's directory already holds of them.
+
+        Where several processes share ``engine``, it is the first one's directory.
+        """
+        train, path = splits["train"], None if stage.directory is None else stage.directory / "trajectory.safetensors"
+        trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
+        if path is not None and path.exists():
+            trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
+        batch_size = stage.settings.batch_size
+        if engine is not None:
+            trajectory = engine.from_first(trajectory)
+        clean = record == "epoch_end"
+        return cls(trajectory, train, splits["val"], path, clean_pass=clean, batch_size=batch_size, test=test)
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        held = min(self.trajectory.epochs, *(other.epochs for other, _ in self._others))
+        if held < epochs:
+            raise UserError(
+                f"{self._path} must hold the {epochs} epochs of the checkpoint beside it, got {held}; "
+                "delete this folder to record the trajectory again."
+            )
+        self.trajectory.truncate(epochs)
+
+    def observe(self, net: Net, epoch: int) -> None:
+        self.trajectory.truncate(epoch)
+        if self._clean_pass:
+            self.trajectory.see_all(correctness(net, self._train, batch_size=self._batch_size))
+        self.trajectory.end_epoch()
+        for other, split in self._others:
+            other.see_all(correctness(net, split, batch_size=self._batch_size))
+            other.end_epoch()
+        if self._path is not None:
+            self.trajectory.save(self._path)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}

@@ -1,0 +1,150 @@
+"""Executing specs: records, reuse, refusal."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from umix import load_net, load_run
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.execute import execute
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.selection import RULES
+from umix.data.registry import load_task
+from umix.errors import UserError
+from umix.training.evaluate import correctness
+
+FAST = {"epochs": 3, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10}
+
+
+def spec(method: str = "umix", **settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method=method, settings={**FAST, **settings})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run; tests copy it before they change anything."""
+    out = tmp_path_factory.mktemp("runs")
+    execute(spec(length=2), out=out)
+    return out
+
+
+def test_counts_are_those_of_a_bare_evaluation_of_the_saved_net(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished)
+    test = load_task("four_moons", sizes=FAST["sizes"], eval_size=10).splits["test"]
+    for rule in ("worst", "last"):
+        epoch = record.summary(rule).epoch
+        correct = correctness(load_net(record, select=rule), test, batch_size=8).numpy()
+        expected = [int(correct[test.group.numpy() == g].sum()) for g in range(4)]
+        assert record.counts["test"].hits[epoch].tolist() == expected
+
+
+def test_summary_names_every_rate(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished)
+    summary = record.summary(select="worst")
+    rates = [group.rate for group in summary.groups.values()]
+    assert summary.worst == min(rates)
+    assert summary.group_mean == pytest.approx(np.mean(rates))
+    assert summary.average == pytest.approx(np.mean(rates))  # groups of equal size
+    assert summary.adjusted == pytest.approx(np.average(rates, weights=FAST["sizes"]))
+    assert list(summary.groups) == ["moon 0", "moon 1", "moon 2", "moon 3"]
+
+
+def test_a_finished_run_is_loaded_and_not_repeated(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_run(next(finished.glob("four_moons-*")))
+    monkeypatch.setattr("umix.methods.umix.UMIX.train", None)
+    again = execute(spec(length=2), out=finished)
+    assert again.directory == first.directory
+    assert again.split_counts == first.split_counts
+
+
+def test_a_searched_eta_reuses_the_trajectory(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "runs")
+    record = execute(spec(length=2, eta=3.0), out=tmp_path / "runs")
+    assert record.stages["trajectory"].reused
+    assert not record.stages["fit"].reused
+
+
+def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:
+    directory = execute(spec(length=2), out=finished).directory
+    names = sorted(path.name for path in directory.iterdir())
+    expected = {"closer", "examples", "trajectory"}
+    assert names == sorted(
+        [*(f"{name}.safetensors" for name in expected), "epochs.csv", "record.json", "training.parquet", "weights"]
+    )
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "other"])
+def test_a_damaged_record_is_refused_in_one_sentence(finished: Path, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(finished, tmp_path / "runs")
+    path = next((tmp_path / "runs").glob("four_moons-*/record.json"))
+    text = {
+        "truncated": path.read_text()[:200],
+        "foreign": json.dumps({"accuracy": 1}),
+        "other": path.read_text().replace(spec(length=2).key, "0" * 16),
+    }[damage]
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        execute(spec(length=2), out=tmp_path / "runs")
+    assert "record" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_of_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "runs")
+    path = next((tmp_path / "runs").glob("four_moons-*/record.json"))
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "fingerprint": "0" * 32}))
+    with pytest.raises(UserError, match="was run on other data"):
+        execute(spec(length=2), out=tmp_path / "runs")
+
+
+def test_an_output_folder_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(UserError, match="Cannot write"):
+        execute(spec("erm"), out=tmp_path / "file")
+
+
+def test_results_do_not_depend_on_global_random_state(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    np.random.seed(1)
+    first = execute(spec("erm"), out=tmp_path / "a")
+    torch.manual_seed(2)
+    np.random.seed(2)
+    assert execute(spec("erm"), out=tmp_path / "b").split_counts == first.split_counts
+
+
+@pytest.mark.parametrize("method", ["umix", "jtt", "erm"])
+def test_every_rule_that_has_a_score_has_its_weights(tmp_path: Path, method: str) -> None:
+    options = {"umix": {"length": 2}, "jtt": {"identification_epochs": 1}, "erm": {}}[method]
+    record = load_run(execute(spec(method, **options), out=tmp_path).directory)
+    rules = [rule for rule in RULES if record.has(rule)]
+    assert ("uncertainty_quintile" in rules) == (method != "erm")
+    for rule in rules:
+        load_net(record, select=rule)
+        assert record.summary(rule).select == rule
+
+
+def test_rules_that_a_run_cannot_have_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    record = execute(spec("erm"), out=tmp_path)
+    with pytest.raises(UserError, match="uncertainty_quintile must have the uncertainty of validation examples"):
+        record.summary("uncertainty_quintile")
+    with pytest.raises(UserError, match="oracle_test must not select a model: it looks at the test split"):
+        record.summary("oracle_test")
+
+
+def test_the_oracle_is_marked_and_never_below_a_rule(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished)
+    assert record.oracle().select == "oracle_test"
+    assert all(record.oracle().worst >= record.summary(rule).worst for rule in RULES)
+
+
+def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_uncertainty(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished).model_dump()
+    for counts in record["split_counts"].values():
+        del counts["quintile_rates"], counts["tail_losses"]
+    old = RunRecord(**record)
+    assert {rule for rule in RULES if not old.has(rule)} == {"uncertainty_quintile", "cvar"}

@@ -1,0 +1,140 @@
+"""Folders of records."""
+
+import gc
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.split_counts import SplitCounts
+from umix.bench.runs.store import load_runs
+from umix.errors import UserError
+
+
+def saved(folder: Path, seed: int) -> RunRecord:
+    counts = {"hits": [[3]], "sizes": [4], "class_hits": [[3]], "class_sizes": [4]}
+    record = RunRecord(
+        task="toy",
+        method="erm",
+        seed=seed,
+        settings={"lr": 0.1},
+        plan={},
+        key=f"k{seed}",
+        fingerprint="f",
+        groups=["a"],
+        classes=["only"],
+        input_shape=[2],
+        train_sizes=[9],
+        split_counts={"val": counts, "test": counts},
+        stages={},
+        warnings=["größer"],
+        versions={},
+    )
+    record.save(folder / f"toy-erm-seed{seed}")
+    return record
+
+
+def test_finished_runs_are_loaded_whole_in_the_order_of_their_names(tmp_path: Path) -> None:
+    expected = [saved(tmp_path, seed) for seed in (2, 0, 1)]
+    runs = load_runs(tmp_path)
+    assert [run.seed for run in runs.records] == [0, 1, 2]
+    assert runs.records[2].model_dump() == expected[0].model_dump()
+    assert runs.records[0].directory == tmp_path / "toy-erm-seed0"
+    assert runs.skipped == []
+
+
+def test_stages_caches_files_and_unfinished_runs_are_passed_over(tmp_path: Path) -> None:
+    saved(tmp_path, 0)
+    for name in ("stages/trajectory-1", "cache", "toy-erm-seed9/weights"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "notes.txt").write_text("mine")
+    runs = load_runs(tmp_path)
+    assert (len(runs.records), runs.skipped) == (1, [])
+
+
+def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> None:
+    saved(tmp_path, 0)
+    contents = {
+        "broken": b'{"kind": "umix run',
+        "foreign": b'{"accuracy": 1}',
+        "list": b"[1]",
+        "binary": b"\xff\xfe",
+        "lacking": json.dumps({"kind": "umix run record", "task": "toy"}).encode(),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "record.json").write_bytes(content)
+    (tmp_path / "folder" / "record.json").mkdir(parents=True)
+    runs = load_runs(tmp_path)
+    assert [run.seed for run in runs.records] == [0]
+    assert len(runs.skipped) == len(contents) + 1
+    assert all(sum(f"/{name}/" in message for message in runs.skipped) == 1 for name in [*contents, "folder"])
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda record: record["split_counts"].pop("val"), "split_counts must hold val and test, got test"),
+        (lambda record: record["split_counts"]["test"].update(hits=[]), "must have counts of the same epochs"),
+        (lambda record: record["split_counts"]["test"].update(hits=[[3], [3]]), "must have counts of the same epochs"),
+        (lambda record: record["split_counts"]["val"].update(tail_losses=[0.5, 0.5]), "counts of the same epochs"),
+        (lambda record: record["split_counts"]["val"].update(quintile_rates=[[0.5]]), "each group, class and fifth"),
+        (lambda record: record["split_counts"]["val"].update(class_hits=[[1], [1, 2]]), "every epoch of val must have"),
+        (lambda record: record["split_counts"]["val"].update(class_hits=[[2**70]]), "every epoch of val must have"),
+        (
+            lambda record: record.update(groups=["a", "b"], train_sizes=[1, 1]),
+            "must have counts for every group, got 1 for 2",
+        ),
+        (lambda record: record.update(train_sizes=[]), "train_sizes must be one for every group, got 0 for 1"),
+        (
+            lambda record: record["split_counts"]["val"].update(hits=[[5]]),
+            "hits of val must lie between 0 and the sizes",
+        ),
+        (lambda record: record["split_counts"]["test"].update(class_hits=[[-1]]), "hits of test must lie between"),
+        (lambda record: record.update(seed=-1), "seed must be"),
+    ],
+    ids=range(12),
+)
+def test_a_record_that_does_not_fit_together_is_left_out_and_named(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    for seed in range(2):
+        saved(tmp_path, seed)
+    path = tmp_path / "toy-erm-seed0" / "record.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    runs = load_runs(tmp_path)
+    assert [run.seed for run in runs.records] == [1]
+    (message,) = runs.skipped
+    assert message.startswith(f"{path} must be a run record of this version of umix (")
+    assert reason in message
+    assert message.endswith("; delete it and run again.")
+
+
+def test_records_without_groups_fit_together(tmp_path: Path) -> None:
+    counts = {"hits": [[], []], "sizes": [], "class_hits": [[3], [4]], "class_sizes": [4]}
+    saved(tmp_path, 0).model_copy(
+        update={
+            "groups": [],
+            "train_sizes": [],
+            "split_counts": {name: SplitCounts(**counts) for name in ("val", "test")},
+        }
+    ).save(tmp_path / "toy-erm-seed0")
+    assert load_runs(tmp_path).skipped == []
+
+
+def test_an_empty_folder_holds_no_runs(tmp_path: Path) -> None:
+    assert load_runs(tmp_path).records == []
+
+
+def test_a_missing_folder_and_a_single_run_are_refused(tmp_path: Path) -> None:
+    saved(tmp_path, 0)
+    with pytest.raises(UserError, match="There is no folder"):
+        load_runs(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="is a single run; name the folder that holds the runs"):
+        load_runs(tmp_path / "toy-erm-seed0")

@@ -1,0 +1,219 @@
+"""Search: judged on validation only, never below where it started, going on where it was."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from umix.bench.runs.execute import execute
+from umix.bench.runs.record import RunRecord, load_run
+from umix.bench.search import tune as search
+from umix.bench.search.optuna_study import begin, is_start, open_study, queue, quiet_optuna, revive, spent
+from umix.bench.search.tune import Tuned, tune
+from umix.bench.spec.run_spec import RunSpec
+from umix.errors import UserError
+
+SETTINGS = {"epochs": 3, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "net.hidden": [4]}
+SPACE: dict[str, Any] = {"length": [1, 2], "alpha": [0.5], "sigma": [0.5, 1.0]}
+
+
+def tuned_in(out: Path, trials: int, **more: Any) -> Tuned:
+    return tune("four_moons", "umix", trials=trials, settings=SETTINGS, space=SPACE, out=out, prune="none", **more)
+
+
+def runs(out: Path) -> list[RunRecord]:
+    return [load_run(path.parent) for path in sorted((out / "tune-four_moons-umix").glob("*/record.json"))]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tuned]:
+    out = tmp_path_factory.mktemp("search")
+    return out, tuned_in(out, 5)
+
+
+def test_the_first_trial_is_the_settings_as_they_are_so_the_best_is_not_below_them(
+    finished: tuple[Path, Tuned],
+) -> None:
+    _, tuned = finished
+    first = next(trial for trial in tuned.trials if trial.number == 0)
+    default = RunSpec(task="four_moons", method="umix").plan.method.eta
+    assert first.settings["umix.eta"] == default
+    assert tuned.default == first.value
+    assert tuned.value >= first.value
+    assert tuned.value == max(trial.value for trial in tuned.trials if trial.value is not None)
+
+
+def test_the_value_is_the_worst_validation_rate_at_the_epoch_it_selects(finished: tuple[Path, Tuned]) -> None:
+    out, tuned = finished
+    rates = [record.counts["val"].hits / record.counts["val"].sizes for record in runs(out)]
+    assert tuned.value == pytest.approx(max(rate.min(axis=1).max() for rate in rates))
+    assert tuned.select == "worst"
+
+
+def test_searching_weights_and_windows_trains_one_first_stage(finished: tuple[Path, Tuned]) -> None:
+    out, _ = finished
+    stages = [record.stages["trajectory"] for record in runs(out)]
+    assert len(stages) > 1
+    assert {stage.epochs for stage in stages} == {5}  # of the start, whose window is the longest
+    assert sum(not stage.reused for stage in stages) == 1
+    assert len(list((out / "stages").iterdir())) == 1
+    assert {record.plan["method"]["length"] for record in runs(out)} == {1, 2, 5}
+
+
+def test_the_preset_makes_the_run_of_the_best_trial(finished: tuple[Path, Tuned]) -> None:
+    out, tuned = finished
+    spec = RunSpec(task="four_moons", method="umix", preset=str(tuned.preset))
+    assert (out / "tune-four_moons-umix" / spec.directory_name / "record.json").exists()
+    assert {key: tuned.settings[f"umix.{key}"] for key in ("eta", "sigma")} == {
+        "eta": spec.plan.method.eta,
+        "sigma": spec.plan.method.sigma,
+    }
+    text = tuned.preset.read_text(encoding="utf-8")
+    assert f"{tuned.value:.4f}" in text
+    assert "5 trials" in text
+
+
+def test_a_search_may_start_from_what_is_found_automatically(tmp_path: Path) -> None:
+    file = tmp_path / "auto.toml"
+    file.write_text('[x.fit]\nlr = 0.05\n[x.umix]\neta = "auto"\nlength = "auto"\n', encoding="utf-8")
+    tuned = tuned_in(tmp_path, 2, preset=str(file))
+    first, second = sorted(tuned.trials, key=lambda trial: trial.number)
+    assert (first.settings["umix.eta"], first.settings["umix.length"]) == ("auto", "auto")
+    assert second.settings["umix.eta"] > 0
+    assert {record.stages["trajectory"].epochs for record in runs(tmp_path)} == {3}
+
+
+def test_trials_keep_no_weights(finished: tuple[Path, Tuned]) -> None:
+    assert not list(finished[0].rglob("weights/*"))
+
+
+def test_a_study_goes_on_and_ends_as_if_it_had_not_stopped(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+    for trials in (2, 5, 3):
+        again = tuned_in(tmp_path, trials)
+    assert again.trials == finished[1].trials
+
+
+def test_test_counts_are_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Poisoned(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            assert name == "val", "the search looked at the test split"
+            return dict.__getitem__(self, name)
+
+        def values(self) -> Any:
+            raise AssertionError("the search looked at all splits")
+
+        items = __iter__ = values
+
+    def poisoned(spec: RunSpec, **places: Any) -> RunRecord:
+        record = execute(spec, **places)
+        clean = {"val": record.split_counts["val"]}
+        return record.model_copy(update={"split_counts": Poisoned(clean)})
+
+    monkeypatch.setattr(search, "execute", poisoned)
+    assert tuned_in(tmp_path, 2).value >= 0
+
+
+def test_a_pruned_trial_leaves_no_run_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optuna.Trial, "should_prune", lambda trial: trial.number == 1)
+    tuned = tuned_in(tmp_path, 3, seeds=(0, 1))
+    assert [trial.state for trial in sorted(tuned.trials, key=lambda trial: trial.number)] == [
+        "complete",
+        "pruned",
+        "complete",
+    ]
+    assert len(runs(tmp_path)) == len(list((tmp_path / "tune-four_moons-umix").glob("four_moons-*"))) == 4
+
+
+def test_impossible_settings_take_a_trial_and_are_kept_with_their_error_but_those_of_the_start_are_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def failing(spec: RunSpec, **places: Any) -> RunRecord:
+        calls.append(1)
+        if len(calls) in (1, 3):
+            raise UserError("This cannot be.")
+        return execute(spec, **places)
+
+    monkeypatch.setattr(search, "execute", failing)
+    with pytest.raises(UserError, match="This cannot be"):
+        tuned_in(tmp_path, 3)
+    tuned = tuned_in(tmp_path, 4)
+    assert [trial.error for trial in sorted(tuned.trials, key=lambda trial: trial.number)] == [
+        "This cannot be.",
+        None,
+        "This cannot be.",
+        None,
+    ]
+
+
+def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, Tuned]) -> None:
+    with pytest.raises(UserError, match=r"was begun with other seeds \(\[0\], now \[1\]\)"):
+        tuned_in(finished[0], 5, seeds=(1,))
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")  # trials are asked for one by one here
+def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
+        queue(study, {"a": 0.25}, start=True)
+        for pid in (dead.pid, os.getpid()):
+            trial = study.ask()
+            trial.suggest_float("a", 0, 1)
+            begin(trial)
+            trial.set_user_attr("worker", [trial.user_attrs["worker"][0], pid])
+        assert spent(study) == 2
+        revive(study)
+        assert spent(study) == 1
+        again = study.ask()
+        assert (again.suggest_float("a", 0, 1), is_start(again)) == (0.25, True)
+        assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING"]
+
+
+def test_an_interrupted_trial_is_first_in_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(spec: RunSpec, **places: Any) -> RunRecord:
+        if spec.plan.method.eta != RunSpec(task="four_moons", method="umix").plan.method.eta:
+            raise KeyboardInterrupt
+        return execute(spec, **places)
+
+    monkeypatch.setattr(search, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tuned_in(tmp_path, 3)
+    seen: list[float] = []
+
+    def watched(spec: RunSpec, **places: Any) -> RunRecord:
+        seen.append(spec.plan.method.eta)
+        return execute(spec, **places)
+
+    monkeypatch.setattr(search, "execute", watched)
+    tuned = tuned_in(tmp_path, 3)
+    assert len([trial for trial in tuned.trials if trial.state == "complete"]) == 3
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trials": 0}, "--trials must be at least 1"),
+        ({"name": "a/b"}, "--name must be letters"),
+        ({"seeds": (1, 1)}, "each once"),
+        ({"select": "wrost"}, "did you mean 'worst'"),
+        ({"storage": "nonsense"}, "--storage must be the URL of a database"),
+        ({"storage": "postgresql://host/x"}, r"umix\[postgresql\]"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_in_words(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    if "postgresql" in message:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            pass
+        else:
+            pytest.skip("the extra postgresql is installed")
+    with pytest.raises(UserError, match=message):
+        tune("four_moons", "umix", **{"trials": 1, "settings": SETTINGS, "out": tmp_path, **changes})

@@ -1,0 +1,176 @@
+"""Presets say what the paper says, and a method's own fit settings go over those for all."""
+
+from pathlib import Path
+
+import pytest
+
+from umix.bench.runs.execute import execute
+from umix.bench.spec.presets import preset, presets_of, write_preset
+from umix.bench.spec.run_spec import RunSpec
+from umix.data.registry import TASKS
+from umix.errors import UserError
+from umix.methods.registry import METHODS
+
+
+def plan(task, method, preset="paper", **settings):
+    return RunSpec(task=task, method=method, preset=preset, settings=settings).plan
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+@pytest.mark.parametrize(
+    ("task", "second", "first", "weights", "mixing"),
+    [
+        ("waterbirds", (1e-5, 1, 64, 300), (1e-5, 1, 64), (50, 50, 80), ("input", 0.5, 0.5)),
+        ("celeba", (1e-4, 1e-4, 128, 20), (1e-5, 0.1, 128), (0, 5, 50), ("cutmix", 1.5, 0.5)),
+        ("camelyon17", (1e-5, 1e-2, 32, 5), (1e-3, 1e-2, 32), (0, 5, 5), ("input", 0.5, 1)),
+    ],
+)
+def test_umix_has_the_settings_of_the_papers_two_tables(task, preset, second, first, weights, mixing):
+    got = plan(task, "umix", preset)
+    fit, stage, method = got.fit, got.stages["trajectory"], got.method
+    assert (fit.lr, fit.weight_decay, fit.batch_size, fit.epochs) == second
+    assert (fit.optimizer, fit.momentum, stage["optimizer"]) == ("sgd", 0.9, "sgd")
+    assert (stage["lr"], stage["weight_decay"], stage["batch_size"]) == first
+    assert (method.start, method.length, method.eta) == weights
+    assert (method.mixing, method.alpha, method.sigma) == mixing
+    assert (method.normalize, method.c) == (False, 1)
+
+
+@pytest.mark.parametrize(("task", "epochs"), [("waterbirds", 300), ("celeba", 50), ("camelyon17", 5)])
+def test_the_released_scripts_say_how_long_the_first_stage_is(task, epochs):
+    assert plan(task, "umix", "reference").stages["trajectory"]["epochs"] == epochs
+    assert "epochs" not in plan(task, "umix").stages["trajectory"]
+
+
+def test_a_methods_own_fit_settings_go_over_those_for_all_and_under_those_of_the_user():
+    own, all_, users = (
+        plan("waterbirds", "group_dro"),
+        plan("waterbirds", "erm"),
+        plan("waterbirds", "group_dro", lr=0.5),
+    )
+    assert (own.fit.lr, own.fit.weight_decay, own.fit.batch_size, own.fit.epochs) == (1e-3, 1e-4, 128, 300)
+    assert (all_.fit.lr, all_.fit.batch_size) == (1e-5, 64)
+    assert (users.fit.lr, users.fit.batch_size) == (0.5, 128)
+
+
+def test_jtt_has_a_first_stage_of_its_own():
+    got = plan("celeba", "jtt")
+    assert (got.method.identification_epochs, got.method.upweight) == (1, 50)
+    assert (got.fit.lr, got.fit.epochs, got.stages["trajectory"]["weight_decay"]) == (1e-5, 50, 0.1)
+    assert plan("waterbirds", "jtt").stages == {}
+
+
+def test_planning_does_not_change_the_preset():
+    before = repr(presets_of("waterbirds"))
+    plan("waterbirds", "umix", eta=1)
+    assert repr(presets_of("waterbirds")) == before
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+@pytest.mark.parametrize(
+    ("task", "net", "pretrained"),
+    [
+        ("waterbirds", "hf:microsoft/resnet-50", True),
+        ("celeba", "hf:microsoft/resnet-50", True),
+        ("camelyon17", "monai:DenseNet121", False),
+    ],
+)
+def test_the_nets_are_those_of_the_paper(task, net, pretrained, preset):
+    got = plan(task, "umix", preset)
+    assert (got.net.title, got.net.pretrained, got.net.freeze) == (net, pretrained, False)
+
+
+def test_another_net_takes_the_presets_place():
+    assert plan("waterbirds", "erm", net="cnn").net.name == "cnn"
+    assert plan("waterbirds", "erm", net="hf:./folder").net.model == "./folder"
+
+
+def test_a_net_that_cannot_be_reached_is_said_before_the_data_are_looked_for(monkeypatch):
+    import huggingface_hub
+
+    def unreachable(*_, **__):
+        raise ConnectionError
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    with pytest.raises(UserError, match=r"^The model microsoft/resnet-50 is neither .*--net hf:FOLDER\.$"):
+        execute(RunSpec(task="waterbirds", method="umix", preset="paper"))
+
+
+@pytest.mark.parametrize(
+    ("task", "size", "lr"), [("waterbirds", 224, 1e-4), ("celeba", 224, 1e-4), ("camelyon17", 96, 1e-4)]
+)
+def test_nets_of_other_libraries_see_images_as_published_and_are_trained_whole_at_a_rate_that_keeps_their_weights(
+    task, size, lr
+):
+    whole = plan(task, "umix", "default", net="torchvision:resnet18")
+    frozen = plan(task, "umix", "default", net="torchvision:resnet18", **{"net.freeze": True})
+    scratch = plan(task, "umix", "default")
+    assert [got.source.size for got in (whole, frozen, scratch)] == [size, size, 64]
+    assert [got.fit.lr for got in (whole, scratch)] == [lr, 1e-3]
+    head = preset("arrays", "default")
+    assert (frozen.fit.lr, frozen.fit.batch_size, frozen.fit.epochs) == tuple(
+        head["fit"][key] for key in ("lr", "batch_size", "epochs")
+    )
+    assert frozen.method.mixing == "input"  # features have no boxes to cut
+    assert plan(task, "umix", "default", size=32).source.size == 32
+
+
+def test_a_net_for_texts_is_trained_whole_at_a_rate_that_keeps_its_weights():
+    assert plan("civilcomments", "umix", "default", net="hf:distilbert-base-uncased").fit.lr == 5e-5
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_preset_makes_a_plan_with_every_method(task):
+    for name in presets_of(task):
+        for method in METHODS:
+            assert plan(task, method, name).method.name == method
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_of_ones_own_is_a_preset(tmp_path: Path) -> None:
+    one = write(
+        tmp_path / "one.toml", "[mine.fit]\nepochs = 7\n[mine.umix]\neta = 3\n[mine.umix.trajectory]\nlr = 0.5\n"
+    )
+    got = plan("four_moons", "umix", one)
+    assert (got.fit.epochs, got.method.eta, got.stages["trajectory"]) == (7, 3.0, {"lr": 0.5})
+    two = write(tmp_path / "two.toml", "[a.fit]\nepochs = 1\n[b.fit]\nepochs = 2\n")
+    assert [plan("four_moons", "erm", f"{two}:{name}").fit.epochs for name in "ab"] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("[a.fit]\n[b.fit]\n", "", r"holds several presets, so one must be named: .*two\.toml:a or :b"),
+        ("[a.fit]\n", ":c", "Unknown preset of .* 'c'"),
+        ("[a.fitt]\nlr = 1\n", "", "did you mean 'fit'"),
+        ("[a.fit]\nlrr = 1\n", "", "did you mean 'lr'"),
+        ("[a.fit]\nlr = -1\n", "", r"fit\.lr must be"),
+        ("[a]\nlr = 1\n", "", "'lr' outside of a part"),
+        ("lr = 1\n", "", "outside of a part"),
+        ("", "", "it is empty"),
+        ("[a", "", "must be TOML"),
+    ],
+)
+def test_a_file_that_is_no_preset_is_refused_in_words(tmp_path: Path, text: str, name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan("four_moons", "erm", write(tmp_path / "two.toml", text) + name)
+
+
+def test_a_missing_preset_file_is_said() -> None:
+    with pytest.raises(UserError, match=r"There is no preset file nowhere\.toml"):
+        plan("four_moons", "erm", "nowhere.toml")
+
+
+def test_a_written_preset_reads_back(tmp_path: Path) -> None:
+    tables = {"fit": {"lr": 1e-05, "clip_norm": None}, "net": {"hidden": (4, 5)}, "umix": {"mixing": "input", "c": 2}}
+    write_preset(tmp_path / "x.toml", "tuned", tables, notes=["Why\nso.", 'a "quoted" word'])
+    assert preset("four_moons", str(tmp_path / "x.toml")) == {
+        "fit": {"lr": 1e-05},
+        "net": {"hidden": [4, 5]},
+        "umix": {"mixing": "input", "c": 2},
+    }
+    assert (tmp_path / "x.toml").read_text(encoding="utf-8").startswith("# Why\n# so.\n")

@@ -1,0 +1,89 @@
+"""Figures by the data they draw; files by how they begin."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from umix.core.streams import stream
+from umix.errors import UserError
+from umix.reports.charts.theory_figures import figures, rendered, save_figures
+from umix.reports.tables.theory_tables import check_table, experiment_table
+from umix.theory.experiment import Design
+from umix.theory.findings import Findings, find
+
+START = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
+
+
+@pytest.fixture(scope="module")
+def found() -> Findings:
+    def streams(seed: int, purpose: str) -> np.random.Generator:
+        return stream(seed, "theory", purpose)
+
+    return find(Design(sizes=(60, 120), ranks=(2, 4), dimension=8, seeds=2), streams)
+
+
+def drawn(chart: object) -> list[dict]:
+    """All rows of all data sets of a chart."""
+    spec = chart.to_dict()
+    rows: list[dict] = []
+
+    def walk(part: object) -> None:
+        if isinstance(part, dict):
+            rows.extend(part.get("data", {}).get("values", []))
+            for value in part.values():
+                walk(value)
+        elif isinstance(part, list):
+            for value in part:
+                walk(value)
+
+    walk(spec)
+    return rows
+
+
+def test_the_gap_figure_draws_every_clear_gap_and_both_shapes(found: Findings) -> None:
+    rows = drawn(figures(found)["theory-gap"])
+    erm = {(row["rank"], row["n"]): row["value"] for row in rows if row["curve"] == "weighted ERM"}
+    assert erm == {(c.rank, c.n): c.erm_gap.mean for c in found.cells if c.erm_gap.mean > 1e-3}
+    shape = {(row["rank"], row["n"]): row["value"] for row in rows if row["curve"] == "shape √(rank/n)"}
+    assert shape[4, 60] / shape[2, 120] == pytest.approx(2)
+
+
+def test_the_remainder_figure_draws_the_series_and_a_third_power(found: Findings) -> None:
+    rows = drawn(figures(found)["theory-remainder"])
+    drawn_values = {
+        row["at"]: row["value"] for row in rows if row["model"] == "logistic" and row["curve"] == "remainder"
+    }
+    assert drawn_values == {p.at: p.value for p in found.remainders if p.model == "logistic"}
+    guide = {row["at"]: row["value"] for row in rows if row["model"] == "third power"}
+    assert guide[1.0] / guide[0.5] == pytest.approx(8)
+
+
+def test_the_risk_figure_draws_the_paired_difference(found: Findings) -> None:
+    values = [row["value"] for row in drawn(figures(found)["theory-risk"]) if "value" in row]
+    assert values[: len(found.cells)] == [cell.risk_change.mean for cell in found.cells]
+
+
+@pytest.mark.parametrize("format_", START)
+def test_a_figure_is_rendered_in_the_format_asked_for(found: Findings, format_: str) -> None:
+    content = rendered(figures(found)["theory-risk"], format_)
+    assert content.startswith(START[format_])
+    assert not re.search(rb'(src|href)="https?://', content)  # opens with no network
+
+
+def test_every_figure_is_saved_under_its_name(found: Findings, tmp_path: Path) -> None:
+    written = save_figures(found, tmp_path, format_="svg")
+    assert {path.name for path in written} == {f"{name}.svg" for name in figures(found)}
+    assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_an_unknown_format_is_refused(found: Findings, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Unknown figure format 'jpg'"):
+        save_figures(found, tmp_path, format_="jpg")
+
+
+def test_tables_have_a_row_for_every_check_and_cell(found: Findings) -> None:
+    rows = [check_table(found.checks, refuted=refuted).row_count for refuted in (False, True)]
+    assert sum(rows) == len(found.checks)
+    assert experiment_table(found).row_count == len(found.cells)

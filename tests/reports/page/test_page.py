@@ -1,0 +1,231 @@
+"""The page holds what the records say, escaped, in one file that asks for nothing."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix.bench.runs.record import RunRecord, load_run
+from umix.bench.runs.split_counts import SplitCounts
+from umix.cli import main
+from umix.commands.report import make_report
+from umix.reports.page.page import script_json
+
+SCRIPT = "<script>alert(1)</script>"
+Study = Callable[..., list[RunRecord]]
+
+
+class Elements(HTMLParser):
+    """Elements with their attributes, and all text outside of scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        HTMLParser.__init__(self)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._raw = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._raw = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.text += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory, study: Study) -> str:
+    folder = tmp_path_factory.mktemp("study")
+    study(folder)
+    make_report(folder, folder / "report.html")
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_hostile_names_stay_text(html: str) -> None:
+    page = Elements(html)
+    assert len(page.named("script")) == 3  # the library, the charts' data, the page's own
+    assert SCRIPT in page.text
+    assert "rare & <b>" in page.text
+    assert not page.named("b") or all(not attributes for attributes in page.named("b"))
+    charts = re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)
+    assert charts is not None
+    assert "<" not in charts[1]
+    assert SCRIPT in json.dumps(json.loads(charts[1]))
+
+
+def test_a_text_cannot_end_the_script_it_stands_in() -> None:
+    hostile = "</script><script>alert(1)</script><!-- \u2028 &"
+    assert not set("<>&\u2028") & set(script_json(hostile))
+    assert json.loads(script_json(hostile)) == hostile
+
+
+def test_the_page_asks_for_nothing(html: str) -> None:
+    page = Elements(html)
+    addresses = [value for _, attributes in page.found for name, value in attributes.items() if name in ("src", "href")]
+    assert addresses
+    assert all((address or "").startswith(("#", "data:")) for address in addresses)
+    policy = next(meta for meta in page.named("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in (policy["content"] or "")
+
+
+def test_every_chart_has_words_and_numbers(html: str) -> None:
+    page = Elements(html)
+    charts = [attributes for attributes in page.named("div") if attributes.get("class") == "chart"]
+    assert len(charts) == 9  # groups, trade-off, train, two times val and test, densities, weights
+    assert all(len(chart["aria-label"] or "") > 40 and chart["role"] == "img" for chart in charts)
+    assert page.text.count("The numbers") == len(charts)
+
+
+def test_headline_warnings_and_commands_are_told(html: str) -> None:
+    text = Elements(html).text
+    assert "The evidence is weak: fewer than 3 seeds" in text
+    assert f"Something about {SCRIPT}." in text
+    assert "umix run toy umix --seed 1 --set eta=5.0" in text
+
+
+def test_a_page_of_a_hundred_thousand_examples_stays_small(tmp_path: Path, study: Study) -> None:
+    study(tmp_path, n=100_000, seeds=1)
+    make_report(tmp_path, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 3e6
+    assert "200 of 100,000 are shown" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_groups_the_report_is_about_classes(tmp_path: Path, study: Study) -> None:
+    study(tmp_path, groups=False)
+    make_report(tmp_path, tmp_path / "report.html")
+    text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "of its worst class right" in text
+    assert "Does uncertainty find the minority?" not in text
+
+
+def test_one_run_is_a_report_too(tmp_path: Path, study: Study) -> None:
+    run = study(tmp_path)[0].directory
+    make_report(run, tmp_path / "one.html")
+    text = Elements((tmp_path / "one.html").read_text(encoding="utf-8")).text
+    assert "there is no other method to compare with" in text
+    assert "No run of this task measured it" in text
+
+
+def test_failed_and_broken_runs_are_warnings(tmp_path: Path, study: Study) -> None:
+    study(tmp_path)
+    for name, content in (("failed.json", {"error": "ValueError", "message": f"no {SCRIPT}"}), ("record.json", {})):
+        (tmp_path / f"bad-{name}").mkdir()
+        (tmp_path / f"bad-{name}" / name).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "toy-umix-seed0" / "examples.safetensors").write_bytes(b"torn")
+    told = make_report(tmp_path, tmp_path / "report.html")
+    text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert f"bad-failed.json: ValueError: no {SCRIPT}" in text
+    assert "must be a run record written by umix" in text
+    assert "must be a whole examples file" in text
+    assert len(told) == 1
+
+
+def test_figures_are_files_of_the_format_asked_for(
+    tmp_path: Path, study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study(tmp_path, seeds=1)
+    assert main(["report", str(tmp_path), "--figures", "svg", "-o", str(tmp_path / "page.html")]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.replace("\n", "") == f"Report: {tmp_path / 'page.html'}"
+    files = sorted(path.name for path in (tmp_path / "page-figures").iterdir())
+    assert "uncertainty.svg" in files
+    assert "group-rates.svg" in files
+    drawn = (tmp_path / "page-figures" / "group-rates.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<svg")
+    assert "currentColor" not in drawn
+    assert "<script" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "There is no folder nowhere."),
+        (["."], "There is no finished run in .; make some with umix run --out .."),
+        ([".", "-o", "page.pdf"], "--output must end in .html, got 'page.pdf'."),
+        ([".", "--select", "worse"], "worse"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_baseline_is_refused(tmp_path: Path, study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    study(tmp_path, seeds=1)
+    assert main(["report", str(tmp_path), "--baseline", "ern"]) == 2
+    assert "erm" in capsys.readouterr().err
+
+
+def test_what_has_no_score_under_the_rule_is_left_out_and_named(
+    tmp_path: Path, study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study(tmp_path, seeds=1, groups=False)
+    assert main(["report", str(tmp_path), "--select", "worst"]) == 2
+    assert "--select worst must have a score in some run" in capsys.readouterr().err
+    record = load_run(tmp_path / "toy-umix-seed0")
+    val = record.split_counts["val"]
+    fifths = SplitCounts(**{**val.model_dump(), "quintile_rates": [[0.5] * 5] * len(val.hits)})
+    changed = {**record.model_dump(), "split_counts": {**record.split_counts, "val": fifths}}
+    RunRecord(**changed).save(record.directory)
+    assert main(["report", str(tmp_path), "--select", "uncertainty_quintile"]) == 0
+    text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "erm: Left out: no score under the rule uncertainty_quintile." in text
+
+
+def test_a_report_is_made_without_torch(tmp_path: Path, study: Study) -> None:
+    study(tmp_path, seeds=1)
+    code = (
+        "import sys; from umix.cli import main; "
+        f"code = main(['report', {str(tmp_path)!r}]); sys.exit(code or 3 * ('torch' in sys.modules))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+
+
+def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:
+    from umix.bench.runs.execute import execute
+    from umix.bench.spec.run_spec import RunSpec
+
+    rng, n = np.random.default_rng(0), 400
+    kind = rng.choice(["<i>left</i>", "right"], n)
+    noise = rng.random(n) < 0.5
+    y = np.where((kind == "right") & noise, 1, 0)
+    polars.DataFrame({"kind": kind, "size": rng.normal(size=n), "y": y}).write_csv(tmp_path / "t.csv")
+    settings = {"task.label": "y", "epochs": 3, "length": 3, "eta": 1.0, "pool": "example"}
+    execute(RunSpec(task=str(tmp_path / "t.csv"), method="umix", settings=settings), out=tmp_path / "runs")
+    page = tmp_path / "report.html"
+    make_report(tmp_path / "runs", page)
+    text = " ".join(Elements(page.read_text(encoding="utf-8")).text.split())
+    assert "kind = right" in text or "kind ≠ <i>left</i>" in text or "y = 1" in text
+    assert "kind <i>left</i>" in text or "kind right" in text
+    with open(tmp_path / "t.csv", "a", encoding="utf-8") as file:
+        file.write("right,0.0,1\n")
+    make_report(tmp_path / "runs", page)
+    assert "has changed since the run" in page.read_text(encoding="utf-8")
+    (tmp_path / "t.csv").unlink()
+    make_report(tmp_path / "runs", page)
+    assert "is not there any more" in page.read_text(encoding="utf-8")

@@ -1,0 +1,29 @@
+"""The table of one run."""
+
+import io
+from collections.abc import Callable
+
+from rich.console import Console
+
+from umix.bench.runs.record import RunRecord
+from umix.reports.tables.run_table import run_table
+
+
+def shown(record: RunRecord) -> list[list[str]]:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(run_table(record, record.summary()))
+    return [line.replace("│", " ").split() for line in console.file.getvalue().splitlines()]
+
+
+def test_groups_have_a_rate_an_interval_and_their_sizes(record: Callable[..., RunRecord]) -> None:
+    lines = shown(record(0, [9, 5]))
+    assert ["worst", "group:", "b", "50.0"] in lines
+    assert ["a", "90.0", "[59.6,", "98.2]", "10", "90"] in lines
+    assert ["b", "50.0", "[23.7,", "76.3]", "10", "10"] in lines
+
+
+def test_without_groups_classes_are_shown(record: Callable[..., RunRecord]) -> None:
+    counts = {"hits": [[]], "sizes": [], "class_hits": [[7]], "class_sizes": [10]}
+    lines = shown(record(0, [1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts}))
+    assert ["class", "only", "70.0", "[39.7,", "89.2]", "10"] in lines
+    assert any("unknown:" in line for line in lines)

@@ -1,0 +1,55 @@
+"""Which records belong together."""
+
+import re
+from collections.abc import Callable
+
+from umix.bench.runs.record import RunRecord
+from umix.reports.arrange import arrange
+
+Make = Callable[..., RunRecord]
+
+
+def seeds(arranged: dict[str, dict[str, list[RunRecord]]]) -> dict[str, dict[str, list[int]]]:
+    return {task: {label: [r.seed for r in found] for label, found in rows.items()} for task, rows in arranged.items()}
+
+
+def test_records_are_arranged_by_task_and_method_with_seeds_in_order(record: Make) -> None:
+    found = [
+        record(1, [1, 1], "umix"),
+        record(0, [1, 1], "umix"),
+        record(0, [1, 1]),
+        record(3, [1, 1], task="data/x.csv"),
+    ]
+    assert seeds(arrange(found)) == {"toy": {"erm": [0], "umix": [0, 1]}, "x.csv": {"erm": [3]}}
+
+
+def test_settings_that_differ_are_in_the_label_and_others_are_not(record: Make) -> None:
+    found = [record(s, [1, 1], "umix", options={"eta": 5, "sigma": sigma}) for s in (0, 1) for sigma in (0.0, 0.5)]
+    assert seeds(arrange(found)) == {"toy": {"umix sigma=0.0": [0, 1], "umix sigma=0.5": [0, 1]}}
+
+
+def test_the_order_of_settings_makes_no_difference(record: Make) -> None:
+    found = [
+        record(0, [1, 1], "umix", options={"a": 1, "b": 2}),
+        record(1, [1, 1], "umix", options={"b": 2, "a": 1}),
+    ]
+    assert seeds(arrange(found)) == {"toy": {"umix": [0, 1]}}
+
+
+def test_other_data_are_another_task(record: Make) -> None:
+    found = [record(0, [1, 1]), record(1, [1, 1], fingerprint="g")]
+    assert seeds(arrange(found)) == {"toy data=f": {"erm": [0]}, "toy data=g": {"erm": [1]}}
+
+
+def test_a_file_that_changed_has_one_short_hash(record: Make) -> None:
+    def read(content: str, fingerprint: str) -> RunRecord:
+        plan = {"task": {"path": "x.csv", "content": content * 32}, "method": {"name": "erm"}}
+        return record(0, [1, 1], task="x.csv", key=content, fingerprint=fingerprint * 64, plan=plan)
+
+    names = list(arrange([read("a", "f"), read("b", "g"), read("c", "g")]))
+    assert len(names) == 3
+    assert all(re.fullmatch(r"x\.csv data=[0-9a-f]{8}", name) for name in names)
+
+
+def test_a_run_that_lies_in_two_folders_counts_once(record: Make) -> None:
+    assert seeds(arrange([record(0, [1, 1]), record(0, [1, 1])])) == {"toy": {"erm": [0]}}

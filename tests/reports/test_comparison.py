@@ -1,0 +1,104 @@
+"""Comparisons of records, against numbers computed by hand."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
+from umix.reports.comparison import compare
+
+Make = Callable[..., RunRecord]
+Runs = dict[str, dict[str, list[RunRecord]]]
+
+
+def test_cells_hold_means_deviations_and_paired_differences(runs: Runs) -> None:
+    comparison = compare(runs)
+    erm, umix = comparison.cells["toy"]["erm"], comparison.cells["toy"]["umix"]
+    assert comparison.baseline == "erm"
+    assert erm.rates["worst"].mean == pytest.approx(0.6)
+    assert erm.rates["worst"].std == pytest.approx(math.sqrt(0.02))
+    assert erm.rates["adjusted"].mean == pytest.approx(0.9 * 0.9 + 0.1 * 0.6)
+    assert erm.rates["average"].mean == pytest.approx(0.75)
+    assert erm.rates["group_mean"].mean == pytest.approx(0.75)
+    assert not erm.gains
+    gain = umix.gains["worst"]
+    assert (gain.seeds, gain.spread.mean, gain.p_flip) == (2, pytest.approx(0.2), 0.5)
+    assert umix.gains["average"].spread.mean == pytest.approx(0.825 - 0.75)
+    assert umix.groups["b"].mean == pytest.approx(0.85)
+    assert erm.interval.low < 0.6 < erm.interval.high
+
+
+def test_differences_are_paired_over_common_seeds_only(record: Make) -> None:
+    runs = {"toy": {"erm": [record(0, [9, 5])], "new": [record(0, [8, 6]), record(1, [8, 1])]}}
+    gain = compare(runs).cells["toy"]["new"].gains["worst"]
+    assert (gain.seeds, gain.spread.mean) == (1, pytest.approx(0.1))
+
+
+def test_without_common_seeds_there_is_no_difference(record: Make) -> None:
+    runs = {"toy": {"erm": [record(0, [9, 5])], "new": [record(1, [8, 1])]}}
+    assert not compare(runs).cells["toy"]["new"].gains
+
+
+def test_few_seeds_and_few_examples_are_doubted(runs: Runs) -> None:
+    assert compare(runs).cells["toy"]["erm"].doubts == (
+        "fewer than 3 seeds",
+        "the worst group has 10 test examples, fewer than 30",
+    )
+
+
+def test_another_baseline_turns_the_difference(runs: Runs) -> None:
+    comparison = compare(runs, baseline="umix")
+    assert comparison.methods == ["umix", "erm"]
+    assert comparison.cells["toy"]["erm"].gains["worst"].spread.mean == pytest.approx(-0.2)
+
+
+def test_without_erm_there_are_no_differences_and_a_note_says_so(runs: Runs) -> None:
+    comparison = compare({"toy": {"umix": runs["toy"]["umix"]}})
+    assert comparison.baseline is None
+    assert "erm was not run" in comparison.notes[0]
+
+
+def test_unknown_baselines_and_rules_and_the_oracle_are_refused(runs: Runs) -> None:
+    with pytest.raises(UserError, match="did you mean 'erm'"):
+        compare(runs, baseline="erms")
+    with pytest.raises(UserError, match="did you mean 'worst'"):
+        compare(runs, select="wurst")
+    with pytest.raises(UserError, match="looks at the test split"):
+        compare(runs, select="oracle_test")
+
+
+def test_methods_without_a_score_under_the_rule_are_left_out_and_named(runs: Runs) -> None:
+    counts = runs["toy"]["umix"][0].split_counts
+    knowing = {**counts, "val": counts["val"].model_copy(update={"quintile_rates": [[0.5] * 5]})}
+    runs["toy"]["umix"] = [run.model_copy(update={"split_counts": knowing}) for run in runs["toy"]["umix"]]
+    comparison = compare(runs, select="uncertainty_quintile")
+    assert list(comparison.cells["toy"]) == ["umix"]
+    assert comparison.notes == ("toy: erm left out: no score under the rule uncertainty_quintile.",)
+    with pytest.raises(UserError, match="--select cvar must have a score in some run"):
+        compare(runs, select="cvar")
+
+
+def test_a_comparison_of_the_same_records_is_the_same(runs: Runs) -> None:
+    assert compare(runs) == compare(runs)
+
+
+def test_what_is_drawn_for_a_method_depends_on_its_own_records_and_the_baselines_only(record: Make) -> None:
+    erm = [record(seed, [9, 3 + seed]) for seed in range(5)]
+    umix = [record(seed, [8, [6, 5, 7, 4, 6][seed]], "umix") for seed in range(5)]
+    alone = compare({"toy": {"umix": umix}}).cells["toy"]["umix"]
+    beside = compare({"toy": {"erm": erm, "umix": umix}}).cells["toy"]["umix"]
+    labels = {"erm lr=1": erm, "jtt": [record(0, [2, 2], "jtt")], "umix eta=1": umix[:1], "umix eta=5": umix}
+    among = compare({"toy data=1": labels}, baseline="erm lr=1").cells["toy data=1"]["umix eta=5"]
+    assert alone.interval == beside.interval == among.interval
+    assert beside.gains == among.gains
+
+
+def test_reports_do_not_import_torch() -> None:
+    tables = [f"umix.reports.tables.{name}" for name in ("comparison_tables", "run_table", "formats", "latex")]
+    modules = ", ".join([*tables, "umix.reports.regret", "umix.bench.runs.store"])
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

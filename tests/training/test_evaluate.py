@@ -1,0 +1,59 @@
+"""Evaluation passes."""
+
+import pytest
+import torch
+
+from umix.core.counts import group_counts
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.nets.mlp import MLP
+from umix.training import evaluate
+from umix.training.evaluate import correctness, correctness_and_losses
+
+
+class Stored:
+    """Lazy inputs backed by a tensor."""
+
+    fingerprint = "stored"
+
+    def __init__(self, x: torch.Tensor) -> None:
+        self._x = x
+
+    def __len__(self) -> int:
+        return len(self._x)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return self._x[index]
+
+
+def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = moons.splits["train"]
+    net = MLP(hidden=(16,)).build(split.x[0], 2)
+    whole = net(split.x).argmax(1) == split.y
+    assert torch.equal(correctness(net, split, batch_size=64), whole)
+    monkeypatch.setattr(evaluate, "_CHUNK", 10)
+    assert torch.equal(correctness(net, split, batch_size=7), whole)
+    lazy = Split(Stored(split.x), split.y, split.groups)
+    assert torch.equal(correctness(net, lazy, batch_size=7), whole)
+    losses = torch.nn.functional.cross_entropy(net(split.x), split.y, reduction="none").detach()
+    for form in (split, lazy):
+        correct, found = correctness_and_losses(net, form, batch_size=7)
+        assert torch.equal(correct, whole)
+        torch.testing.assert_close(found, losses)
+
+
+def test_evaluation_leaves_no_gradient_and_uses_evaluation_mode(moons: Task) -> None:
+    split = moons.splits["val"]
+    net = MLP(hidden=(16,), dropout=0.9).build(split.x[0], 2).train()
+    first, second = (correctness(net, split, batch_size=64) for _ in range(2))
+    assert torch.equal(first, second)
+    assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_an_empty_split_has_no_hits() -> None:
+    split = Split(
+        torch.zeros(0, 2), torch.zeros(0, dtype=torch.int64), Groups(torch.zeros(0, 3).bool(), ("a", "b", "c"))
+    )
+    net = MLP(hidden=()).build(torch.zeros(2), 2)
+    hits, sizes = group_counts(correctness(net, split, batch_size=4), split.member_float)
+    assert hits.tolist() == sizes.tolist() == [0, 0, 0]

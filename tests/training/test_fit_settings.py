@@ -1,0 +1,52 @@
+"""Optimisers and learning rates."""
+
+import math
+
+import pytest
+import torch
+
+from umix.errors import UserError
+from umix.training.fit_settings import FitSettings
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("sgd", torch.optim.SGD), ("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
+)
+def test_optimizers_take_the_settings(name: str, kind: type) -> None:
+    optimizer = FitSettings(optimizer=name, lr=0.3, weight_decay=0.2).make_optimizer(torch.nn.Linear(2, 2))
+    assert type(optimizer) is kind
+    assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.3, 0.2)
+
+
+def test_frozen_parameters_are_not_optimised() -> None:
+    net = torch.nn.Linear(2, 2)
+    net.bias.requires_grad_(False)
+    assert len(FitSettings().make_optimizer(net).param_groups[0]["params"]) == 1
+
+
+def test_cosine_course_goes_from_the_rate_to_zero_over_all_epochs() -> None:
+    settings = FitSettings(lr=0.2, epochs=3, schedule="cosine")
+    course = [settings.lr_course(12)(step) for step in range(12)]
+    assert course == pytest.approx([0.1 * (1 + math.cos(math.pi * t / 12)) for t in range(12)])
+
+
+@pytest.mark.parametrize("bad", [{"lr": 0}, {"epochs": 0}, {"batch_size": 0}, {"momentum": 1}, {"lr": float("nan")}])
+def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=rf"fit\.{next(iter(bad))} must be"):
+        FitSettings(**bad)
+
+
+def test_fused_sgd_is_the_textbook_update() -> None:
+    settings = FitSettings(optimizer="sgd", lr=0.1, momentum=0.9, weight_decay=0.01)
+    net = torch.nn.Linear(3, 1, bias=False).double()
+    optimizer = settings.make_optimizer(net)
+    w, velocity = net.weight.detach().numpy().copy(), 0.0
+    for k in range(5):
+        x = torch.tensor([[0.1, 0.1 * k, 0.2]], dtype=torch.float64)
+        optimizer.zero_grad()
+        net(x).square().sum().backward()
+        optimizer.step()
+        gradient = 2 * (w @ x.numpy().T) * x.numpy() + 0.01 * w
+        velocity = 0.9 * velocity + gradient
+        w = w - 0.1 * velocity
+    torch.testing.assert_close(net.weight.detach(), torch.from_numpy(w))

@@ -1,0 +1,129 @@
+"""Counts of every epoch and the weights kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from umix.core.selection import RULES, Counts
+from umix.data.batch import Batch
+from umix.errors import UserError
+from umix.files import read_tensors
+from umix.nets.net import Net
+from umix.training.history import collapsed_epochs, scored_rules, weights_path
+from umix.training.objective import MeanRisk, Objective, State
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def counts(class_hits: list[list[int]], class_sizes: list[int]) -> Counts:
+    hits, sizes = np.array(class_hits), np.array(class_sizes)
+    return Counts(hits=np.zeros((len(hits), 0)), sizes=np.zeros(0), class_hits=hits, class_sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("hits", "sizes", "expected"),
+    [
+        ([[10, 0]], [10, 10], 1),
+        ([[0, 10]], [10, 10], 1),
+        ([[9, 0]], [10, 10], 0),
+        ([[10, 1]], [10, 10], 0),
+        ([[10, 0]], [10, 0], 0),
+        ([[0, 0]], [10, 10], 0),
+        ([[10, 0], [8, 8], [0, 10]], [10, 10], 2),
+    ],
+)
+def test_collapse_is_all_of_one_class_and_none_of_the_others(
+    hits: list[list[int]], sizes: list[int], expected: int
+) -> None:
+    assert collapsed_epochs(counts(hits, sizes)) == expected
+
+
+def test_a_collapsed_net_is_reported(trainer: Make) -> None:
+    class FirstClassOnly(Objective):
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            return -net(batch.x)[:, 0].mean() + net(batch.x)[:, 1].mean(), state
+
+    run = trainer(fit={"lr": 0.5, "epochs": 3})
+    run.fit(FirstClassOnly())
+    assert any("predicted a single class" in warning for warning in run.warnings)
+
+
+def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
+    assert scored_rules(counts([[3, 4]], [10, 10])) == ["average", "worst_class", "class_difference", "last"]
+
+
+def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:
+    run = trainer()
+    run.val_uncertainty = uncertainty
+    return run, run.fit(MeanRisk())
+
+
+def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validation(trainer: Make) -> None:
+    run, net = watched(trainer, None)
+    val = run.splits["val"]
+    losses = np.sort(torch.nn.functional.cross_entropy(net(val.x), val.y, reduction="none").detach().double().numpy())
+    assert len(losses) % 5 == 0
+    assert run.history.counts("val").tail_losses[-1] == pytest.approx(losses[-len(losses) // 5 :].mean(), rel=1e-6)
+    assert len(run.history.counts("test").tail_losses) == 0
+
+
+def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(trainer: Make) -> None:
+    n = len(trainer().splits["val"])
+    uncertainty = torch.randperm(n, generator=torch.Generator().manual_seed(0)) / n
+    run, net = watched(trainer, uncertainty)
+    val, found = run.splits["val"], run.history.counts("val")
+    in_order = (net(val.x).argmax(dim=1) == val.y)[uncertainty.argsort()].double()
+    assert n % 5 == 0
+    assert found.quintile_rates[-1] == pytest.approx(in_order.view(5, n // 5).mean(dim=1).numpy())
+    assert len(run.history.counts("test").quintile_rates) == 0
+
+
+def test_a_method_without_a_first_stage_has_no_quintiles_and_every_other_rule(trainer: Make) -> None:
+    run, _ = watched(trainer, None)
+    assert set(RULES) - set(scored_rules(run.history.counts("val"))) == {"uncertainty_quintile"}
+
+
+def test_a_diverged_net_has_no_tail_loss(trainer: Make) -> None:
+    class Diverged(Objective):
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            return net(batch.x).mean() * torch.nan, state
+
+    run = trainer()
+    run.fit(Diverged())
+    assert np.isnan(run.history.counts("val").tail_losses).all()
+
+
+def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> None:
+    run, _ = watched(trainer, None)
+    kept = {name: tensor for name, tensor in run.history.tensors().items() if name != "val/tail_losses"}
+    with pytest.raises(UserError, match="an earlier one wrote it; delete the run's folder"):
+        run.history.restore(4, kept)
+
+
+def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(trainer: Make) -> None:
+    run = trainer()
+    test = run.splits["test"]
+    run.test_uncertainty = torch.arange(len(test)).flip(0) / len(test)
+    net = run.fit(MeanRisk())
+    found = run.history.counts("test").quintile_rates
+    in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
+    assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())
+    assert len(run.history.counts("val").quintile_rates) == 0
+
+
+def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_path: Path) -> None:
+    in_memory, in_files = trainer(hold=True), trainer(directory=tmp_path)
+    in_memory.fit(MeanRisk())
+    in_files.fit(MeanRisk())
+    held = in_memory.history.best.held
+    assert {weights_path(tmp_path, epoch) for epoch in held} == set((tmp_path / "weights").iterdir())
+    assert in_files.history.best.held == {}
+    for epoch, weights in held.items():
+        saved = read_tensors(weights_path(tmp_path, epoch), kind="weights")[0]
+        assert weights.keys() == saved.keys()
+        assert all(torch.equal(weights[name], saved[name]) for name in saved)

@@ -1,0 +1,220 @@
+"""Fits: what is shared, saved, resumed and refused."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from umix.core.selection import RULES, best_epoch
+from umix.data.batch import Batch
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.nets.mlp import MLP
+from umix.nets.net import Net
+from umix.training.objective import MeanRisk, Objective, State
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def parameters(net: Net) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+def test_same_seed_runs_share_initialisation_and_order(trainer: Make) -> None:
+    class Seen(Objective):
+        def __init__(self) -> None:
+            self.first: list[Tensor] = []
+
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            self.first.append(batch.index)
+            return net(batch.x).square().mean(), state
+
+    one, two = Seen(), Seen()
+    trainer(seed=3).fit(one)
+    trainer(seed=3, net=MLP(hidden=(5, 5)), fit={"lr": 0.2}).fit(two)
+    assert all(torch.equal(a, b) for a, b in zip(one.first, two.first, strict=True))
+
+
+def test_an_epoch_visits_every_example_once_in_another_order_each_time(trainer: Make) -> None:
+    visits: list[Tensor] = []
+    make = trainer(fit={"epochs": 2})
+    make.fit(MeanRisk(watch=lambda index, logits, y: visits.append(index)))
+    n = len(make.task.splits["train"])
+    whole = torch.cat(visits)
+    first, second = whole[:n], whole[n:]
+    assert first.sort().values.tolist() == list(range(n)) == second.sort().values.tolist()
+    assert not torch.equal(first, second)
+
+
+def test_dropout_draws_from_the_run_and_leaves_global_state_alone(trainer: Make) -> None:
+    before = torch.get_rng_state()
+    nets = [trainer(net=MLP(hidden=(16,), dropout=0.5)).fit(MeanRisk()) for _ in range(2)]
+    assert torch.equal(parameters(nets[0]), parameters(nets[1]))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [{"optimizer": "sgd"}, {"optimizer": "adamw", "schedule": "cosine"}, {"optimizer": "adam", "clip_norm": 0.1}],
+    ids=["sgd", "adamw-cosine", "adam-clipped"],
+)
+def test_two_plus_two_epochs_by_resume_are_four(trainer: Make, tmp_path: Path, fit: dict[str, object]) -> None:
+    class StopError(Exception):
+        pass
+
+    class Stop:
+        def __init__(self) -> None:
+            self.left = 2
+
+        def start(self, stage: str, *, total: int, done: int) -> None: ...
+
+        def advance(self, steps: int) -> None:
+            if not self.left:
+                raise StopError
+            self.left -= 1
+
+        def finish(self) -> None: ...
+
+    whole = trainer(fit=fit)
+    expected = whole.fit(MeanRisk())
+    with pytest.raises(StopError):
+        trainer(fit=fit, directory=tmp_path, progress=Stop()).fit(MeanRisk())
+    resumed = trainer(fit=fit, directory=tmp_path)
+    assert torch.equal(parameters(resumed.fit(MeanRisk())), parameters(expected))
+    np.testing.assert_array_equal(resumed.history.counts("val").hits, whole.history.counts("val").hits)
+    assert not resumed.reports["fit"].reused
+
+
+def test_a_finished_fit_is_not_trained_again(trainer: Make, tmp_path: Path) -> None:
+    expected = trainer(directory=tmp_path).fit(MeanRisk())
+    again = trainer(directory=tmp_path)
+    assert torch.equal(parameters(again.fit(MeanRisk())), parameters(expected))
+    assert again.reports["fit"].reused
+
+
+def test_a_checkpoint_of_another_fit_is_refused(trainer: Make, tmp_path: Path) -> None:
+    trainer(directory=tmp_path).fit(MeanRisk())
+    with pytest.raises(UserError, match=r"must belong to the fit fit-[0-9a-f]+, got a checkpoint of fit-"):
+        trainer(directory=tmp_path, fit={"lr": 0.1}).fit(MeanRisk())
+
+
+def test_a_truncated_checkpoint_is_refused(trainer: Make, tmp_path: Path) -> None:
+    trainer(directory=tmp_path).fit(MeanRisk())
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(UserError, match=r"must be a whole checkpoint file"):
+        trainer(directory=tmp_path).fit(MeanRisk())
+
+
+def test_weights_are_kept_for_the_epochs_that_rules_select(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(directory=tmp_path, fit={"epochs": 8})
+    net = run.fit(MeanRisk())
+    val = run.history.counts("val")
+    kept = {int(path.stem.split("-")[1]) for path in (tmp_path / "weights").iterdir()}
+    assert kept == {best_epoch(val, rule) for rule in RULES if rule != "uncertainty_quintile"}
+    from umix.files import read_tensors
+
+    last, _ = read_tensors(tmp_path / "weights" / "epoch-0007.safetensors", kind="weights")
+    assert all(torch.equal(last[name], tensor) for name, tensor in net.state_dict().items())
+
+
+def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed(
+    trainer: Make, moons: Task, tmp_path: Path
+) -> None:
+    def record(name: str, **changes: object) -> bool:
+        run = trainer(directory=tmp_path / name, cache=tmp_path / "stages", **changes)
+        run.trajectory(epochs=3, record="online")
+        return run.reports["trajectory"].reused
+
+    assert not record("first")
+    assert record("second")
+    assert record("third", fit={"epochs": 9})  # the final fit's length is not the trajectory's
+    assert not record("other seed", seed=1)
+    assert not record("other rate", stages={"trajectory": {"lr": 0.5}})
+    assert not record("other net", net=MLP(hidden=(8,)))
+    splits = {**moons.splits, "val": moons.splits["test"]}
+    assert not record("other validation", task=Task(moons.name, splits, moons.classes))
+
+
+def test_a_trajectory_file_behind_its_checkpoint_is_refused(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(directory=tmp_path)
+    trajectory = run.trajectory(epochs=3, record="online")
+    path = next((tmp_path / "stages").iterdir()) / "trajectory.safetensors"
+    trajectory.truncate(1)
+    trajectory.save(path)
+    with pytest.raises(UserError, match=r"must hold the 3 epochs of the checkpoint beside it, got 1"):
+        trainer(directory=tmp_path).trajectory(epochs=3, record="online")
+
+
+def test_online_and_epoch_end_record_different_passes_of_the_same_training(trainer: Make) -> None:
+    online = trainer().trajectory(epochs=3, record="online")
+    clean = trainer().trajectory(epochs=3, record="epoch_end")
+    assert not torch.equal(online.uncertainty(start=0, length=3), clean.uncertainty(start=0, length=3))
+
+
+def test_a_window_longer_than_the_stage_is_refused_before_training(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(stages={"trajectory": {"epochs": 2}}, directory=tmp_path / "run")
+    with pytest.raises(UserError, match=r"within the 2 epochs of stage 'trajectory', but it needs 3"):
+        run.trajectory(epochs=3, record="online")
+    assert not (tmp_path / "run").exists()
+
+
+@dataclass(frozen=True, eq=False)
+class NeedsGroups(Objective):
+    needs_groups = True
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        return net(batch.x).square().mean() + 0 * batch.group.sum(), state
+
+
+def test_batches_carry_groups_only_where_they_are_declared(trainer: Make) -> None:
+    seen: list[object] = []
+
+    class Look(Objective):
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            seen.append(batch.group)
+            return net(batch.x).square().mean(), state
+
+    trainer(groups=True).fit(Look())
+    assert set(map(type, seen)) == {type(None)}
+    trainer(groups=True).fit(NeedsGroups())
+
+
+def test_an_objective_that_needs_groups_is_refused_in_an_oblivious_run(trainer: Make) -> None:
+    with pytest.raises(UserError, match=r"NeedsGroups needs training groups"):
+        trainer().fit(NeedsGroups())
+
+
+def test_mixed_precision_trains_through_fabric_close_to_full_precision(trainer: Make) -> None:
+    run = trainer(fit={"precision": "bf16-mixed", "epochs": 8})
+    run.fit(MeanRisk())
+    full = trainer(fit={"epochs": 8})
+    full.fit(MeanRisk())
+    difference = run.history.counts("test").all_hits - full.history.counts("test").all_hits
+    assert abs(difference[-1]) <= 8
+
+
+RECORD = """
+import sys
+from pathlib import Path
+from umix.data.benchmarks.four_moons import FourMoons
+from umix.nets.mlp import MLP
+from umix.training import FitSettings, Trainer
+run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
+run.trajectory(epochs=8, record="online")
+print(run.reports["trajectory"].reused)
+"""
+
+
+def test_processes_that_want_the_same_trajectory_train_it_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RECORD, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    reused = sorted(process.communicate()[0].strip() for process in running)
+    assert reused == ["False", "True", "True"]
