@@ -16,12 +16,12 @@ from pathlib import Path
 import torch
 from measure import write
 
-from umix.bench.executors.outcome import Places
 from umix.bench.executors.serial import Serial
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
 from umix.bench.runs.store import load_runs
 from umix.bench.study.study import Study
-from umix.bench.study.study_runs import make_grid
+from umix.bench.study.study_grid import make_grid
 from umix.reports.arrange import arrange
 from umix.reports.comparison import compare
 from umix.training.trainer import Trainer
@@ -65,11 +65,11 @@ def overhead(folder: Path, *, repeats: int) -> dict[str, object]:
     """
     torch.set_num_threads(1)
     study = Study(tasks=["four_moons"], methods=["erm"], seeds=tuple(range(RUNS)), settings={"fit.epochs": 1})
-    task = make_grid(study).cells[0].spec.plan.source.load(None)
+    task = make_grid(study).entries[0].spec.plan.source.load(None)
     with_bench, bare = [], []
     for repeat in range(repeats + 1):
         began = time.perf_counter()
-        specs = [cell.spec for cell in make_grid(study).runs]
+        specs = [entry.spec for entry in make_grid(study).runs]
         done = list(Serial().run(specs, Places(folder / f"overhead-{repeat}"), lambda event: None))
         middle = time.perf_counter()
         for spec in specs:
@@ -91,9 +91,9 @@ def overhead(folder: Path, *, repeats: int) -> dict[str, object]:
 def loading(folder: Path, *, count: int) -> dict[str, object]:
     """Seconds to load ``count`` records of 20 epochs and to compare them, as a table does."""
     study = Study(tasks=["colored_digits"], methods=["umix"], seeds=(0,), settings={"fit.epochs": 20})
-    (cell,) = make_grid(study).cells
-    list(Serial().run([cell.spec], Places(folder / "one"), lambda event: None))
-    record = load_run(folder / "one" / cell.spec.directory_name)
+    (entry,) = make_grid(study).entries
+    list(Serial().run([entry.spec], Places(folder / "one"), lambda event: None))
+    record = load_run(folder / "one" / entry.spec.directory_name)
     many = folder / "many"
     for number in range(count):
         directory = many / f"colored_digits-umix-seed{number}-{number:016x}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from umix import RunRecord, RunSpec, execute
+from umix import Places, RunRecord, RunSpec, execute
 
 
 def _one_thread() -> None:
@@ -17,7 +17,7 @@ def _one_thread() -> None:
 
 
 def _run(spec: RunSpec, *, out: Path, root: Path | None) -> RunRecord:
-    return execute(spec, out=out, root=root)
+    return execute(spec, places=Places(out, root=root))
 
 
 def execute_all(specs: Iterable[RunSpec], out: Path, *, root: Path | None = None) -> Iterator[RunRecord]:

@@ -1,6 +1,6 @@
-"""umix: classifiers that hold up on every subpopulation, trained without group labels.
+"""umix: classifiers that hold up on every subpopulation, with whatever is known of the groups.
 
-The public names are loaded when they are first used, so that what needs no torch does not import it.
+Every public name is imported when it is first used, so that commands which need no torch do not import it.
 """
 
 from importlib import import_module
@@ -10,49 +10,96 @@ from umix.version import __version__
 
 if TYPE_CHECKING:
     from umix.adapters.sklearn import UMIXClassifier
-    from umix.bench.runs.execute import execute, load_net
+    from umix.api.report import report
+    from umix.api.result import RunResult, load_result, predict
+    from umix.api.study import StudyResult, run_study
+    from umix.api.train import train
+    from umix.api.tune import tune
+    from umix.bench.runs.execute import execute
+    from umix.bench.runs.load_net import load_net
+    from umix.bench.runs.places import Places
     from umix.bench.runs.record import RunRecord, load_run
+    from umix.bench.search.search_space import Range
     from umix.bench.spec.run_spec import RunSpec
+    from umix.bench.study.study import Study, load_study
     from umix.data.arrays.source import task_from_arrays
+    from umix.data.groups import Groups
     from umix.data.registry import TASKS, load_task
     from umix.data.tables.source import task_from_table
+    from umix.data.task import Split, Task
     from umix.errors import UserError
     from umix.methods.registry import METHODS, method
+    from umix.training.fit_settings import FitSettings
+    from umix.training.trainer import Trainer
     from umix.training.trajectory import Trajectory
 
 _HOME = {
     "METHODS": "umix.methods.registry",
-    "RunRecord": "umix.bench.runs.record",
-    "RunSpec": "umix.bench.spec.run_spec",
     "TASKS": "umix.data.registry",
+    "FitSettings": "umix.training.fit_settings",
+    "Groups": "umix.data.groups",
+    "Places": "umix.bench.runs.places",
+    "Range": "umix.bench.search.search_space",
+    "RunRecord": "umix.bench.runs.record",
+    "RunResult": "umix.api.result",
+    "RunSpec": "umix.bench.spec.run_spec",
+    "Split": "umix.data.task",
+    "Study": "umix.bench.study.study",
+    "StudyResult": "umix.api.study",
+    "Task": "umix.data.task",
+    "Trainer": "umix.training.trainer",
     "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
     "execute": "umix.bench.runs.execute",
-    "load_net": "umix.bench.runs.execute",
+    "load_net": "umix.bench.runs.load_net",
+    "load_result": "umix.api.result",
     "load_run": "umix.bench.runs.record",
+    "load_study": "umix.bench.study.study",
     "load_task": "umix.data.registry",
     "method": "umix.methods.registry",
+    "predict": "umix.api.result",
+    "report": "umix.api.report",
+    "run_study": "umix.api.study",
     "task_from_arrays": "umix.data.arrays.source",
     "task_from_table": "umix.data.tables.source",
+    "train": "umix.api.train",
+    "tune": "umix.api.tune",
 }
 
 __all__ = [
     "METHODS",
     "TASKS",
+    "FitSettings",
+    "Groups",
+    "Places",
+    "Range",
     "RunRecord",
+    "RunResult",
     "RunSpec",
+    "Split",
+    "Study",
+    "StudyResult",
+    "Task",
+    "Trainer",
     "Trajectory",
     "UMIXClassifier",
     "UserError",
     "__version__",
     "execute",
     "load_net",
+    "load_result",
     "load_run",
+    "load_study",
     "load_task",
     "method",
+    "predict",
+    "report",
+    "run_study",
     "task_from_arrays",
     "task_from_table",
+    "train",
+    "tune",
 ]
 
 

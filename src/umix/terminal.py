@@ -1,10 +1,11 @@
 """What people see while umix works: progress bars with the time left, on standard error."""
 
+import io
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -19,6 +20,24 @@ from rich.progress import (
 #: Results go to standard output, everything else to standard error.
 OUT = Console(soft_wrap=False)
 ERR = Console(stderr=True)
+_WIDTH = 100  # of tables that are not printed to a terminal
+
+
+def as_text(shown: RenderableType) -> str:
+    """What ``shown`` looks like in a terminal, without colours."""
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None)
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get()
+
+
+def as_html(shown: RenderableType) -> str:
+    """The same as HTML, for notebooks."""
+    console = Console(file=io.StringIO(), width=_WIDTH, record=True)
+    console.print(shown)
+    return console.export_html(
+        inline_styles=True, code_format='<pre style="line-height: normal; font-family: monospace">{code}</pre>'
+    )
 
 
 @final

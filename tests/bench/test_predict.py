@@ -12,7 +12,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from umix import load_net, load_run
+from umix import load_net, load_run, predict
 from umix.bench.predict import predict_new, write_predictions
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
@@ -62,7 +62,7 @@ def groupless(path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunRecord
 
 
 def test_predictions_hit_as_many_rows_as_the_record_says(path: Path, record: RunRecord) -> None:
-    predicted = record.predict(path)
+    predicted = predict(record, path)
     assert predicted.columns == ["key", "label", "p_no", "p_yes"]
     assert predicted["key"].to_list() == table()["key"].to_list()
     assert (predicted["p_no"] + predicted["p_yes"]).to_numpy() == pytest.approx(1, abs=1e-5)
@@ -74,15 +74,15 @@ def test_predictions_hit_as_many_rows_as_the_record_says(path: Path, record: Run
 
 
 def test_frames_and_files_and_a_loaded_record_predict_the_same(path: Path, record: RunRecord) -> None:
-    expected = record.predict(path)
-    assert load_run(record.directory).predict(table()).equals(expected)
+    expected = predict(record, path)
+    assert predict(load_run(record.directory), table()).equals(expected)
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({name: table()[name].to_list() for name in table().columns})
-    assert record.predict(frame).equals(expected)
+    assert predict(record, frame).equals(expected)
 
 
 def test_a_row_is_predicted_alike_alone_and_among_others(record: RunRecord) -> None:
-    whole, alone = record.predict(table()), record.predict(table()[7:8])
+    whole, alone = predict(record, table()), predict(record, table()[7:8])
     assert alone["p_yes"][0] == pytest.approx(whole["p_yes"][7], abs=1e-6)
 
 
@@ -110,9 +110,9 @@ def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord)
 
 def test_missing_columns_an_empty_table_and_a_wrong_output_are_refused(record: RunRecord, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="but 'x' is missing"):
-        record.predict(table().drop("x"))
+        predict(record, table().drop("x"))
     with pytest.raises(UserError, match="it is empty"):
-        record.predict(table().head(0))
+        predict(record, table().head(0))
     with pytest.raises(UserError, match=r"must end in one of .parquet, .csv, .jsonl, .arrow, got .*out.xlsx"):
         write_predictions(record, table(), tmp_path / "out.xlsx")
 
@@ -134,7 +134,7 @@ def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None
     moons = {"epochs": 1, "hidden": [4], "sizes": [8, 4, 4, 8], "eval_size": 4}
     run = execute(RunSpec(task="four_moons", method="erm", settings=moons), out=tmp_path)
     with pytest.raises(UserError, match="got a run on four_moons, which nothing new can be read for"):
-        run.predict(table())
+        predict(run, table())
 
 
 @final
@@ -175,11 +175,11 @@ def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) 
     np.savez(tmp_path / "birds.npz", x=x, y=y, split=split)
     settings = {"label": "y", "task.split": "split", "epochs": 5}
     run = execute(RunSpec(task=str(tmp_path / "birds.npz"), method="erm", settings=settings), out=tmp_path)
-    predicted = run.predict(tmp_path / "birds.npz")
+    predicted = predict(run, tmp_path / "birds.npz")
     assert predicted.columns == ["label", "p_0", "p_1"]
     hit = predicted["label"].to_numpy() == y.astype(str)
     assert hit[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch()].sum()
-    assert load_run(run.directory).predict(x).equals(predicted)
+    assert predict(load_run(run.directory), x).equals(predicted)
 
 
 def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
@@ -190,7 +190,7 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
     assert np.mean(summary.quintiles) == pytest.approx(summary.average)  # fifths of all test examples
-    assert again.predict(table(), select="last").height == 200
+    assert predict(again, table(), select="last").height == 200
     with pytest.raises(UserError, match="--select worst must know the groups"):
         again.summary("worst")
 

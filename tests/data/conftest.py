@@ -92,6 +92,7 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
 
     def train(task: str, root: Path, preset: str) -> None:
         from umix.bench.runs.execute import execute
+        from umix.bench.runs.places import Places
         from umix.bench.spec.presets import presets_of
         from umix.bench.spec.run_spec import RunSpec
         from umix.methods.registry import METHODS
@@ -104,7 +105,7 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
             if method == "jtt":
                 short |= {"identification_epochs": 1}
             spec = RunSpec(task=task, method=method, settings=short, preset=preset)
-            record = execute(spec, out=tmp_path / "runs", root=root)
+            record = execute(spec, places=Places(tmp_path / "runs", root=root))
             assert record.counts["test"].hits.shape[0] == 1
             assert record.input_shape == [3, 16, 16]
 

@@ -10,7 +10,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from umix.bench.runs.execute import execute, load_net
+from umix.bench.runs.execute import execute
+from umix.bench.runs.load_net import load_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split

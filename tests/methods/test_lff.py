@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.bench.runs.execute import execute, load_net
+from umix.bench.runs.execute import execute
+from umix.bench.runs.load_net import load_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.losses import cross_entropy, generalized_cross_entropy
 from umix.core.streams import torch_stream

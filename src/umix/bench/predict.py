@@ -1,5 +1,6 @@
 """A finished run on data of one's own, applied to new data of the same kind."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -8,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from umix.bench.runs.execute import load_net
+from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
 from umix.data.groups import Groups
 from umix.data.loader import batches
+from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_file import check_output, write_table
@@ -48,20 +50,30 @@ def predict_new(
 
     For a run on a table that is a path, a polars or a pandas frame. Labels are not needed.
     """
+    inputs = reader(record).inputs(new)
+    return predict_inputs(
+        load_net(record, select=select), inputs, record.classes, workers=workers, progress=progress or Silent()
+    )
+
+
+def predict_inputs(
+    net: Net, inputs: NewInputs, class_names: Sequence[str], *, workers: int | None = None, progress: Progress
+) -> Prediction:
+    """The predictions of ``net`` for ``inputs``."""
     import polars
 
-    inputs = reader(record).inputs(new)
-    probability = _probabilities(load_net(record, select=select), inputs, workers, progress or Silent())
-    classes = np.array(record.classes, dtype=object)
+    probability = _probabilities(net, inputs, workers, progress)
+    classes = np.array(class_names, dtype=object)
     columns: dict[str, Any] = {"label": polars.Series(classes[probability.argmax(axis=1)], dtype=polars.String)}
-    columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(record.classes)}
+    columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(class_names)}
     names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
     return Prediction(polars.DataFrame({**names, **columns}), inputs.notes)
 
 
 def reader(record: RunRecord) -> Reader:
-    """Who reads new data for this run; a run on a benchmark has nobody."""
-    kind = record.plan["task"]["name"]
+    """What reads new data for this run; a run on a benchmark has no such reader."""
+    task = record.plan["task"]
+    kind = task["kind"] if task["name"] == MemorySource.name else task["name"]
     if kind not in READERS:
         raise UserError(
             f"Predictions must come from a run on data of one's own ({', '.join(READERS)}), got a run on {kind}, which "
@@ -86,11 +98,6 @@ def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: P
     finally:
         progress.finish()
     return np.concatenate(parts)
-
-
-def predict(record: RunRecord, new: Any, *, select: str | None = None) -> "polars.DataFrame":
-    """The predictions alone."""
-    return predict_new(record, new, select=select).table
 
 
 def write_predictions(

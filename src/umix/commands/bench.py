@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     from umix.bench.executors.outcome import Executor
     from umix.bench.executors.processes import Processes
     from umix.bench.loggers.registry import Logger
-    from umix.bench.runs.failure import Failure
-    from umix.bench.runs.record import RunRecord
     from umix.bench.study.study import Study
-    from umix.commands.study_plan import StudyPlan
-    from umix.commands.study_results import Results
+    from umix.bench.study.study_plan import StudyPlan
 
 
 def bench(
@@ -84,17 +81,26 @@ def bench(
         staff = (
             _workers(workers, 1 if threads is None else threads, stack, start=not plan) if workers is not None else None
         )
+        # Imported after the workers were started: they import torch at the same time.
+        from umix.api.study import StudyResult, plan_study
+        from umix.bench.runs.record import known_rule
+        from umix.bench.study.execute_study import execute_study
+        from umix.bench.study.study import assign
+        from umix.commands.study_board import Board
+        from umix.commands.study_results import print_results, print_study_json
+
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
         settings = parse_settings(set_) | (net or NetFlags()).settings()
         with _blaming(file):
-            made = _planned(_with_data(study, data), settings, out, select)
+            if select is not None:
+                known_rule(select)
+            made = plan_study(assign(_with_data(study, data), settings), data.places(out))
         logging = _loggers(log, mlflow_uri, out)
         if not plan and made.to_run:
             ensure_writable(out)
-        places = {"cache": data.cache, "stream": data.no_cache}
         if tune is not None:
-            made = tuned_plan(made, trials=tune, select=select, options=places, workers=staff, quiet=quiet or as_json)
+            made = tuned_plan(made, trials=tune, select=select, workers=staff, quiet=quiet or as_json)
         if not as_json and (plan or not quiet):
             _show_plan(made, workers=workers or 1, to=OUT if plan else ERR)
         if plan:
@@ -102,16 +108,15 @@ def bench(
                 print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
             return 0
         executor = staff or _in_this_process(ray if made.to_run else None, cpus, gpus)
-        results = _execute(made, executor, places, quiet=quiet or as_json)
-    for write, record in product(logging, results.records.values()):
+        with Board(made, workers=executor.workers, quiet=quiet or as_json) as board:
+            result = StudyResult(made, execute_study(made, executor, board), select=select)
+    for write, record in product(logging, result.all_records):
         write(record)
-    from umix.commands.study_results import print_results, print_study_json
-
     if as_json:
-        print_study_json(made, results, select)
+        print_study_json(result)
     else:
-        print_results(made, results, select)
-    return 1 if results.failures else 0
+        print_results(result)
+    return 1 if result.failures else 0
 
 
 def _check(tasks: Sequence[str], methods: str | None, file: Path | None) -> None:
@@ -191,18 +196,6 @@ def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes
     return Study(tasks=list(tasks), methods=names, **changes)
 
 
-def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | None) -> "StudyPlan":
-    """The plan of ``study``; whatever is wrong with what was given is raised here, before anything runs."""
-    from umix.bench.runs.record import known_rule
-    from umix.bench.study.study import assign
-    from umix.bench.study.study_runs import make_grid
-    from umix.commands.study_plan import StudyPlan
-
-    if select is not None:
-        known_rule(select)
-    return StudyPlan.of(make_grid(assign(study, settings)), out)
-
-
 def _with_data(study: "Study", data: DataFlags) -> "Study":
     """``study`` with the flags about data given to the tasks that they are for."""
     from umix.data.registry import refuse_root, source_kind
@@ -224,32 +217,8 @@ def _with_data(study: "Study", data: DataFlags) -> "Study":
 
 
 def _show_plan(made: "StudyPlan", *, workers: int, to: Any) -> None:
-    to.print(made.table(workers=workers))
+    from umix.commands.study_tables import plan_table
+
+    to.print(plan_table(made, workers=workers))
     for note in made.grid.skipped:
         ERR.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False, soft_wrap=True)
-
-
-def _execute(made: "StudyPlan", executor: "Executor", options: dict[str, Any], *, quiet: bool) -> "Results":
-    """What became of every run: those that are not finished are executed."""
-    from umix.bench.executors.outcome import Places
-    from umix.bench.runs.execute import finished
-    from umix.commands.study_board import Board
-    from umix.commands.study_results import Results
-
-    places = Places(made.out, made.grid.roots, **options)
-    records: dict[str, RunRecord] = {}
-    failures: dict[str, Failure] = {}
-    with Board(made, workers=executor.workers, quiet=quiet) as board:
-        for cell in made.grid.runs:
-            if (record := finished(cell.spec, places.out, fingerprint=cell.fingerprint)) is not None:
-                records[cell.key] = record
-                board.finished(record)
-        specs = [cell.spec for cell in made.to_run if cell.key not in records]
-        with closing(executor.run(specs, places, board.on_event)) as outcomes:
-            for outcome in outcomes:
-                board.on_outcome(outcome)
-                if outcome.record is not None:
-                    records[outcome.key] = outcome.record
-                elif outcome.failure is not None:
-                    failures[outcome.key] = outcome.failure
-    return Results(records, failures)

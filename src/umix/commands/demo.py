@@ -6,13 +6,14 @@ from typing import Any
 from umix.commands.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.commands.flags import Json, Out, Quiet
-from umix.commands.report import make_report
 from umix.errors import UserError
 from umix.terminal import OUT
 
 
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
     """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and compare them in a table and a page."""
+    from umix.api.report import report
+    from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.comparison import compare
     from umix.reports.tables.comparison_tables import comparison_grids
@@ -29,7 +30,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         label: [RunSpec(task="colored_digits", method=name, settings=settings, seed=seed) for seed in range(seeds)]
         for label, (name, settings) in methods.items()
     }
-    runs = execute_all(specs, out, quiet=quiet)
+    runs = execute_all(specs, Places(out), quiet=quiet)
     if as_json:
         print_json({label: [run_json(record, "worst") for record in records] for label, records in runs.items()})
         return
@@ -41,7 +42,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         highlight=False,
     )
     page = out / "report.html"
-    make_report(out, page, baseline=None)
+    report(out, page)
     OUT.print(f"Report: {page} (open it in a browser)", highlight=False, markup=False, soft_wrap=True)
     OUT.print(
         "Next: umix run your.csv umix --label COLUMN --groups COLUMN; umix tasks; umix methods",

@@ -1,16 +1,20 @@
 """Executing specs from the command line, and what is printed of a run for programs."""
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umix.terminal import ERR, OUT, Bars
 
 if TYPE_CHECKING:
+    from umix.bench.runs.places import Places
     from umix.bench.runs.record import RunRecord
+    from umix.bench.spec.run_spec import RunSpec
+    from umix.training.engine import Engine
 
 
-def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places: Any) -> dict[str, list["RunRecord"]]:
+def execute_all(
+    specs: dict[str, "list[RunSpec]"], places: "Places", *, quiet: bool, engine: "Engine | None" = None
+) -> dict[str, list["RunRecord"]]:
     """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
     from umix.bench.runs.execute import execute
 
@@ -19,20 +23,20 @@ def execute_all(specs: dict[str, list[Any]], out: Path, *, quiet: bool, **places
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                record = execute(spec, out=out, progress=bars, **places)
+                record = execute(spec, places=places, engine=engine, progress=bars)
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records
 
 
-def follow(spec: Any, out: Path, **places: Any) -> None:
+def follow(spec: "RunSpec", places: "Places", engine: "Engine") -> None:
     """Execute ``spec`` together with the first process of the run, which says all that is to be said."""
     from umix.bench.runs.execute import execute
 
     OUT.quiet = True
     ERR.quiet = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"  # beside the first process
     try:
-        execute(spec, out=out, **places)
+        execute(spec, places=places, engine=engine)
     except RuntimeError as error:
         if "by peer" in str(error):  # another process has ended, and said why
             raise SystemExit(1) from None

@@ -26,6 +26,7 @@ def figures(
     quiet: Quiet = False,
 ) -> None:
     """Make the paper's figures on the embedded tasks and, with --root, on the image tasks whose files are there."""
+    from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.charts.figure import write_figures
     from umix.reports.charts.paper_figures import density_figure, training_figure
@@ -39,10 +40,10 @@ def figures(
         ],
         "colored_digits": [RunSpec(task="colored_digits", method="umix", settings=long)],
     }
-    done = execute_all(specs, runs, quiet=quiet)
+    done = execute_all(specs, Places(runs), quiet=quiet)
     for task in real:
         spec = RunSpec(task=task, method="umix", settings={"task.allow_subset": True})
-        done |= execute_all({task: [spec]}, runs, quiet=quiet, root=root)
+        done |= execute_all({task: [spec]}, Places(runs, root=root), quiet=quiet)
     made = [_moons()]
     for kind in ("trajectory", "ensemble"):
         record = done[f"four_moons, {kind}"][0]

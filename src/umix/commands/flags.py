@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from umix.errors import UserError
 
 if TYPE_CHECKING:
+    from umix.bench.runs.places import Places
     from umix.training.engine import Engine
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
@@ -161,9 +162,11 @@ class DataFlags:
         """All that decides the run's numbers."""
         return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
 
-    def places(self) -> dict[str, Any]:
-        """What decides none of them."""
-        return {"root": self.root, "cache": self.cache, "stream": self.no_cache}
+    def places(self, out: Path) -> "Places":
+        """The folders, which decide none of them."""
+        from umix.bench.runs.places import Places
+
+        return Places(out, root=self.root, cache=self.cache, stream=self.no_cache)
 
 
 def task_settings(options: dict[str, Any]) -> dict[str, Any]:

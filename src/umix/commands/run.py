@@ -65,13 +65,13 @@ def run(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
     engine = where.engine()
-    places = {**data.places(), "engine": engine}
+    places = data.places(out)
     logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
     engine.launch()
     if not engine.first:
-        follow(spec, out, **places)
+        follow(spec, places, engine)
         return
-    record = execute_all({method: [spec]}, out, quiet=quiet, **places)[method][0]
+    record = execute_all({method: [spec]}, places, quiet=quiet, engine=engine)[method][0]
     for write in logging:
         write(record)
     if as_json:

@@ -9,13 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from umix.commands.study_plan import StudyPlan
 from umix.terminal import ERR
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Event, Outcome
     from umix.bench.runs.record import RunRecord
-    from umix.bench.study.study_runs import Cell
+    from umix.bench.study.study_grid import StudyEntry
+    from umix.bench.study.study_plan import StudyPlan
 
 _MOST_SEEDS = 12  # columns; more seeds are counted instead
 
@@ -24,11 +24,11 @@ _MOST_SEEDS = 12  # columns; more seeds are counted instead
 class Board:
     """Hears of events and outcomes and shows where every run is; quiet or without a terminal it draws nothing."""
 
-    def __init__(self, plan: StudyPlan, *, workers: int, quiet: bool) -> None:
+    def __init__(self, plan: "StudyPlan", *, workers: int, quiet: bool) -> None:
         self._plan = plan
         self._workers = workers
         self._quiet = quiet
-        self._cells: dict[str, Cell] = {cell.key: cell for cell in reversed(plan.grid.cells)}
+        self._entries: dict[str, StudyEntry] = {entry.key: entry for entry in reversed(plan.grid.entries)}
         self._shown: dict[str, str] = dict.fromkeys(plan.states, "[dim]·[/dim]")
         self._rates: dict[str, float | None] = {}
         self._ended: set[str] = set()
@@ -57,7 +57,7 @@ class Board:
 
     def on_event(self, event: "Event") -> None:
         """A run has begun a stage, made steps, or has something to say."""
-        if event.key not in self._cells:
+        if event.key not in self._entries:
             return
         if event.kind == "note":
             if not self._quiet:
@@ -93,28 +93,28 @@ class Board:
         self._ended.add(record.key)
 
     def _look_ahead(self) -> None:
-        ahead = [cell for cell in self._runs if cell.key not in self._ended]
+        ahead = [entry for entry in self._runs if entry.key not in self._ended]
         self._left = self._plan.left(ahead, workers=self._workers)
 
     def _name(self, key: str) -> str:
-        cell = self._cells[key]
-        return f"{cell.task} · {cell.label} · seed {cell.spec.seed}"
+        entry = self._entries[key]
+        return f"{entry.task} · {entry.label} · seed {entry.spec.seed}"
 
     def _render(self) -> RenderableType:
-        rows: dict[tuple[str, str], list[Cell]] = {}
-        for cell in self._plan.grid.cells:
-            rows.setdefault((cell.task, cell.label), []).append(cell)
-        seeds = list(dict.fromkeys(cell.spec.seed for cell in self._plan.grid.cells))
+        rows: dict[tuple[str, str], list[StudyEntry]] = {}
+        for entry in self._plan.grid.entries:
+            rows.setdefault((entry.task, entry.label), []).append(entry)
+        seeds = list(dict.fromkeys(entry.spec.seed for entry in self._plan.grid.entries))
         wide = len(seeds) <= _MOST_SEEDS
         table = Table("task", "method", *([f"seed {seed}" for seed in seeds] if wide else ["ended", "worst so far"]))
-        for (task, label), cells in rows.items():
+        for (task, label), entries in rows.items():
             if wide:
-                shown = {cell.spec.seed: self._shown[cell.key] for cell in cells}
+                shown = {entry.spec.seed: self._shown[entry.key] for entry in entries}
                 values = [shown.get(seed, "") for seed in seeds]
             else:
-                known = [rate for cell in cells if (rate := self._rates.get(cell.key)) is not None]
+                known = [rate for entry in entries if (rate := self._rates.get(entry.key)) is not None]
                 mean = f"{100 * sum(known) / len(known):.1f}" if known else ""
-                values = [f"{sum(cell.key in self._ended for cell in cells)}/{len(cells)}", mean]
+                values = [f"{sum(entry.key in self._ended for entry in entries)}/{len(entries)}", mean]
             table.add_row(escape(task), escape(label), *values)
         ended = f"{len(self._ended)} of {self._total} runs ended, time left: {self._left}."
         words = f"{ended} Rates: worst test group (or class) in percent."

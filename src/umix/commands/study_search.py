@@ -1,31 +1,32 @@
 """``umix bench --tune``: what people see of the searches before a study's runs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from umix.commands.study_plan import StudyPlan
 from umix.terminal import ERR, Bars
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Event
     from umix.bench.executors.processes import Processes
+    from umix.bench.study.study_plan import StudyPlan
 
 
 def tuned_plan(
-    made: StudyPlan,
+    made: "StudyPlan",
     *,
     trials: int,
     select: str | None,
-    options: dict[str, Any],
     workers: "Processes | None",
     quiet: bool,
-) -> StudyPlan:
+) -> "StudyPlan":
     """The plan with the settings that equal searches found for all methods, each of which is shown when it is there."""
-    from umix.bench.study.study_search import search_grid, search_jobs
+    from umix.api.study import tune_study
+    from umix.bench.study.study_search import search_jobs
     from umix.reports.tables.search_table import score_text
 
-    given: dict[str, Any] = {"trials": trials, "out": made.out, "select": select, "places": options}
     done: dict[str, int] = {}
-    with Bars(runs=max(2, trials * len(search_jobs(made.grid, **given))), quiet=quiet, what="trials") as bars:
+    with Bars(
+        runs=max(2, trials * len(search_jobs(made.grid, trials=trials, select=select))), quiet=quiet, what="trials"
+    ) as bars:
 
         def on_event(event: "Event") -> None:
             if event.kind == "note":
@@ -35,7 +36,7 @@ def tuned_plan(
             bars.label = event.stage
             bars.tell(", ".join(filter(None, (event.key, event.message))), done=sum(done.values()))
 
-        grid, found = search_grid(made.grid, **given, on_event=on_event, progress=bars, workers=workers)
+        plan, found = tune_study(made, trials=trials, select=select, workers=workers, progress=bars, on_event=on_event)
     for tuned in found:
         settings = ", ".join(f"{key}={value}" for key, value in tuned.settings.items())
         if not quiet:
@@ -46,4 +47,4 @@ def tuned_plan(
                 markup=False,
                 soft_wrap=True,
             )
-    return StudyPlan.of(grid, made.out)
+    return plan

@@ -78,8 +78,7 @@ def tune(
             prune=prune,
             name=name,
             storage=storage,
-            out=out,
-            **data.places(),
+            places=data.places(out),
             progress=bars,
             watch=watch,
         )

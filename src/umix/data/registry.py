@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.benchmarks.waterbirds import Waterbirds
 from umix.data.images.image_folder import ImageFolder
+from umix.data.memory_source import MemorySource
 from umix.data.rows.table_file import SUFFIXES
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
@@ -40,6 +42,8 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
     """
     if name in TASKS:
         return TASKS[name], {}
+    if (in_memory := MemorySource.parse(name)) is not None:
+        return MemorySource, in_memory
     path = Path(name)
     if path.suffix.lower() in ARRAYS:
         return ArraySource, {"path": path}
@@ -69,4 +73,5 @@ def load_task(name: str, root: str | Path | None = None, **options: Any) -> Task
     >>> load_task("four_moons").groups
     ('moon 0', 'moon 1', 'moon 2', 'moon 3')
     """
-    return task_source(name, **options).load(None if root is None else Path(root))
+    source = task_source(name, **options)
+    return replace(source.load(None if root is None else Path(root)), kind=source.name, source=source)

@@ -158,6 +158,8 @@ class Task:
     classes: tuple[str, ...]
     preprocessing: Preprocessing | None = None
     notes: tuple[str, ...] = ()  # what people should know of how the data were read
+    kind: str = ""  # kind of data whose presets apply: table, arrays, images, text or the name of a benchmark
+    source: "TaskSource | None" = None  # what loads the same task again, if it came from files or is embedded
 
     def __post_init__(self) -> None:
         missing = {"train", "val", "test"} - set(self.splits)

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from umix.bench.runs.record import RunRecord
@@ -18,7 +17,7 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     becomes ``umix sigma=0.0`` and ``umix sigma=0.5``.
     """
     unique = {record.key: record for record in records}.values()
-    tasks = _labelled({record.key: (Path(record.task).name, _task_options(record)) for record in unique})
+    tasks = _labelled({record.key: (record.title, _task_options(record)) for record in unique})
     by_task: dict[str, list[RunRecord]] = {}
     for record in sorted(unique, key=lambda record: (tasks[record.key], record.method, record.seed)):
         by_task.setdefault(tasks[record.key], []).append(record)

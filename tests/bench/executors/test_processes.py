@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.executors.outcome import Event, Places
+from umix.bench.executors.outcome import Event
 from umix.bench.executors.processes import Processes
 from umix.bench.executors.serial import Serial
 from umix.bench.runs.failure import load_failure
+from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.executors.outcome import Event, Places
+from umix.bench.executors.outcome import Event
 from umix.bench.executors.ray import Ray
 from umix.bench.executors.serial import Serial
+from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 

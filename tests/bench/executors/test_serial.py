@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.executors.outcome import Event, Places
+from umix.bench.executors.outcome import Event
 from umix.bench.executors.serial import Serial
 from umix.bench.runs.failure import load_failure
 from umix.bench.runs.lock import run_lock
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 

@@ -3,14 +3,17 @@
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from umix.bench.runs.execute import execute
+from umix.bench.runs.load_net import load_net
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
-from umix.bench.runs.execute import execute, load_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.errors import UserError
@@ -122,7 +125,7 @@ def test_features_are_those_of_the_body_in_evaluation_mode_in_the_order_of_the_s
 def test_large_features_are_sliced_from_the_file_with_the_same_result(own, monkeypatch):
     small = execute(spec("umix", **UMIX), out="small")
     monkeypatch.setattr(features, "_IN_MEMORY", 0)
-    mapped = execute(spec("umix", **UMIX), out="mapped", cache="small/cache")
+    mapped = execute(spec("umix", **UMIX), places=Places(Path("mapped"), cache=Path("small/cache")))
     assert mapped.split_counts == small.split_counts
     assert mapped.stages["trajectory"].key != small.stages["trajectory"].key  # named by what they were made from
 
@@ -273,7 +276,7 @@ def test_a_pretrained_folder_is_frozen_moved_and_found_again(resnet, tmp_path, m
         hit = net(split.x).argmax(dim=1) == split.y
     assert int(hit.sum()) == record.counts["test"].class_hits[record.best_epoch()].sum()
     (moved / "config.json").write_text(json.dumps({**json.loads((moved / "config.json").read_text()), "x": 1}))
-    with pytest.raises(UserError, match="are not what they were"):
+    with pytest.raises(UserError, match="have changed since"):
         load_net(record, net_name=f"hf:{moved}")
 
 

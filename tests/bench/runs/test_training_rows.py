@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from umix.bench.runs.execute import execute
+from umix.bench.runs.training_rows import write_training_rows
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.runs.training_rows import write_training
 from umix.data.groups import Groups
 from umix.data.registry import load_task
 from umix.data.task import Split
@@ -59,7 +59,7 @@ def test_rows_of_a_table_are_known_by_their_number(tmp_path: Path) -> None:
 
 def test_groups_that_overlap_have_a_column_each(tmp_path: Path) -> None:
     member = torch.tensor([[True, True], [False, True], [False, False]])
-    write_training(tmp_path, Split(torch.zeros(3, 1), torch.tensor([0, 1, 0]), Groups(member, ("a", "b"))))
+    write_training_rows(tmp_path, Split(torch.zeros(3, 1), torch.tensor([0, 1, 0]), Groups(member, ("a", "b"))))
     table = polars.read_parquet(tmp_path / "training.parquet")
     assert table.columns == ["label", "group 0", "group 1"]
     assert table.select("group 0", "group 1").to_numpy().tolist() == member.tolist()

@@ -6,8 +6,9 @@ import pytest
 
 from umix.bench.executors.outcome import Event
 from umix.bench.executors.processes import Processes
+from umix.bench.runs.places import Places
 from umix.bench.study.study import Study
-from umix.bench.study.study_runs import make_grid
+from umix.bench.study.study_grid import make_grid
 from umix.bench.study.study_search import search_grid, search_jobs
 from umix.errors import UserError
 
@@ -21,7 +22,8 @@ STUDY = Study(
 
 def searched(out: Path, *, trials: int = 2, seen: list[Event] | None = None, workers: Processes | None = None):
     tell = [].append if seen is None else seen.append
-    return search_grid(make_grid(STUDY), trials=trials, out=out, select=None, places={}, on_event=tell, workers=workers)
+    grid = make_grid(STUDY, Places(out))
+    return search_grid(grid, trials=trials, select=None, on_event=tell, workers=workers)
 
 
 def test_every_method_gets_as_many_trials_on_a_seed_of_their_own_and_all_runs_what_was_found(tmp_path: Path) -> None:
@@ -31,13 +33,13 @@ def test_every_method_gets_as_many_trials_on_a_seed_of_their_own_and_all_runs_wh
     assert all(len(tuned.trials) == 2 for tuned in found)
     assert {tuned.seeds for tuned in found} == {(2,)}
     assert {event.key for event in seen} == {"focal on four_moons", "coral on four_moons"}
-    assert len(grid.cells) == 6
+    assert len(grid.entries) == 6
     for tuned in found:
-        for cell in grid.cells:
-            if cell.label == tuned.method:
-                assert {key: cell.spec.plan.setting(key)[2] for key in tuned.settings} == tuned.settings
-    before = {cell.key for cell in make_grid(STUDY).cells if cell.label == "erm"}
-    assert {cell.key for cell in grid.cells if cell.label == "erm"} == before
+        for entry in grid.entries:
+            if entry.label == tuned.method:
+                assert {key: entry.spec.plan.setting(key)[2] for key in tuned.settings} == tuned.settings
+    before = {entry.key for entry in make_grid(STUDY).entries if entry.label == "erm"}
+    assert {entry.key for entry in grid.entries if entry.label == "erm"} == before
 
 
 def test_workers_search_at_once_and_find_what_one_process_finds(tmp_path: Path) -> None:
@@ -45,15 +47,16 @@ def test_workers_search_at_once_and_find_what_one_process_finds(tmp_path: Path) 
     grid, found = searched(tmp_path / "workers", seen=seen, workers=Processes(2))
     expected, alone = searched(tmp_path / "alone")
     assert [tuned.trials for tuned in found] == [tuned.trials for tuned in alone]
-    assert [cell.key for cell in grid.cells] == [cell.key for cell in expected.cells]
+    assert [entry.key for entry in grid.entries] == [entry.key for entry in expected.entries]
     assert {event.done for event in seen} == {0, 1}
 
 
 def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None:
-    jobs = search_jobs(make_grid(STUDY), trials=2, out=tmp_path, select=None, places={"storage": "nonsense"})
+    (tmp_path / "file").touch()
+    jobs = search_jobs(make_grid(STUDY, Places(tmp_path / "file")), trials=2, select=None)
     (searched, _) = Processes(1).work(jobs, lambda event: None)
     assert searched.found is None
-    assert searched.error.startswith("--storage must be the URL of a database")
+    assert searched.error.startswith("Cannot write")
 
 
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:

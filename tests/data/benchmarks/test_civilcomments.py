@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from umix.bench.runs.execute import execute
+from umix.bench.runs.places import Places
 from umix.bench.spec.presets import presets_of
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
@@ -131,7 +132,7 @@ def test_every_preset_trains(civilcomments, tiny_bert, tmp_path, preset):
         short |= {"start": 0, "length": 1, "trajectory.epochs": 1} if method == "umix" else {}
         short |= {"identification_epochs": 1} if method == "jtt" else {}
         spec = RunSpec(task="civilcomments", method=method, settings=short, preset=preset)
-        record = execute(spec, out=tmp_path / "runs", root=civilcomments())
+        record = execute(spec, places=Places(tmp_path / "runs", root=civilcomments()))
         test, summary = record.counts["test"], record.summary("last")
         assert test.hits.shape == (1, 16)
         assert test.class_sizes.sum() == 54  # the average is over all rows, also those in no group

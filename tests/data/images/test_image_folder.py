@@ -7,6 +7,7 @@ import polars
 import pytest
 from PIL import Image
 
+from umix import predict
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
@@ -235,18 +236,18 @@ def test_runs_train_and_predict_new_images_with_names_of_any_kind(tmp_path, caps
     assert table["path"].to_list() == ["a.PNG", "sub/ü [b].jpg"]
     assert set(table["label"]) <= {"[red]cat", "dog\nx"}
     np.testing.assert_allclose(table["p_[red]cat"] + table["p_dog\nx"], 1, atol=1e-6)
-    one = load_run(run).predict(new / "a.PNG")
+    one = predict(load_run(run), new / "a.PNG")
     assert one["path"].to_list() == ["a.PNG"]
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="must hold images, but there are none"):
-        load_run(run).predict(tmp_path / "none")
+        predict(load_run(run), tmp_path / "none")
 
 
 def test_predictions_are_those_of_evaluation(tmp_path):
     spec = RunSpec(task=f"{folders(tmp_path / 'p')}/", method="erm", settings={"label_from": "folder", **_erm()})
     record = execute(spec, out=tmp_path / "runs")
     test = spec.plan.source.load(None).splits["test"]
-    said = {row["path"]: row["label"] for row in record.predict(tmp_path / "p").to_dicts()}
+    said = {row["path"]: row["label"] for row in predict(record, tmp_path / "p").to_dicts()}
     hits = sum(said[name] == record.classes[y] for name, y in zip(test.x.files, test.y.tolist(), strict=True))
     assert hits == record.counts["test"].class_hits[record.best_epoch()].sum()
 

@@ -8,6 +8,7 @@ import polars
 import pytest
 import torch
 
+from umix import predict
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
@@ -180,14 +181,14 @@ def test_runs_train_and_predict_texts(reviews, tiny_bert, tmp_path, capsys, toke
     np.testing.assert_allclose(table["p_high"] + table["p_low"], 1, atol=1e-6)
     record = load_run(run)
     known = polars.read_parquet(reviews)
-    said = record.predict(known)["label"].to_numpy()
+    said = predict(record, known)["label"].to_numpy()
     test = spec(reviews).plan.source.known_rows(known).rows["test"]
     hits = int((said[test] == known["stars"].to_numpy()[test]).sum())
     assert hits == record.counts["test"].class_hits[record.best_epoch()].sum()
     with pytest.raises(UserError, match="must have the column 'review'"):
-        record.predict(known.drop("review"))
+        predict(record, known.drop("review"))
     with pytest.raises(UserError, match="must have rows"):
-        record.predict(known[:0])
+        predict(record, known[:0])
 
 
 def test_a_reader_of_words_comes_back_as_it_was_saved(tmp_path):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from umix import report
 from umix.bench.runs.record import RunRecord
-from umix.commands.report import make_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def address(tmp_path_factory: pytest.TempPathFactory, study: Callable[..., list[RunRecord]]) -> str:
     folder = tmp_path_factory.mktemp("study")
     study(folder)
-    make_report(folder, folder / "report.html")
+    report(folder, folder / "report.html")
     return (folder / "report.html").as_uri()
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import polars
 import pytest
 
+from umix import report
+from umix.api.report import write_report
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.split_counts import SplitCounts
 from umix.cli import main
-from umix.commands.report import make_report
 from umix.reports.page.page import script_json
 
 SCRIPT = "<script>alert(1)</script>"
@@ -52,7 +53,7 @@ class Elements(HTMLParser):
 def html(tmp_path_factory: pytest.TempPathFactory, study: Study) -> str:
     folder = tmp_path_factory.mktemp("study")
     study(folder)
-    make_report(folder, folder / "report.html")
+    report(folder, folder / "report.html")
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -100,14 +101,14 @@ def test_headline_warnings_and_commands_are_told(html: str) -> None:
 
 def test_a_page_of_a_hundred_thousand_examples_stays_small(tmp_path: Path, study: Study) -> None:
     study(tmp_path, n=100_000, seeds=1)
-    make_report(tmp_path, tmp_path / "report.html")
+    report(tmp_path, tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 3e6
     assert "200 of 100,000 are shown" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_without_groups_the_report_is_about_classes(tmp_path: Path, study: Study) -> None:
     study(tmp_path, groups=False)
-    make_report(tmp_path, tmp_path / "report.html")
+    report(tmp_path, tmp_path / "report.html")
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "of its worst class right" in text
     assert "Does uncertainty find the minority?" not in text
@@ -115,7 +116,7 @@ def test_without_groups_the_report_is_about_classes(tmp_path: Path, study: Study
 
 def test_one_run_is_a_report_too(tmp_path: Path, study: Study) -> None:
     run = study(tmp_path)[0].directory
-    make_report(run, tmp_path / "one.html")
+    report(run, tmp_path / "one.html")
     text = Elements((tmp_path / "one.html").read_text(encoding="utf-8")).text
     assert "there is no other method to compare with" in text
     assert "No run of this task measured it" in text
@@ -127,7 +128,7 @@ def test_failed_and_broken_runs_are_warnings(tmp_path: Path, study: Study) -> No
         (tmp_path / f"bad-{name}").mkdir()
         (tmp_path / f"bad-{name}" / name).write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "toy-umix-seed0" / "examples.safetensors").write_bytes(b"torn")
-    told = make_report(tmp_path, tmp_path / "report.html")
+    told = write_report(tmp_path, tmp_path / "report.html").notes
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert f"bad-failed.json: ValueError: no {SCRIPT}" in text
     assert "must be a run record written by umix" in text
@@ -218,14 +219,14 @@ def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:
     settings = {"task.label": "y", "epochs": 3, "length": 3, "eta": 1.0, "pool": "example"}
     execute(RunSpec(task=str(tmp_path / "t.csv"), method="umix", settings=settings), out=tmp_path / "runs")
     page = tmp_path / "report.html"
-    make_report(tmp_path / "runs", page)
+    report(tmp_path / "runs", page)
     text = " ".join(Elements(page.read_text(encoding="utf-8")).text.split())
     assert "kind = right" in text or "kind ≠ <i>left</i>" in text or "y = 1" in text
     assert "kind <i>left</i>" in text or "kind right" in text
     with open(tmp_path / "t.csv", "a", encoding="utf-8") as file:
         file.write("right,0.0,1\n")
-    make_report(tmp_path / "runs", page)
+    report(tmp_path / "runs", page)
     assert "has changed since the run" in page.read_text(encoding="utf-8")
     (tmp_path / "t.csv").unlink()
-    make_report(tmp_path / "runs", page)
+    report(tmp_path / "runs", page)
     assert "is not there any more" in page.read_text(encoding="utf-8")

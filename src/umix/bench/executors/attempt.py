@@ -7,11 +7,11 @@ from typing import final
 
 import torch
 
-from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
+from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import Busy
-from umix.bench.runs.task_cache import load_once
+from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 
 _PAUSE = 0.2  # seconds between two events about steps: often enough to look at, seldom enough to cost nothing
@@ -20,18 +20,9 @@ _PAUSE = 0.2  # seconds between two events about steps: often enough to look at,
 def attempt(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool) -> Outcome:
     """Execute ``spec``; a run that raises is kept as failed, one that another process executes is busy unless we ``wait``."""
     began = time.perf_counter()
-    root = places.roots.get(spec.task)
     try:
-        record = execute(
-            spec,
-            out=places.out,
-            root=root,
-            progress=Reporter(spec.key, on_event),
-            cache=places.cache,
-            stream=places.stream,
-            task=load_once(spec.plan.source, root),
-            wait=wait,
-        )
+        task = places.load_cached(spec)
+        record = execute(spec, places=places, task=task, progress=Reporter(spec.key, on_event), wait=wait)
     except Busy:
         return Outcome(spec.key)
     except Exception as error:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
-from umix.bench.executors.outcome import OnEvent, Outcome, Places
+from umix.bench.executors.outcome import OnEvent, Outcome
+from umix.bench.runs.places import Places
 
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec

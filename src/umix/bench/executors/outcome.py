@@ -1,25 +1,15 @@
-"""What executors take and give: places, events of runs under way, and outcomes. Imports no torch."""
+"""What executors report: events of runs under way, and outcomes. Imports no torch."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, final
+
+from umix.bench.runs.places import Places
 
 if TYPE_CHECKING:
     from umix.bench.runs.failure import Failure
     from umix.bench.runs.record import RunRecord
     from umix.bench.spec.run_spec import RunSpec
-
-
-@final
-@dataclass(frozen=True)
-class Places:
-    """Where runs read and write: folders that decide no number."""
-
-    out: Path
-    roots: Mapping[str, Path] = field(default_factory=dict)  # by the task's name
-    cache: Path | None = None
-    stream: bool = False
 
 
 @final

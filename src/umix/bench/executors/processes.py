@@ -17,7 +17,8 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from umix.bench.executors.job import Ended, Job, RunJob
-from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
+from umix.bench.executors.outcome import Event, OnEvent, Outcome
+from umix.bench.runs.places import Places
 from umix.errors import UserError
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from umix.bench.executors.outcome import Event, OnEvent, Outcome, Places
+from umix.bench.executors.outcome import Event, OnEvent, Outcome
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import RECORD
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError

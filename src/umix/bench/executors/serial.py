@@ -5,7 +5,8 @@ from collections.abc import Generator, Sequence
 from typing import final
 
 from umix.bench.executors.attempt import attempt
-from umix.bench.executors.outcome import OnEvent, Outcome, Places
+from umix.bench.executors.outcome import OnEvent, Outcome
+from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 
 

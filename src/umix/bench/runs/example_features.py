@@ -17,13 +17,13 @@ from umix.nets.net import Net
 from umix.training.evaluate import outputs
 from umix.training.trainer import Trainer
 
-CLOSER = "closer.safetensors"
+EXAMPLE_FEATURES = "closer.safetensors"
 #: How many of each kind: a pass over them costs little beside an epoch, and they show any cluster worth a name.
 MOST = 500
 _SMALL = 4096  # numbers in an input that is kept
 
 
-def write_closer(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) -> None:
+def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) -> None:
     """Write the closer look at the run's training examples, whose inputs were ``x`` before anything was made of them.
 
     A run that does not know their uncertainty has none.
@@ -40,7 +40,7 @@ def write_closer(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) 
     if isinstance(x, Tensor | Sliced) and x[0].numel() <= _SMALL:
         tensors["x"] = x[index] if isinstance(x, Tensor) else x.take(index)
     contents = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
-    write_tensors(directory / CLOSER, contents, {"kind": "closer"})
+    write_tensors(directory / EXAMPLE_FEATURES, contents, {"kind": "closer"})
 
 
 def _half(features: Tensor) -> Tensor:

@@ -1,33 +1,49 @@
 """What a run knows of its training examples, as a table."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from umix.bench.runs.record import load_run
+from umix.bench.runs.record import RunRecord, load_run
 from umix.data.rows.table_file import check_output, write_table
 from umix.errors import UserError
 from umix.files import read_tensors
 
+if TYPE_CHECKING:
+    import polars
+
 _COLUMNS = ("uncertainty", "weight", "environment", "label")
 
 
-def write_examples(run: Path, output: Path) -> tuple[int, list[str]]:
-    """Write what ``run`` knows of every training example; returns how many there are and the columns written.
-
-    These are the index, then uncertainty, weight and inferred environment where the method has them, then the label.
-    """
+def example_table(tensors: Mapping[str, Any]) -> "polars.DataFrame":
+    """A row per training example: its index, what the method has of uncertainty, weight and inferred environment, its label."""
     import polars
 
-    record = load_run(run)
-    path = record.directory / "examples.safetensors"
-    if not path.exists():
-        raise UserError(
-            f"The run {run} must weigh its training examples to have weights, but {record.method} does not; try a umix run."
-        )
-    check_output(output)
-    tensors, _ = read_tensors(path, kind="examples")
     columns: dict[str, Any] = {"index": range(len(tensors["label"]))}
     columns |= {name: tensors[name].numpy() for name in _COLUMNS if name in tensors}
-    table = polars.DataFrame(columns)
+    return polars.DataFrame(columns)
+
+
+def load_examples(record: RunRecord) -> "polars.DataFrame":
+    """The example table of a finished run."""
+    path = record.directory / "examples.safetensors"
+    if not path.exists():
+        raise no_weights(record)
+    tensors, _ = read_tensors(path, kind="examples")
+    return example_table(tensors)
+
+
+def no_weights(record: RunRecord) -> UserError:
+    """The error for a run whose method gives its training examples no weights."""
+    return UserError(
+        f"The run {record.key} must weigh its training examples to have weights, but {record.method} does not; try a umix run."
+    )
+
+
+def write_examples(run: Path, output: Path) -> tuple[int, list[str]]:
+    """Write the example table of ``run`` to ``output``; returns how many rows and which columns it has."""
+    record = load_run(run)
+    check_output(output)
+    table = load_examples(record)
     write_table(table, output)
     return len(table), table.columns

@@ -1,7 +1,6 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -88,6 +87,12 @@ class RunRecord(Settings):
             raise ValueError("This record was not loaded from or saved to a folder.")
         return self._directory
 
+    @property
+    def title(self) -> str:
+        """What people call the task: its name, or the name of its file."""
+        task = self.plan.get("task", {})
+        return str(task["label"]) if task.get("name") == "memory" else Path(self.task).name
+
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
@@ -132,10 +137,6 @@ class RunRecord(Settings):
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
             quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
-
-    def predict(self, new: Any, *, select: str | None = None) -> Any:
-        """Predicted label and probability per class of every example in ``new``, as a polars frame; see ``bench.predict``."""
-        return import_module("umix.bench.predict").predict(self, new, select=select)  # reports do without torch
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""

@@ -20,7 +20,7 @@ from umix.training.progress import Progress
 
 @final
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class TrainingInputs:
     """The task and the net as they are trained; ``body`` is the hash of a frozen body where its name does not decide it."""
 
     task: Task
@@ -30,17 +30,17 @@ class Inputs:
 
 def training_inputs(
     task: Task, plan: Plan, cache: Path, *, seed: int, stream: bool, engine: Engine, progress: Progress
-) -> Inputs:
+) -> TrainingInputs:
     """``task`` with its images decoded into ``cache`` unless ``stream``; for a frozen net, its features and a linear head."""
     net = plan.net
     if isinstance(net, Backbone) and net.freeze:
         _refuse_boxes(plan)
         found = featured(task, net, cache, seed=seed, engine=engine, progress=progress)
-        return Inputs(found.task, Linear(dropout=net.dropout), found.body)
+        return TrainingInputs(found.task, Linear(dropout=net.dropout), found.body)
     if isinstance(net, Backbone):
         with torch_stream(seed, "check", "init"):  # what is wrong with the net is said before images are decoded
             net.build(task.splits["train"].example, task.n_classes)
-    return Inputs(task if stream else _decoded(task, cache, progress), net)
+    return TrainingInputs(task if stream else _decoded(task, cache, progress), net)
 
 
 def _refuse_boxes(plan: Plan) -> None:

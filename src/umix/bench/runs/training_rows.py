@@ -12,7 +12,7 @@ from umix.data.images.image_files import Images
 from umix.data.task import Split, Task
 from umix.files import write_whole
 
-TRAINING = "training.parquet"
+TRAINING_ROWS = "training.parquet"
 
 
 def image_files(task: Task) -> list[str] | None:
@@ -21,7 +21,7 @@ def image_files(task: Task) -> list[str] | None:
     return [str((x.folder / name).absolute()) for name in x.files] if isinstance(x, Images) else None
 
 
-def write_training(directory: Path, train: Split, *, files: list[str] | None = None) -> None:
+def write_training_rows(directory: Path, train: Split, *, files: list[str] | None = None) -> None:
     """Write what is known of the examples ``train`` into the run's folder, whole or not at all."""
     import polars
 
@@ -37,4 +37,4 @@ def write_training(directory: Path, train: Split, *, files: list[str] | None = N
         columns["file"] = files
     content = io.BytesIO()
     polars.DataFrame(columns).write_parquet(content)
-    write_whole(directory / TRAINING, content.getvalue())
+    write_whole(directory / TRAINING_ROWS, content.getvalue())

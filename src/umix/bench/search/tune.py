@@ -6,12 +6,12 @@ share one first stage per seed, whatever weights and windows they try.
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from umix.bench.runs.execute import CACHE, STAGES, execute
-from umix.bench.runs.task_cache import load_once
+from umix.bench.runs.execute import execute
+from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import (
     LOOKS,
     Pruning,
@@ -32,6 +32,7 @@ from umix.bench.search.search_space import Range, SearchSpace
 from umix.bench.search.searched_settings import Dimension
 from umix.bench.search.validation_score import rule_of, validation_score
 from umix.core.selection import Counts
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import ensure_writable
 from umix.training.engine import Engine
@@ -66,40 +67,40 @@ def tune(
     prune: Pruning = "median",
     name: str | None = None,
     storage: str | None = None,
-    out: str | Path = "runs",
-    root: str | Path | None = None,
-    cache: str | Path | None = None,
-    stream: bool = False,
+    out: str | Path | None = None,
+    places: Places | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
     watch: Callable[[News], None] | None = None,
 ) -> Tuned:
     """The best settings of ``method`` on ``task`` among ``trials``, counted over all workers of the study ``name``.
 
-    ``space`` goes over the ranges that come with umix. A study in ``storage`` (else a file below ``out``) goes on where it was.
+    ``space`` goes over the ranges that come with umix. A search in ``storage`` (default: a file below ``out``) goes on where it
+    was. ``out`` is short for ``places=Places(out=...)``.
     """
+    places = places or Places(Path("runs" if out is None else out))
     if trials < 1:
         raise UserError(f"--trials must be at least 1, got {trials}.")
     search = plan_search(
-        task, method, settings=settings, preset=preset, space=space, seeds=seeds, select=select, name=name, out=out
+        task,
+        method,
+        settings=settings,
+        preset=preset,
+        space=space,
+        seeds=seeds,
+        select=select,
+        name=name,
+        out=places.out,
     )
     ensure_writable(search.folder)
     varies = any(key.startswith("task.") for key in search.space)
-    loaded = None if varies else load_once(search.base.plan.source, None if root is None else Path(root))
-    places = {
-        "out": search.folder,
-        "stages": search.out / STAGES,
-        "cache": search.out / CACHE if cache is None else cache,
-        "root": root,
-        "stream": stream,
-        "engine": engine,
-        "task": loaded,
-    }
+    loaded = None if varies else places.load_cached(search.base)
+    below = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
     opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
     with quiet_optuna(), opened as study:
         if not study.get_trials(deepcopy=False):
             queue(study, {key: d.default for key, d in search.space.items() if d.holds_default}, start=True)
-        worker = _Worker(search, study, trials, places, progress or Silent(), watch)
+        worker = _Worker(search, study, trials, below, loaded, engine, progress or Silent(), watch)
         while not worker.full and spent(study) < trials:
             revive(study)
             study.optimize(worker.trial, n_trials=1, catch=(UserError, _FullError))
@@ -122,7 +123,9 @@ class _Worker:
     search: Search
     study: "optuna.Study"
     trials: int
-    places: Mapping[str, Any]
+    places: Places
+    task: Task | None
+    engine: Engine | None
     progress: Progress
     watch: Callable[[News], None] | None
     full: bool = field(default=False, init=False)
@@ -171,7 +174,14 @@ class _Worker:
                 raise TrialPruned
 
         try:
-            record = execute(spec, progress=self.progress, on_epoch=on_epoch, **self.places)
+            record = execute(
+                spec,
+                places=self.places,
+                task=self.task,
+                engine=self.engine,
+                progress=self.progress,
+                on_epoch=on_epoch,
+            )
         finally:
             self.progress.finish()
         shutil.rmtree(weights_path(directory, 0).parent, ignore_errors=True)  # nobody predicts with a trial

@@ -8,7 +8,8 @@ from pydantic.fields import FieldInfo
 
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
 from umix.data.arrays.source import ArraySource
-from umix.data.registry import source_kind
+from umix.data.memory_source import MemorySource
+from umix.data.registry import OWN, TASKS, source_kind
 from umix.data.rows.row_roles import RowRoles
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
@@ -112,13 +113,14 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
     foreign = ":" in str(settings.get("net.name", ""))
-    chosen = (kind.name, preset_name)
+    of_kind = _preset_kind(kind, implied)
+    chosen = (of_kind.name, preset_name)
     if preset_name == "default" and foreign and frozen:
         chosen = (ArraySource.name, preset_name)  # a head on features, whoever computed them
-    elif preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
-        chosen = (kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
+    elif preset_name == "default" and foreign and PRETRAINED in presets_of(of_kind.name):
+        chosen = (of_kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
     tables = _tables(preset(*chosen), method_name)
-    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
+    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", of_kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
@@ -132,6 +134,11 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
         tables.setdefault(part, {})[field] = value
     kept = {part: values for part, values in tables.items() if part in parts and values}
     return _Settled(kind, implied, net_name, kept)
+
+
+def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[TaskSource]:
+    """The kind of data whose presets and default net apply: for a task in memory, the kind it was made as."""
+    return (TASKS | OWN).get(implied["kind"], ArraySource) if kind is MemorySource else kind
 
 
 def _check_weights(source: object, method_name: str) -> None:

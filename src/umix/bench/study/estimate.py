@@ -7,7 +7,7 @@ from typing import final
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.study_runs import Cell
+from umix.bench.study.study_grid import StudyEntry
 from umix.training.trainer import FINAL
 
 
@@ -40,12 +40,14 @@ class Pace:
         return median(self._fit[where]) * spec.plan.fit.epochs + before
 
 
-def total(cells: Sequence[Cell], pace: Pace, training: Iterable[Cell], *, workers: int) -> tuple[float, int]:
-    """Seconds that ``cells`` will take with ``workers`` at work, and how many of the cells nothing is known of."""
-    keys = {cell.key for cell in training}
-    known = [pace.seconds(cell.spec, trains_stage=cell.key in keys) for cell in cells]
+def total(
+    entries: Sequence[StudyEntry], pace: Pace, training: Iterable[StudyEntry], *, workers: int
+) -> tuple[float, int]:
+    """Seconds that ``entries`` will take with ``workers`` at work, and how many of the entries nothing is known of."""
+    keys = {entry.key for entry in training}
+    known = [pace.seconds(entry.spec, trains_stage=entry.key in keys) for entry in entries]
     seconds = [value for value in known if value is not None]
-    at_once = max(1, min(workers, len(cells)))
+    at_once = max(1, min(workers, len(entries)))
     longest = max(seconds, default=0.0)
     return max(sum(seconds) / at_once, longest), known.count(None)
 

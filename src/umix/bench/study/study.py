@@ -7,6 +7,7 @@ from typing import Annotated, Any, final
 
 from pydantic import Field, field_validator, model_validator
 
+from umix.data.memory_source import MemorySource
 from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
 from umix.settings import Settings
@@ -195,6 +196,15 @@ def _with(entry: Any, key: str, value: object) -> Any:
 
 
 def titled(tasks: Sequence[StudyTask]) -> dict[str, str]:
-    """What tables call each task: a file's name without its folder, where that tells them apart."""
-    names = [Path(task.name).name for task in tasks]
-    return {task.name: name if names.count(name) == 1 else task.name for task, name in zip(tasks, names, strict=True)}
+    """What tables call each task: a file's name without its folder, a task's name without its hash, if that tells them apart."""
+    names = {task.name: _shortest(task.name) for task in tasks}
+    short = [name for name, _ in names.values()]
+    return {task: name if short.count(name) == 1 else longer for task, (name, longer) in names.items()}
+
+
+def _shortest(name: str) -> tuple[str, str]:
+    """The short and the unmistakable name of a task."""
+    in_memory = MemorySource.parse(name)
+    if in_memory is None:
+        return Path(name).name, name
+    return in_memory["label"], f"{in_memory['label']}@{in_memory['content'][:8]}"

@@ -1,20 +1,19 @@
 """A fair comparison: before the runs of a study, every method's settings are searched with the same budget."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, final
 
 from umix.bench.executors.outcome import Event, OnEvent
 from umix.bench.executors.processes import Processes
-from umix.bench.runs.task_cache import load_once
+from umix.bench.runs.places import Places
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_result import Tuned
 from umix.bench.search.searched_settings import dimensions
 from umix.bench.search.tune import News, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.scout import shared_stage
-from umix.bench.study.study_runs import Cell, Grid
+from umix.bench.study.study_grid import StudyEntry, StudyGrid
 from umix.errors import UserError
 from umix.training.progress import Progress, Silent
 
@@ -38,19 +37,26 @@ class SearchJob:
     key: str
     spec: RunSpec
     trials: int
-    options: Mapping[str, Any]  # of ``tune``
+    places: Places
+    select: str | None
+    seeds: tuple[int, ...]
 
     def work(self, tell: OnEvent, *, wait: bool = False, progress: Progress | None = None) -> Searched:
-        spec, planned = self.spec, {name: self.options[name] for name in ("out", "select", "seeds")}
-        given: dict[str, Any] = {"settings": spec.settings, "preset": spec.preset}
+        spec = self.spec
+        given: dict[str, Any] = {
+            "settings": spec.settings,
+            "preset": spec.preset,
+            "select": self.select,
+            "seeds": self.seeds,
+        }
         try:
-            name = plan_search(spec.task, spec.method, **given, **planned).title
+            name = plan_search(spec.task, spec.method, **given, out=self.places.out).title
             found = tune(
                 spec.task,
                 spec.method,
                 trials=self.trials,
                 **given,
-                **self.options,
+                places=self.places,
                 name=name,
                 progress=progress or Silent(),
                 watch=lambda news: tell(self._event(news)),
@@ -68,48 +74,43 @@ class SearchJob:
 
 
 def search_grid(
-    grid: Grid,
+    grid: StudyGrid,
     *,
     trials: int,
-    out: Path,
     select: str | None,
-    places: Mapping[str, Any],
     on_event: OnEvent,
     progress: Progress | None = None,
     workers: Processes | None = None,
-) -> tuple[Grid, list[Tuned]]:
+) -> tuple[StudyGrid, list[Tuned]]:
     """``grid`` with the settings that ``trials`` trials find for every task and method, and what the searches found.
 
     They have a seed that the study does not, the same for all. A method without settings to search stays as it is. With
     ``workers`` several searches go on at once, each in one process: what they find is the same.
     """
-    jobs = search_jobs(grid, trials=trials, out=out, select=select, places=places)
+    jobs = search_jobs(grid, trials=trials, select=select)
     found: dict[str, Tuned] = {}
     for searched in _all(jobs, on_event, progress, workers):
         if searched.found is None:
             raise UserError(searched.error)
         found[searched.key] = searched.found
-    cells = []
-    for cell in grid.cells:
-        tuned = found.get(_key(cell))
-        cells.append(cell if tuned is None else _with(cell, tuned, grid.roots.get(cell.spec.task)))
-    return replace(grid, cells=tuple(cells)), [found[job.key] for job in jobs]
+    entries = []
+    for entry in grid.entries:
+        tuned = found.get(_key(entry))
+        entries.append(entry if tuned is None else _with(entry, tuned, grid.places))
+    return replace(grid, entries=tuple(entries)), [found[job.key] for job in jobs]
 
 
-def search_jobs(
-    grid: Grid, *, trials: int, out: Path, select: str | None, places: Mapping[str, Any]
-) -> list[SearchJob]:
+def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[SearchJob]:
     """The searches that ``grid`` needs: one for every task and method that has something to search."""
     if trials < 1:
         raise UserError(f"--tune must be at least 1 trial, got {trials}.")
-    seed = 1 + max(cell.spec.seed for cell in grid.cells)
-    first = {_key(cell): cell.spec for cell in reversed(grid.cells)}
+    seed = 1 + max(entry.spec.seed for entry in grid.entries)
+    first = {_key(entry): entry.spec for entry in reversed(grid.entries)}
     jobs = []
-    for key in dict.fromkeys(_key(cell) for cell in grid.cells):
+    for key in dict.fromkeys(_key(entry) for entry in grid.entries):
         spec = first[key]
-        options = {**places, "root": grid.roots.get(spec.task), "out": out, "select": select, "seeds": (seed,)}
         if dimensions(spec, {}):
-            jobs.append(SearchJob(key, spec, trials, options))
+            jobs.append(SearchJob(key, spec, trials, grid.places, select, (seed,)))
     return jobs
 
 
@@ -121,12 +122,12 @@ def _all(
     return (job.work(on_event, progress=progress) for job in jobs)
 
 
-def _key(cell: Cell) -> str:
-    return f"{cell.label} on {cell.task}"
+def _key(entry: StudyEntry) -> str:
+    return f"{entry.label} on {entry.task}"
 
 
-def _with(cell: Cell, found: Tuned, root: Path | None) -> Cell:
-    spec = cell.spec
+def _with(entry: StudyEntry, found: Tuned, places: Places) -> StudyEntry:
+    spec = entry.spec
     settings = {**spec.settings, **found.settings}
     changed = RunSpec(task=spec.task, method=spec.method, settings=settings, seed=spec.seed, preset=spec.preset)
-    return replace(cell, spec=changed, stage=shared_stage(changed, load_once(changed.plan.source, root)))
+    return replace(entry, spec=changed, stage=shared_stage(changed, places.load_cached(changed)))

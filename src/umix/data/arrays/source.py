@@ -4,10 +4,13 @@ An .npz file holds the inputs beside the labels, groups and splits; an .npy file
 row by row in the same order. Inputs are float32 [n, ...] in the end; pixels [n, height, width, 3] become [n, 3, height, width].
 """
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, final
 
+import numpy as np
 from pydantic import Field, field_serializer, model_validator
 
 from umix.data.arrays.array_file import Array, array_names, columns, read_array
@@ -120,4 +123,10 @@ def task_from_arrays(
     roles: dict[str, Any] = {name: None if array is None else name for name, array in single.items()}
     chosen = ArrayOptions(label="y", groups=tuple(by), **roles, **options)
     chosen.check_roles(list(arrays), "the arrays")
-    return chosen.task(values, columns(arrays, n=len(values)), "arrays", "memory")
+    task = chosen.task(values, columns(arrays, n=len(values)), "arrays", _content(values))
+    return replace(task, kind=ArraySource.name)
+
+
+def _content(values: Array) -> str:
+    """A hash of an array in memory."""
+    return hashlib.sha256(np.ascontiguousarray(values).view(np.uint8).data).hexdigest()[:32]

@@ -5,6 +5,7 @@ be compared with those that do not. Without group columns the task has no groups
 dropped. The label, split, id and weight columns are never inputs.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -80,5 +81,9 @@ def task_from_table(table: Any, *, label: str, groups: Any = None, **options: An
     >>> task_from_table(frame, label="y", groups="sex").groups
     ('no, f', 'no, m', 'yes, f', 'yes, m')
     """
-    title = Path(table).stem if isinstance(table, str | Path) else "table"
-    return TableOptions(label=label, groups=groups or (), **options).task(as_frame(table), title)
+    groups = groups or ()
+    if isinstance(table, str | Path):
+        source = TableSource(path=Path(table), label=label, groups=groups, **options)
+        return replace(source.load(), kind=source.name, source=source)
+    task = TableOptions(label=label, groups=groups, **options).task(as_frame(table), "table")
+    return replace(task, kind=TableSource.name)

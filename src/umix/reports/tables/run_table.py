@@ -1,7 +1,6 @@
 """One run as a table for the terminal."""
 
 import math
-from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
@@ -17,7 +16,7 @@ _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
     """One run: the named rates, and each group's rate with Wilson's interval and its sizes."""
-    run = f"{escape(Path(record.task).name)} · {record.method} · seed {record.seed}"
+    run = f"{escape(record.title)} · {record.method} · seed {record.seed}"
     table = Table(
         title=f"{run} · epoch {summary.epoch} selected by {summary.select} on val",
         title_justify="left",

@@ -1,15 +1,15 @@
-"""A study as runs: which there are, in what order they are best executed, and what is on disk of each already."""
+"""A study as runs: all of them, the order to execute them in, and what is on disk of each."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, final
 
-from umix.bench.runs.execute import STAGES, require_groups
+from umix.bench.runs.execute import require_groups
 from umix.bench.runs.failure import FAILED
 from umix.bench.runs.lock import is_locked
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import RECORD
-from umix.bench.runs.task_cache import load_once
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.scout import shared_stage
 from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
@@ -21,8 +21,8 @@ State = Literal["done", "running", "failed", "partly", "to run"]
 
 @final
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """One place in the study's tables; cells whose settings come to the same have one ``spec.key`` and are one run."""
+class StudyEntry:
+    """One task, method and seed of a study. Entries with equal settings have one ``spec.key``: they are one run."""
 
     task: str  # as the tables call it
     label: str
@@ -37,46 +37,48 @@ class Cell:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Grid:
-    """All cells of a study in the order of its tables, and what had to be left out, in words."""
+class StudyGrid:
+    """All entries of a study in the order of its tables, the folders they use, and in words what was left out."""
 
-    cells: tuple[Cell, ...]
-    roots: Mapping[str, Path]
+    entries: tuple[StudyEntry, ...]
+    places: Places
     skipped: tuple[str, ...] = ()
 
     @property
-    def runs(self) -> list[Cell]:
+    def runs(self) -> list[StudyEntry]:
         """Cells of different runs, in the order to execute them in.
 
         Runs that want the same shared stage are far from each other, so that workers do not wait for the one that trains it.
         """
-        return spread_out({cell.key: cell for cell in self.cells}.values())
+        return spread_out({entry.key: entry for entry in self.entries}.values())
 
 
-def make_grid(study: Study) -> Grid:
+def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
     """Every run of ``study``, validated; the tasks are loaded once to see whether they have what the methods need."""
+    places = places or Places()
+    roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
+    places = replace(places, roots={**places.roots, **roots})
     names = titled(study.tasks)
-    cells: list[Cell] = []
+    entries: list[StudyEntry] = []
     skipped: list[str] = []
-    for entry in study.tasks:
+    for study_task in study.tasks:
         for method in study.methods:
-            specs = _specs(study, entry, method)
-            task = load_once(specs[0].plan.source, entry.root)
+            specs = _specs(study, study_task, method)
+            task = places.load_cached(specs[0])
             reason = _impossible(specs[0], task)
             if reason is None:
-                found = (names[entry.name], method.title)
-                cells += [Cell(*found, spec, shared_stage(spec, task), task.fingerprint) for spec in specs]
+                found = (names[study_task.name], method.title)
+                entries += [StudyEntry(*found, spec, shared_stage(spec, task), task.fingerprint) for spec in specs]
             elif study.skip_impossible:
-                skipped.append(f"{method.title} on {names[entry.name]} is left out: {reason}")
+                skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
             else:
                 raise UserError(
-                    f"{method.title} cannot run on {names[entry.name]}: {reason} Leave the method out, or only its impossible "
+                    f"{method.title} cannot run on {names[study_task.name]}: {reason} Leave the method out, or only its impossible "
                     "runs with --skip-impossible."
                 )
-    if not cells:
+    if not entries:
         raise UserError("A study must have runs, but none of its methods can run on its tasks.")
-    roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
-    return Grid(tuple(cells), roots, tuple(skipped))
+    return StudyGrid(tuple(entries), places, tuple(skipped))
 
 
 def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
@@ -105,16 +107,16 @@ def _impossible(spec: RunSpec, task: Task) -> str | None:
     return None
 
 
-def spread_out(cells: Iterable[Cell]) -> list[Cell]:
-    """``cells`` so that those with one shared stage are as far apart as their number allows, else in the order given."""
+def spread_out(entries: Iterable[StudyEntry]) -> list[StudyEntry]:
+    """``entries`` so that those with one shared stage are as far apart as their number allows, else in the order given."""
     turns: dict[str, int] = {}
     ranked = []
-    for cell in cells:
+    for entry in entries:
         turn = 0
-        if cell.stage is not None:
-            turn = turns[cell.stage] = turns.get(cell.stage, -1) + 1
-        ranked.append((turn, cell))
-    return [cell for _, cell in sorted(ranked, key=lambda pair: pair[0])]
+        if entry.stage is not None:
+            turn = turns[entry.stage] = turns.get(entry.stage, -1) + 1
+        ranked.append((turn, entry))
+    return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def state(out: Path, spec: RunSpec) -> State:
@@ -129,12 +131,14 @@ def state(out: Path, spec: RunSpec) -> State:
     return "partly" if (directory / "checkpoint.safetensors").exists() else "to run"
 
 
-def is_cached(out: Path, cell: Cell) -> bool:
-    """Whether the shared stage that ``cell`` asks for first was trained before, at least in part."""
-    return cell.stage is not None and (out / STAGES / cell.stage / "checkpoint.safetensors").exists()
+def is_cached(places: Places, entry: StudyEntry) -> bool:
+    """Whether the shared stage that ``entry`` asks for first was trained before, at least in part."""
+    return entry.stage is not None and (places.stages_folder / entry.stage / "checkpoint.safetensors").exists()
 
 
-def stages_to_train(out: Path, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that will train their shared stage themselves: the first of each stage that is not on disk."""
-    first = {cell.stage: cell for cell in reversed(cells) if cell.stage is not None and not is_cached(out, cell)}
+def stages_to_train(places: Places, entries: Sequence[StudyEntry]) -> list[StudyEntry]:
+    """The entries that will train their shared stage themselves: the first of each stage that is not on disk."""
+    first = {
+        entry.stage: entry for entry in reversed(entries) if entry.stage is not None and not is_cached(places, entry)
+    }
     return list(first.values())

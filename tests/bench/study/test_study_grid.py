@@ -8,15 +8,16 @@ import torch
 from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import run_lock
+from umix.bench.runs.places import Places
 from umix.bench.study.estimate import Pace, in_words, total
 from umix.bench.study.study import Study
-from umix.bench.study.study_runs import Cell, Grid, is_cached, make_grid, spread_out, stages_to_train, state
+from umix.bench.study.study_grid import StudyEntry, StudyGrid, is_cached, make_grid, spread_out, stages_to_train, state
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
 
 
-def grid(*methods: object, **changes: object) -> Grid:
+def grid(*methods: object, **changes: object) -> StudyGrid:
     return make_grid(
         Study(**{"tasks": ["four_moons"], "methods": methods, "seeds": (0, 1), "settings": FAST, **changes})
     )
@@ -37,32 +38,32 @@ def table(tmp_path: Path) -> str:
 def test_a_grid_is_tasks_times_methods_times_seeds(table: str) -> None:
     tasks = [{"name": "four_moons", "settings": FAST}, {"name": table, "settings": {"task.label": "paid"}}]
     made = grid("erm", "jtt", tasks=tasks, settings={"epochs": 2})
-    places = [(cell.task, cell.label, cell.spec.seed) for cell in made.cells]
+    places = [(entry.task, entry.label, entry.spec.seed) for entry in made.entries]
     assert places == [
         (task, label, seed) for task in ("four_moons", "people.csv") for label in ("erm", "jtt") for seed in (0, 1)
     ]
-    assert {cell.spec.plan.fit.epochs for cell in made.cells if cell.task == "people.csv"} == {2}
+    assert {entry.spec.plan.fit.epochs for entry in made.entries if entry.task == "people.csv"} == {2}
 
 
-def test_cells_whose_settings_come_to_the_same_are_one_run() -> None:
+def test_entries_whose_settings_come_to_the_same_are_one_run() -> None:
     made = grid(umix("UMIX"), umix("UMIX, spelled out", **{"umix.c": 1.0}))
-    assert len(made.cells) == 4
+    assert len(made.entries) == 4
     assert len(made.runs) == 2
 
 
 def test_settings_of_the_method_go_over_those_of_the_task_and_the_study() -> None:
     tasks = [{"name": "four_moons", "settings": {"fit.epochs": 2, "batch_size": 4}}]
     methods = [{"name": "erm", "settings": {"batch_size": 2}}]
-    fit = grid(*methods, tasks=tasks, settings={**FAST, "fit.lr": 0.5}).cells[0].spec.plan.fit
+    fit = grid(*methods, tasks=tasks, settings={**FAST, "fit.lr": 0.5}).entries[0].spec.plan.fit
     assert (fit.epochs, fit.batch_size, fit.lr) == (2, 2, 0.5)
 
 
 def test_runs_that_share_a_stage_share_its_key_and_are_far_apart() -> None:
     made = grid(umix("a", eta=1), umix("b", eta=2), "jtt")
-    stages = {(cell.label, cell.spec.seed): cell.stage for cell in made.cells}
+    stages = {(entry.label, entry.spec.seed): entry.stage for entry in made.entries}
     assert stages["a", 0] == stages["b", 0] != stages["a", 1]
     assert stages["jtt", 0] != stages["a", 0]
-    order = [(cell.label, cell.spec.seed) for cell in made.runs]
+    order = [(entry.label, entry.spec.seed) for entry in made.runs]
     assert order == [("a", 0), ("a", 1), ("jtt", 0), ("jtt", 1), ("b", 0), ("b", 1)]
 
 
@@ -74,11 +75,11 @@ def test_the_stage_that_is_foreseen_is_the_one_that_is_trained(tmp_path: Path) -
         {"name": "eiil"},
         umix("ensemble", uncertainty="ensemble"),
     ]
-    for cell in grid(*methods, seeds=(3,)).cells:
-        assert not is_cached(tmp_path, cell)
-        record = execute(cell.spec, out=tmp_path)
-        assert cell.stage == next(iter(record.stages.values())).key
-        assert is_cached(tmp_path, cell)
+    for entry in grid(*methods, seeds=(3,)).entries:
+        assert not is_cached(Places(tmp_path), entry)
+        record = execute(entry.spec, out=tmp_path)
+        assert entry.stage == next(iter(record.stages.values())).key
+        assert is_cached(Places(tmp_path), entry)
 
 
 def test_planning_trains_nothing_and_leaves_the_global_generator_alone(
@@ -87,7 +88,7 @@ def test_planning_trains_nothing_and_leaves_the_global_generator_alone(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("umix.training.trainer.fit", None)
     before = torch.get_rng_state()
-    assert all(cell.stage for cell in grid(umix("umix"), "jtt", "dfr").cells)
+    assert all(entry.stage for entry in grid(umix("umix"), "jtt", "dfr").entries)
     assert torch.equal(before, torch.get_rng_state())
     assert not list(tmp_path.iterdir())
 
@@ -97,7 +98,7 @@ def test_a_method_that_needs_groups_is_refused_where_there_are_none_or_left_out(
     with pytest.raises(UserError, match=r"group_dro cannot run on people\.csv: .* needs training groups, .* --groups"):
         grid("erm", "group_dro", tasks=[task], settings={})
     made = grid("erm", "group_dro", "dfr", tasks=[task], settings={}, skip_impossible=True)
-    assert {cell.label for cell in made.cells} == {"erm"}
+    assert {entry.label for entry in made.entries} == {"erm"}
     assert [note.partition(" is left out")[0] for note in made.skipped] == [
         "group_dro on people.csv",
         "dfr on people.csv",
@@ -114,40 +115,40 @@ def test_wrong_names_and_values_are_refused_before_anything_runs() -> None:
 
 
 def test_the_state_of_a_run_is_read_from_disk(tmp_path: Path) -> None:
-    cell = grid("erm").cells[0]
-    assert state(tmp_path, cell.spec) == "to run"
-    directory = tmp_path / cell.spec.directory_name
+    entry = grid("erm").entries[0]
+    assert state(tmp_path, entry.spec) == "to run"
+    directory = tmp_path / entry.spec.directory_name
     directory.mkdir()
     (directory / "checkpoint.safetensors").touch()
-    assert state(tmp_path, cell.spec) == "partly"
+    assert state(tmp_path, entry.spec) == "partly"
     (directory / "checkpoint.safetensors").unlink()
-    failure = Failure.of(ValueError("no"), task="four_moons", method="erm", seed=0, key=cell.key)
-    failure.save(tmp_path, cell.spec.directory_name)
-    assert state(tmp_path, cell.spec) == "failed"
-    with run_lock(tmp_path, cell.spec.directory_name):
-        assert state(tmp_path, cell.spec) == "running"
-    execute(cell.spec, out=tmp_path)
-    assert state(tmp_path, cell.spec) == "done"
+    failure = Failure.of(ValueError("no"), task="four_moons", method="erm", seed=0, key=entry.key)
+    failure.save(tmp_path, entry.spec.directory_name)
+    assert state(tmp_path, entry.spec) == "failed"
+    with run_lock(tmp_path, entry.spec.directory_name):
+        assert state(tmp_path, entry.spec) == "running"
+    execute(entry.spec, out=tmp_path)
+    assert state(tmp_path, entry.spec) == "done"
 
 
 def test_the_estimate_is_that_of_finished_runs_and_unknown_without_any(tmp_path: Path) -> None:
     made = grid(umix("a", eta=1), umix("b", eta=2), "erm", seeds=(0, 1))
-    record = execute(made.cells[0].spec, out=tmp_path)
-    pace, runs = Pace([record]), [cell for cell in made.runs if state(tmp_path, cell.spec) != "done"]
-    training = stages_to_train(tmp_path, runs)
-    assert [(cell.label, cell.spec.seed) for cell in training] == [("a", 1)]
+    record = execute(made.entries[0].spec, out=tmp_path)
+    pace, runs = Pace([record]), [entry for entry in made.runs if state(tmp_path, entry.spec) != "done"]
+    training = stages_to_train(Places(tmp_path), runs)
+    assert [(entry.label, entry.spec.seed) for entry in training] == [("a", 1)]
     fit, stage = record.stages["fit"].seconds, record.stages["trajectory"].seconds
     seconds, unknown = total(runs, pace, training, workers=1)
     assert seconds == pytest.approx(3 * fit + stage)  # a1, b0, b1: only a1 trains its stage
     assert unknown == 2  # erm was never run
-    longer = grid(umix("a", eta=1, epochs=6)).cells[0]
+    longer = grid(umix("a", eta=1, epochs=6)).entries[0]
     assert pace.seconds(longer.spec, trains_stage=False) == pytest.approx(2 * fit)
     assert total(runs, pace, training, workers=2)[0] == pytest.approx(max((3 * fit + stage) / 2, fit + stage))
 
 
-def test_cells_without_shared_stages_keep_their_order() -> None:
-    cells = [Cell("t", label, spec, None, "") for label, spec in (("x", grid("erm").cells[0].spec),) * 3]
-    assert spread_out(cells) == cells
+def test_entries_without_shared_stages_keep_their_order() -> None:
+    entries = [StudyEntry("t", label, spec, None, "") for label, spec in (("x", grid("erm").entries[0].spec),) * 3]
+    assert spread_out(entries) == entries
 
 
 def test_durations_in_words() -> None:

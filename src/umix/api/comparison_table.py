@@ -1,0 +1,75 @@
+"""A comparison of methods as a table: printed, in a notebook, as a frame, as text for papers."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, final
+
+from rich.console import Group
+
+from umix.bench.runs.record import RunRecord
+from umix.reports.comparison import Comparison, compare
+from umix.reports.tables.comparison_tables import comparison_grids, gains_grid, rates_grid
+from umix.reports.tables.failed_runs import with_failed
+from umix.reports.tables.formats import flat, markdown, terminal
+from umix.reports.tables.latex import latex
+from umix.terminal import as_html, as_text
+
+if TYPE_CHECKING:
+    import polars
+
+    from umix.reports.tables.text_table import Grid
+
+
+@final
+class ComparisonTable:
+    """Rates of methods over seeds, and paired differences to a baseline."""
+
+    def __init__(self, comparison: Comparison, grids: "Sequence[Grid]") -> None:
+        self.comparison = comparison
+        self.grids = list(grids)
+
+    @classmethod
+    def of(
+        cls,
+        runs: Mapping[str, Mapping[str, Sequence[RunRecord]]],
+        *,
+        select: str | None = None,
+        baseline: str | None = None,
+        groups: bool = False,
+        failed: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> "ComparisonTable":
+        """The table of records by task and method label; ``failed`` counts runs without a record in the same way."""
+        comparison = compare(runs, select=select, baseline=baseline)
+        if groups:
+            return cls(comparison, comparison_grids(comparison, groups=True))
+        grids = []
+        for task, cells in comparison.cells.items():
+            grids.append(with_failed(rates_grid(comparison, task), (failed or {}).get(task, Counter())))
+            if any(cell.gains for cell in cells.values()):
+                grids.append(gains_grid(comparison, task))
+        return cls(comparison, grids)
+
+    def renderable(self) -> Group:
+        """The table for rich, which draws it in a terminal."""
+        return Group(*map(terminal, self.grids))
+
+    def frame(self) -> "polars.DataFrame":
+        """One row per task and method with every number in a column of its own; rates lie in [0, 1]."""
+        import polars
+
+        return polars.DataFrame(flat(self.comparison))
+
+    def markdown(self) -> str:
+        return markdown(self.grids)
+
+    def latex(self) -> str:
+        return "\n".join(map(latex, self.grids))
+
+    def __str__(self) -> str:
+        return as_text(self.renderable())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.renderable())

@@ -1,0 +1,95 @@
+"""``umix.report``: runs as one HTML page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, final, runtime_checkable
+
+from umix.bench.runs.record import RunRecord, known_rule
+from umix.errors import UserError, unknown
+from umix.files import write_whole
+from umix.reports.arrange import arrange
+from umix.reports.charts.figure import write_figures
+from umix.reports.gather import Gathered, gather
+from umix.reports.page.page import page
+from umix.reports.page.section import sections
+
+Figures = Literal["pdf", "svg", "png"]
+
+
+@runtime_checkable
+class Reportable(Protocol):
+    """A result that a page can be made of."""
+
+    def gathered(self) -> tuple[Gathered, Path]:
+        """Its runs, and the folder that the page belongs into."""
+
+
+@final
+@dataclass(frozen=True)
+class WrittenReport:
+    """The page that was written, and notes about what was left out of it or written beside it."""
+
+    path: Path
+    notes: tuple[str, ...]
+
+
+def report(
+    runs: str | Path | Reportable | Sequence[RunRecord],
+    output: str | Path | None = None,
+    *,
+    select: str | None = None,
+    baseline: str | None = None,
+    figures: Figures | None = None,
+) -> Path:
+    """Write one HTML page about ``runs`` and return its path.
+
+    Args:
+        runs: a folder of runs or of one run, a study's result, a run's result, or records.
+        output: the page; default ``report.html`` in the folder.
+        select: rule that picks the epoch.
+        baseline: the method to compare with, as the tables name it.
+        figures: also write every figure in this format, into a folder beside the page.
+
+    """
+    return write_report(runs, output, select=select, baseline=baseline, figures=figures).path
+
+
+def write_report(
+    runs: str | Path | Reportable | Sequence[RunRecord],
+    output: str | Path | None = None,
+    *,
+    select: str | None = None,
+    baseline: str | None = None,
+    figures: Figures | None = None,
+) -> WrittenReport:
+    """``report`` with the notes that the command prints."""
+    if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--output must end in .html, got {str(output)!r}.")
+    if select is not None:
+        known_rule(select)
+    gathered, folder = _gathered(runs)
+    path = folder / "report.html" if output is None else Path(output)
+    labels = {label for methods in gathered.runs.values() for label in methods}
+    if baseline is not None and baseline not in labels:
+        raise unknown("baseline", baseline, labels)
+    notes = [f"left out: {message}" for message in gathered.skipped]
+    found = sections(gathered.runs, select=select, baseline=baseline)
+    title = ", ".join(section.task for section in found[:4]) + (", …" if len(found) > 4 else "")
+    write_whole(path, page(gathered, found, title=title).encode())
+    if figures is not None:
+        for section in found:
+            folder = path.with_name(f"{path.stem}-figures")
+            folder = folder if len(found) == 1 else folder / section.folder
+            written = write_figures(section.figures, folder, figures)
+            notes.append(f"{len(written)} figures written to {folder}")
+    return WrittenReport(path, tuple(notes))
+
+
+def _gathered(runs: str | Path | Reportable | Sequence[RunRecord]) -> tuple[Gathered, Path]:
+    """The runs in order, and the folder that their page belongs into."""
+    if isinstance(runs, str | Path):
+        return gather(runs), Path(runs)
+    if isinstance(runs, Reportable):
+        return runs.gathered()
+    return Gathered(arrange(runs), [], []), Path()

@@ -1,0 +1,26 @@
+"""Settings given as Python values, in the form that specs take."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def flat_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"fit": {"epochs": 5}}`` as ``{"fit.epochs": 5}``; other values stay as they are.
+
+    >>> flat_settings({"eta": 3, "fit": {"epochs": 5}})
+    {'eta': 3, 'fit.epochs': 5}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{name}": inner for name, inner in flat_settings(value).items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def net_setting(net: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings of a net given as its name, or as options with its ``name`` among them."""
+    if net is None:
+        return {}
+    return {"net": net} if isinstance(net, str) else flat_settings({"net": net})

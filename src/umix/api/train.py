@@ -1,0 +1,72 @@
+"""``umix.train``: one run from Python, in memory or in a folder."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umix.api.result import RunResult
+from umix.api.settings import flat_settings, net_setting
+from umix.bench.runs.execute import execute, execute_in_memory
+from umix.bench.runs.places import Places
+from umix.bench.spec.run_spec import RunSpec
+from umix.bench.spec.task_reference import reference_to
+from umix.terminal import Bars
+
+if TYPE_CHECKING:
+    from umix.data.task import Task
+
+
+def train(
+    task: "Task | str | Path",
+    method: str,
+    *,
+    net: str | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    preset: str = "default",
+    out: str | Path | None = None,
+    root: str | Path | None = None,
+    cache: str | Path | None = None,
+    verbose: bool = False,
+    **settings: Any,
+) -> RunResult:
+    """Train ``method`` on ``task`` and return the result.
+
+    Args:
+        task: a task, the name of one (``umix.TASKS``), or the path of your own data with ``label=...`` and ``groups=...``.
+        method: a method's name (``umix.METHODS``).
+        net: a net's name, or its options with the name among them: ``{"name": "mlp", "hidden": [64]}``.
+        seed: seed of everything random.
+        preset: named settings to start from, or a TOML file of your own.
+        out: folder of runs. The run then has a folder below it like a run of the command line: if it is finished it is loaded, if
+            it was interrupted it goes on. Without it everything stays in memory.
+        root: folder of a benchmark's files.
+        cache: folder for decoded images and features of a frozen net. Default: ``cache`` below ``out``; in memory, none.
+        verbose: show progress bars.
+        settings: hyperparameters of the method and of every other part of the run, as ``eta=3`` or ``fit={"epochs": 5}``.
+
+    >>> result = train("four_moons", "erm", fit={"epochs": 2})
+    >>> sorted(result.summary().groups)
+    ['moon 0', 'moon 1', 'moon 2', 'moon 3']
+
+    """
+    reference = reference_to(task)
+    spec = RunSpec(
+        task=reference.name,
+        method=method,
+        settings=reference.settings | flat_settings(settings) | net_setting(net),
+        seed=seed,
+        preset=preset,
+    )
+    folder = None if cache is None else Path(cache)
+    places = Places(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
+    with Bars() if verbose else nullcontext() as progress:
+        if progress is not None:
+            progress.label = f"{method}, seed {seed}"
+        if out is None:
+            loaded = places.load(spec)
+            return RunResult.in_memory(
+                execute_in_memory(spec, loaded, cache=folder, progress=progress), loaded.preprocessing
+            )
+        places = Places(Path(out), places.root, cache=folder, tasks=reference.tasks)
+        return RunResult.in_folder(execute(spec, places=places, progress=progress))

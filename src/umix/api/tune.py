@@ -1,0 +1,75 @@
+"""``umix.tune``: a search for settings from Python."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umix.api.settings import flat_settings, net_setting
+from umix.bench.runs.places import Places
+from umix.bench.search.search_result import Tuned
+from umix.bench.search.search_space import SearchSpace
+from umix.bench.search.tune import tune as search
+from umix.bench.spec.task_reference import reference_to
+
+if TYPE_CHECKING:
+    from umix.data.task import Task
+
+
+def tune(
+    task: "Task | str | Path",
+    method: str,
+    *,
+    trials: int = 50,
+    space: SearchSpace | None = None,
+    seeds: Sequence[int] = (0,),
+    net: str | Mapping[str, Any] | None = None,
+    preset: str = "default",
+    select: str | None = None,
+    out: str | Path = "runs",
+    root: str | Path | None = None,
+    cache: str | Path | None = None,
+    name: str | None = None,
+    storage: str | None = None,
+    **settings: Any,
+) -> Tuned:
+    """The best settings of ``method`` on ``task`` by validation alone; test data are never looked at.
+
+    The result's ``settings`` go to ``train``: ``umix.train(task, method, **best.settings)``.
+
+    Args:
+        task: a task, the name of one, or the path of your own data with ``label=...``.
+        method: a method's name.
+        trials: how many settings to try; the first are the ones that the preset gives.
+        space: ranges by setting, ``{"eta": Range(low=1, high=100, log=True), "sigma": [0.5, 1.0]}``; by default the method's own.
+        seeds: seeds of every trial; its score is their mean.
+        net: a net's name or options.
+        preset: named settings to start from.
+        select: rule that scores an epoch; default worst group, without groups worst class.
+        out: folder of the search and of its runs. The same call goes on with an interrupted search.
+        root: folder of a benchmark's files.
+        cache: folder of decoded images and features.
+        name: name of the search; several processes with the same name and storage work on it together.
+        storage: database URL; default a file below ``out``.
+        settings: settings that are fixed, as ``sigma=1.0`` or ``fit={"epochs": 5}``.
+
+    """
+    reference = reference_to(task)
+    places = Places(
+        Path(out),
+        root=None if root is None else Path(root),
+        cache=None if cache is None else Path(cache),
+        tasks=reference.tasks,
+    )
+    return search(
+        reference.name,
+        method,
+        trials=trials,
+        settings=reference.settings | flat_settings(settings) | net_setting(net),
+        preset=preset,
+        space=space,
+        seeds=seeds,
+        select=select,
+        name=name,
+        storage=storage,
+        places=places,
+    )

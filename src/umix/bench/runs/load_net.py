@@ -1,0 +1,60 @@
+"""The trained net of a finished run."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from umix.bench.runs.record import RunRecord
+from umix.core.streams import torch_stream
+from umix.errors import UserError
+from umix.files import read_tensors
+from umix.nets.net import Net
+from umix.nets.registry import net_kind, net_settings
+from umix.nets.weight_files import state_hash
+from umix.training.history import weights_path
+
+
+def load_net(
+    record: RunRecord, *, select: str | None = None, epoch: int | None = None, net_name: str | None = None
+) -> Net:
+    """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
+
+    ``epoch`` names it instead; the weights of an epoch are kept if some rule selects it.
+    ``net_name`` (for example ``hf:FOLDER``) says where the net's files are now, if they were moved. Their content must be the same.
+    """
+    tensors, _ = read_tensors(
+        weights_path(record.directory, record.best_epoch(select) if epoch is None else epoch), kind="weights"
+    )
+    return net_with(record, tensors, net_name=net_name)
+
+
+def net_with(record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None) -> Net:
+    """The net of ``record`` with these weights, in evaluation mode."""
+    net = _built(record, net_name)
+    if record.plan["net"].get("freeze"):
+        net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in weights.items()})
+    else:
+        net.load_state_dict(dict(weights))
+    return net.eval()
+
+
+def _built(record: RunRecord, net_name: str | None) -> Net:
+    """The net of ``record`` before training. The content of its files must not have changed."""
+    options = dict(record.plan["net"])
+    name, content = options.pop("name"), options.pop("content", "")
+    name = net_name or record.net or name
+    implied = net_kind(name)[1]
+    if "net.weights" in record.settings:
+        options["weights"] = record.settings["net.weights"]
+    settings = net_settings(name, **{key: v for key, v in options.items() if key not in implied})
+    if settings.content != content:
+        raise UserError(f"The files of the net {name} have changed since the run {record.key} was trained with it.")
+    if settings.model_dump().get("freeze"):
+        settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
+    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    with torch_stream(record.seed, "features", "init"):  # a random frozen body must be the one of training
+        net = settings.build(example, len(record.classes))
+    if record.body and record.body != state_hash(net.body):
+        raise UserError(f"The weights of the net {name} have changed since the run {record.key} was trained with it.")
+    return net

@@ -1,0 +1,120 @@
+"""Training one run: the method is given a trainer, and what it leaves becomes the record and the files of the run."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import torch
+
+from umix.bench.runs.epoch_rows import epoch_rows
+from umix.bench.runs.epoch_table import write_epochs
+from umix.bench.runs.example_features import write_example_features
+from umix.bench.runs.failure import FAILED
+from umix.bench.runs.record import RunRecord, StageRecord
+from umix.bench.runs.split_counts import SplitCounts
+from umix.bench.runs.training_inputs import TrainingInputs
+from umix.bench.runs.training_rows import image_files, write_training_rows
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.selection import Counts
+from umix.data.task import Task
+from umix.nets.backbone import Backbone
+from umix.nets.net import Net
+from umix.training.engine import Engine
+from umix.training.history import WATCHED
+from umix.training.progress import Progress
+from umix.training.trainer import Trainer
+from umix.version import __version__
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TrainedRun:
+    """A run that was trained in this process: its record, its net after the last epoch, and the trainer with the rest."""
+
+    record: RunRecord
+    net: Net
+    trainer: Trainer
+
+
+def train_run(
+    spec: RunSpec,
+    task: Task,
+    inputs: TrainingInputs,
+    *,
+    directory: Path | None,
+    stages: Path | None,
+    engine: Engine,
+    progress: Progress,
+    on_epoch: Callable[[int, Counts], None] | None,
+) -> TrainedRun:
+    """Train ``spec`` on ``inputs``, which were made of ``task``.
+
+    With ``directory`` the run can be killed and goes on after its last finished epoch. Without it the weights of the best epochs
+    stay in memory. ``stages`` is the folder of stages that runs share.
+    """
+    plan = spec.plan
+    trainer = Trainer(
+        inputs.task,
+        inputs.net,
+        plan.fit,
+        plan.stages,
+        seed=spec.seed,
+        groups=plan.method.needs_groups,
+        directory=directory if engine.first else None,
+        cache=stages if engine.first else None,
+        hold=directory is None,
+        engine=engine,
+        progress=progress,
+        on_epoch=on_epoch,
+    )
+    for note in task.notes:
+        trainer.warn(note)
+    net = plan.method.train(trainer)
+    return TrainedRun(_record(spec, task, inputs, trainer), net, trainer)
+
+
+def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
+    """Write everything that a finished run leaves in its folder; the record comes last and says that the run is finished."""
+    if task.preprocessing is not None:
+        task.preprocessing.save(directory)
+    write_epochs(directory, epoch_rows(trained.trainer))
+    write_training_rows(directory, task.splits["train"], files=image_files(task))
+    write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
+    trained.record.save(directory)
+    for left in ("checkpoint.safetensors", FAILED):
+        (directory / left).unlink(missing_ok=True)
+
+
+def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
+    plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
+    return RunRecord(
+        task=spec.task,
+        method=spec.method,
+        seed=spec.seed,
+        settings=spec.settings,
+        preset=spec.preset,
+        plan=plan.as_json(),
+        key=spec.key,
+        fingerprint=task.fingerprint,
+        groups=list(task.groups),
+        classes=list(task.classes),
+        input_shape=list(example.shape),
+        input_dtype=str(example.dtype).removeprefix("torch."),
+        body=inputs.body,
+        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
+        train_sizes=task.splits["train"].groups.sizes.tolist(),
+        split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
+        stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
+        warnings=trainer.warnings,
+        decisions=trainer.decisions,
+        versions={
+            "umix": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            **({} if engine.processes == 1 else {"devices": f"{engine.processes} × {engine.kind}"}),
+        },
+    )

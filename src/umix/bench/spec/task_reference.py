@@ -1,0 +1,36 @@
+"""A task as a spec names it: a name or path with settings, or a reference to a task in memory."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from umix.data.memory_source import MemorySource
+from umix.data.task import Task
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TaskReference:
+    """The ``name`` and the ``settings`` of a spec, and the ``task`` itself if it is loaded already."""
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    task: Task | None = None
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """The loaded task by its name, as ``Places`` takes it."""
+        return {} if self.task is None else {self.name: self.task}
+
+
+def reference_to(task: Task | str | Path) -> TaskReference:
+    """The reference to ``task``. A task that came from a file or is embedded is named as on the command line."""
+    if not isinstance(task, Task):
+        return TaskReference(str(task))
+    source = task.source
+    if source is None:
+        return TaskReference(MemorySource.of(task).reference, task=task)
+    path = getattr(source, "path", None)
+    given = source.model_dump(exclude_unset=True, exclude={"path", "content"})
+    settings = {f"task.{name}": list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return TaskReference(source.name if path is None else str(path), settings, task)

@@ -1,0 +1,64 @@
+"""Executing a study: every run that is not finished, by whatever executes runs."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from umix.bench.executors.outcome import Event, Executor, Outcome
+from umix.bench.runs.execute import finished
+from umix.bench.runs.failure import Failure
+from umix.bench.runs.record import RunRecord
+from umix.bench.study.study_plan import StudyPlan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StudyResults:
+    """Records and failures of a study's runs, by the keys of the runs."""
+
+    records: dict[str, RunRecord]
+    failures: dict[str, Failure]
+
+
+class StudyWatcher(Protocol):
+    """Is told how a study goes on."""
+
+    def finished(self, record: RunRecord) -> None:
+        """This run was finished before the study was executed."""
+
+    def on_event(self, event: Event) -> None:
+        """A run has begun a stage, made steps, or has a message."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """A run has ended."""
+
+
+@final
+class Unwatched:
+    """Shows nothing."""
+
+    def finished(self, record: RunRecord) -> None: ...
+
+    def on_event(self, event: Event) -> None: ...
+
+    def on_outcome(self, outcome: Outcome) -> None: ...
+
+
+def execute_study(plan: StudyPlan, executor: Executor, watcher: StudyWatcher | None = None) -> StudyResults:
+    """What became of every run of ``plan``; finished ones are loaded, the others are executed."""
+    watcher, places = watcher or Unwatched(), plan.grid.places
+    records: dict[str, RunRecord] = {}
+    failures: dict[str, Failure] = {}
+    for entry in plan.grid.runs:
+        if (record := finished(entry.spec, places.out, fingerprint=entry.fingerprint)) is not None:
+            records[entry.key] = record
+            watcher.finished(record)
+    specs = [entry.spec for entry in plan.to_run if entry.key not in records]
+    with closing(executor.run(specs, places, watcher.on_event)) as outcomes:
+        for outcome in outcomes:
+            watcher.on_outcome(outcome)
+            if outcome.record is not None:
+                records[outcome.key] = outcome.record
+            elif outcome.failure is not None:
+                failures[outcome.key] = outcome.failure
+    return StudyResults(records, failures)
