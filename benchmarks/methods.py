@@ -13,7 +13,7 @@ from measure import RESULTS, write
 from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
-from umix.reports.comparison import Cell, compare
+from umix.reports.comparison import MethodRates, compare
 from umix.reports.tables.text_table import percent
 
 SEEDS = range(5)
@@ -34,7 +34,7 @@ def any_group(record: RunRecord) -> bool:
 MIXING = ("erm", "mixup", "ingroup_mixup", "domainmix", "lisa", "lisa_umix", "umix")
 
 
-def markdown(task: str, rows: Mapping[str, Cell], uses_groups: Mapping[str, bool]) -> str:
+def markdown(task: str, rows: Mapping[str, MethodRates], uses_groups: Mapping[str, bool]) -> str:
     """The three tables of one task."""
     oblivious = [name for name in rows if not uses_groups[name]]
     aware = [name for name in rows if uses_groups[name]]

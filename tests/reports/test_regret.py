@@ -6,7 +6,7 @@ import pytest
 
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import ORACLE
-from umix.reports.regret import outcomes, regret_grids
+from umix.reports.regret import outcomes, regret_tables
 
 Make = Callable[..., RunRecord]
 
@@ -37,12 +37,12 @@ def test_rules_without_a_score_are_left_out(runs: dict) -> None:
 
 
 def test_the_grid_marks_the_oracle_and_never_prints_it_as_the_best(runs: dict) -> None:
-    (grid,) = regret_grids(outcomes(runs))
-    assert list(grid.header) == ["rule", "seeds", "worst group", "average", "regret", "knows"]
-    rows = [[entry.text for entry in row] for row in grid.rows]
+    (table,) = regret_tables(outcomes(runs))
+    assert list(table.header) == ["rule", "seeds", "worst group", "average", "regret", "knows"]
+    rows = [[entry.text for entry in row] for row in table.rows]
     assert rows[0] == ["worst", "2", "60.0 ± 0.0", "60.0 ± 0.0", "10.0 ± 0.0", "groups"]
     assert rows[-1] == ["oracle_test", "2", "70.0 ± 0.0", "75.0 ± 0.0", "0.0 ± 0.0", "test (no rule)"]
-    assert [row[0].text for row in grid.rows if row[2].best] == ["last"]
+    assert [row[0].text for row in table.rows if row[2].best] == ["last"]
 
 
 def test_without_groups_the_worst_class_is_what_counts(record: Make) -> None:
@@ -52,4 +52,4 @@ def test_without_groups_the_worst_class_is_what_counts(record: Make) -> None:
     found = {outcome.rule: outcome for outcome in outcomes({"toy": {"erm": [run]}})}
     assert "worst" not in found
     assert found["average"].regret.mean == pytest.approx(0.2)
-    assert regret_grids(list(found.values()), without_groups=["toy"])[0].header[2] == "worst class"
+    assert regret_tables(list(found.values()), without_groups=["toy"])[0].header[2] == "worst class"

@@ -8,7 +8,7 @@ from umix.errors import UserError
 from umix.theory.bounds import Bound
 from umix.theory.experiment import Design, Measured, cells, gaps_over_dimension, measure, pilot_of, run
 from umix.theory.population import Population
-from umix.theory.summary import Cell, by_cell, exponents
+from umix.theory.summary import SeedSummary, by_cell, exponents
 
 SMALL = Design(sizes=(60, 120), ranks=(2, 4), dimension=9, seeds=2)
 
@@ -67,7 +67,7 @@ def made(n: int, r: int, gap: float, seed: int) -> Measured:
     return Measured(n, r, 50, seed, gap * noise, 2 * gap * noise, 0.0, 1.0, 1.0, bound, bound, 0.1, 1.0)
 
 
-def table(power: tuple[float, float]) -> list[Cell]:
+def table(power: tuple[float, float]) -> list[SeedSummary]:
     a, b = power
     return by_cell(made(n, r, r**a / n**b, seed) for n in (50, 100, 200) for r in (2, 4, 8) for seed in (0, 1))
 

@@ -8,7 +8,7 @@ from rich.console import Group
 
 from umix.bench.runs.record import RunRecord
 from umix.reports.comparison import Comparison, compare
-from umix.reports.tables.comparison_tables import comparison_grids, gains_grid, rates_grid
+from umix.reports.tables.comparison_tables import comparison_tables, gains_table, rates_table
 from umix.reports.tables.failed_runs import with_failed
 from umix.reports.tables.formats import flat, markdown, terminal
 from umix.reports.tables.latex import latex
@@ -17,16 +17,16 @@ from umix.terminal import as_html, as_text
 if TYPE_CHECKING:
     import polars
 
-    from umix.reports.tables.text_table import Grid
+    from umix.reports.tables.text_table import TextTable
 
 
 @final
 class ComparisonTable:
     """Rates of methods over seeds, and paired differences to a baseline."""
 
-    def __init__(self, comparison: Comparison, grids: "Sequence[Grid]") -> None:
+    def __init__(self, comparison: Comparison, tables: "Sequence[TextTable]") -> None:
         self.comparison = comparison
-        self.grids = list(grids)
+        self.tables = list(tables)
 
     @classmethod
     def of(
@@ -41,17 +41,17 @@ class ComparisonTable:
         """The table of records by task and method label; ``failed`` counts runs without a record in the same way."""
         comparison = compare(runs, select=select, baseline=baseline)
         if groups:
-            return cls(comparison, comparison_grids(comparison, groups=True))
-        grids = []
+            return cls(comparison, comparison_tables(comparison, groups=True))
+        tables = []
         for task, cells in comparison.cells.items():
-            grids.append(with_failed(rates_grid(comparison, task), (failed or {}).get(task, Counter())))
+            tables.append(with_failed(rates_table(comparison, task), (failed or {}).get(task, Counter())))
             if any(cell.gains for cell in cells.values()):
-                grids.append(gains_grid(comparison, task))
-        return cls(comparison, grids)
+                tables.append(gains_table(comparison, task))
+        return cls(comparison, tables)
 
     def renderable(self) -> Group:
         """The table for rich, which draws it in a terminal."""
-        return Group(*map(terminal, self.grids))
+        return Group(*map(terminal, self.tables))
 
     def frame(self) -> "polars.DataFrame":
         """One row per task and method with every number in a column of its own; rates lie in [0, 1]."""
@@ -60,10 +60,10 @@ class ComparisonTable:
         return polars.DataFrame(flat(self.comparison))
 
     def markdown(self) -> str:
-        return markdown(self.grids)
+        return markdown(self.tables)
 
     def latex(self) -> str:
-        return "\n".join(map(latex, self.grids))
+        return "\n".join(map(latex, self.tables))
 
     def __str__(self) -> str:
         return as_text(self.renderable())

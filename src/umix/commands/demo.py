@@ -16,7 +16,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.comparison import compare
-    from umix.reports.tables.comparison_tables import comparison_grids
+    from umix.reports.tables.comparison_tables import comparison_tables
     from umix.reports.tables.formats import terminal
 
     if seeds < 1:
@@ -35,8 +35,8 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         print_json({label: [run_json(record, "worst") for record in records] for label, records in runs.items()})
         return
     OUT.print("colored_digits: colour agrees with the label in 95 % of train and 50 % of test.", highlight=False)
-    for grid in comparison_grids(compare({"colored_digits": runs}, baseline="ERM"), groups=True):
-        OUT.print(terminal(grid))
+    for table in comparison_tables(compare({"colored_digits": runs}, baseline="ERM"), groups=True):
+        OUT.print(terminal(table))
     OUT.print(
         f"Records: {out}/ (one folder per run, with the counts of every epoch and the selected weights)",
         highlight=False,

@@ -19,7 +19,7 @@ def select(
     """Show what each selection rule makes of the runs in DIRECTORY, and its regret against an oracle that sees the test split."""
     from umix.core.selection import ORACLE
     from umix.reports.arrange import arrange
-    from umix.reports.regret import outcomes, regret_grids
+    from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.formats import terminal
 
     runs = arrange(load(directory))
@@ -29,8 +29,8 @@ def select(
         print_json([{**_known(row), "legitimate": row["rule"] != ORACLE} for row in rows])
         return
     without = [task for task, methods in runs.items() if not next(iter(methods.values()))[0].groups]
-    for grid in regret_grids(found, without_groups=without):
-        OUT.print(terminal(grid))
+    for table in regret_tables(found, without_groups=without):
+        OUT.print(terminal(table))
 
 
 def _known(value: Any) -> Any:

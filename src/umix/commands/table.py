@@ -13,7 +13,7 @@ from umix.terminal import ERR, OUT
 if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord
     from umix.reports.comparison import Comparison
-    from umix.reports.tables.text_table import Grid
+    from umix.reports.tables.text_table import TextTable
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 _SUFFIXES: dict[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".txt": "terminal"}
@@ -39,7 +39,7 @@ def table(
     from umix.files import write_whole
     from umix.reports.arrange import arrange
     from umix.reports.comparison import compare
-    from umix.reports.tables.comparison_tables import comparison_grids, paper_grid, rules_grids
+    from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
     from umix.reports.tables.formats import terminal
 
     form = format_ or _form(output)
@@ -50,16 +50,16 @@ def table(
     for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
         ERR.print(f"note: {note}", highlight=False, markup=False)
     if len(rules) > 1:
-        grids = rules_grids(comparisons, with_published=published)
+        tables = rules_tables(comparisons, with_published=published)
     elif form == "latex":
-        grids = [paper_grid(first, with_published=published)]
+        tables = [paper_table(first, with_published=published)]
     else:
-        grids = comparison_grids(first, with_published=published, groups=groups)
+        tables = comparison_tables(first, with_published=published, groups=groups)
     if form == "terminal" and output is None:
-        for grid in grids:
-            OUT.print(terminal(grid))
+        for one in tables:
+            OUT.print(terminal(one))
         return
-    text = _text(form, grids, list(comparisons.values()), with_published=published)
+    text = _text(form, tables, list(comparisons.values()), with_published=published)
     if output is None:
         OUT.out(text, end="", highlight=False)
         return
@@ -81,23 +81,25 @@ def _form(output: Path | None) -> Format:
     return _SUFFIXES[output.suffix]
 
 
-def _text(form: Format, grids: "Sequence[Grid]", comparisons: "Sequence[Comparison]", *, with_published: bool) -> str:
+def _text(
+    form: Format, tables: "Sequence[TextTable]", comparisons: "Sequence[Comparison]", *, with_published: bool
+) -> str:
     """The table in this format; of several rules, programs get the rows of all."""
     from umix.reports.tables.formats import as_csv, as_json, markdown, terminal
     from umix.reports.tables.latex import latex
 
     if form == "markdown":
-        return markdown(grids)
+        return markdown(tables)
     if form == "latex":
-        return "\n".join(map(latex, grids))
+        return "\n".join(map(latex, tables))
     if form == "csv":
         return as_csv(comparisons, with_published=with_published)
     if form == "json":
         return as_json(comparisons, with_published=with_published)
     console = Console(width=_WIDTH, color_system=None)
     with console.capture() as capture:
-        for grid in grids:
-            console.print(terminal(grid))
+        for one in tables:
+            console.print(terminal(one))
     return capture.get()
 
 

@@ -21,7 +21,7 @@ BASELINE = "erm"
 
 @final
 @dataclass(frozen=True)
-class Cell:
+class MethodRates:
     """One method on one task over its seeds.
 
     ``interval`` is that of the worst group within a run, its ends averaged over seeds. ``gains`` holds what the average and the
@@ -43,7 +43,7 @@ class Cell:
 class Comparison:
     """Cells by task and method label, the label of the baseline if there is one, and how many test examples each group has."""
 
-    cells: Mapping[str, Mapping[str, Cell]]
+    cells: Mapping[str, Mapping[str, MethodRates]]
     baseline: str | None
     sizes: Mapping[str, Mapping[str, int]]  # by task
     notes: tuple[str, ...] = field(default=())
@@ -70,7 +70,7 @@ def compare(
         raise unknown("baseline", baseline, known)
     chosen = baseline or (BASELINE if BASELINE in known else None)
     notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method with --baseline."]
-    cells: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, dict[str, MethodRates]] = {}
     for task, methods in runs.items():
         scored = {label: _summaries(records, select) for label, records in methods.items()}
         missing = [label for label, summaries in scored.items() if not summaries]
@@ -100,7 +100,7 @@ def _summaries(records: Sequence[RunRecord], select: str | None) -> dict[int, Su
     return {run.seed: run.summary(select) for run in records if select is None or run.has(select)}
 
 
-def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str) -> Cell:
+def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str) -> MethodRates:
     common = [seed for seed in by_seed if seed in against]
     summaries = list(by_seed.values())
     gains = {
@@ -110,7 +110,7 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
         for rate in ("average", "worst")
         if common
     }
-    return Cell(
+    return MethodRates(
         method=first.method,
         seeds=tuple(by_seed),
         select=summaries[0].select,

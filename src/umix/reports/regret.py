@@ -7,7 +7,7 @@ from typing import final
 from umix.bench.runs.record import RunRecord, Summary
 from umix.core.selection import ORACLE, RULES
 from umix.core.statistics import Spread
-from umix.reports.tables.text_table import Entry, Grid, marked, percent
+from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
 #: What a rule must know, beyond the labels of the validation split.
 KNOWS = {"worst": "groups", "uncertainty_quintile": "first stage", "last": "nothing", ORACLE: "test (no rule)"}
@@ -62,17 +62,17 @@ def lowest(summary: Summary) -> float:
     return min(rates, default=float("nan"))
 
 
-def regret_grids(found: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[Grid]:
+def regret_tables(found: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[TextTable]:
     """For every task and method a row per rule; tasks ``without_groups`` show the worst class instead of the worst group."""
     pairs = list(dict.fromkeys((outcome.task, outcome.method) for outcome in found))
-    grids = []
+    tables = []
     for task, method in pairs:
         worst = "worst class" if task in without_groups else "worst group"
         here = [outcome for outcome in found if (outcome.task, outcome.method) == (task, method)]
         header = ["rule", "seeds", worst, "average", "regret", "knows"]
         notes = [_NOTE] if (task, method) == pairs[-1] else []
-        grids.append(Grid(f"{task}, {method}: selection rules", header, _rows(here), notes))
-    return grids
+        tables.append(TextTable(f"{task}, {method}: selection rules", header, _rows(here), notes))
+    return tables
 
 
 def _rows(found: Sequence[Outcome]) -> list[list[Entry]]:

@@ -18,7 +18,7 @@ from umix.theory.population import Population
 from umix.theory.predictor import Linear, Quadratic
 from umix.theory.regulariser import printed_regulariser, regulariser
 from umix.theory.sample import Sample
-from umix.theory.summary import Cell
+from umix.theory.summary import SeedSummary
 from umix.theory.weighted_loss import mixup_loss, mixup_loss_by_drawing, partner_loss, rescaled_loss, standard_loss
 
 _EXACT = 1e-9
@@ -63,7 +63,9 @@ def lemma_checks(streams: Callable[[str], np.random.Generator], *, alpha: float 
     return [*found, *_regulariser_checks(settings, mixing)]
 
 
-def bound_checks(cells: Sequence[Cell], gaps_over_dimension: Sequence[float], rng: np.random.Generator) -> list[Check]:
+def bound_checks(
+    cells: Sequence[SeedSummary], gaps_over_dimension: Sequence[float], rng: np.random.Generator
+) -> list[Check]:
     """The checks of theorem 5.1: the trace behind the rank, the complexity, and the measured gaps of the experiment."""
     population = Population.drawn(d=30, r=6, rng=rng)
     x, _, _ = population.draw(400, rng)

@@ -10,7 +10,7 @@ from umix.theory.checks import Check, bound_checks, lemma_checks
 from umix.theory.experiment import Design, Measured, Streams, gaps_over_dimension, run
 from umix.theory.glm import GLMS
 from umix.theory.lemmas import Point, demonstration, factors, regulariser_errors, remainder_shares, remainders, rhos
-from umix.theory.summary import Cell, by_cell, exponents
+from umix.theory.summary import SeedSummary, by_cell, exponents
 
 
 @final
@@ -25,7 +25,7 @@ class Findings:
     errors: list[Point]
     factors: list[Point]
     rhos: list[Point]
-    cells: list[Cell]
+    cells: list[SeedSummary]
     exponents: dict[str, tuple[float, float]]
 
 

@@ -12,7 +12,7 @@ from umix.theory.weighted_loss import Estimate
 
 @final
 @dataclass(frozen=True)
-class Cell:
+class SeedSummary:
     """All seeds of one (n, rank): mean gaps with the luck of the sample taken off, risks, bounds.
 
     ``risk_change`` is the risk of mixup less that of ERM, seed by seed: below 0 mixing pays.
@@ -34,7 +34,7 @@ class Cell:
     tightest: float
 
 
-def by_cell(measured: Iterable[Measured]) -> list[Cell]:
+def by_cell(measured: Iterable[Measured]) -> list[SeedSummary]:
     """One cell for every (rank, n) that was measured, in that order."""
     groups: dict[tuple[int, int], list[Measured]] = {}
     for one in measured:
@@ -42,7 +42,7 @@ def by_cell(measured: Iterable[Measured]) -> list[Cell]:
     return [_cell(groups[key]) for key in sorted(groups)]
 
 
-def exponents(cells: Sequence[Cell], fit: str) -> tuple[float, float]:
+def exponents(cells: Sequence[SeedSummary], fit: str) -> tuple[float, float]:
     """(a, b) of the least-squares fit ``gap ~ rank^a / n^b`` to the cells' gaps of ``fit`` (erm or mixup); the bounds have (½, ½).
 
     Cells whose mean gap is not above twice its standard error are left out: their logarithm is noise.
@@ -56,9 +56,9 @@ def exponents(cells: Sequence[Cell], fit: str) -> tuple[float, float]:
     return float(a), float(b)
 
 
-def _cell(rows: Sequence[Measured]) -> Cell:
+def _cell(rows: Sequence[Measured]) -> SeedSummary:
     first = rows[0]
-    return Cell(
+    return SeedSummary(
         n=first.n,
         rank=first.rank,
         dimension=first.dimension,

@@ -9,7 +9,7 @@ from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.reports.charts.bars import group_bars, group_rows, lowest_groups
 from umix.reports.charts.curves import curve_rows, curves, selected_epochs
-from umix.reports.charts.palette import COLOURS, METHODS, colours
+from umix.reports.charts.palette import COLOURS, METHOD_COLOURS, colours
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.charts.uncertainty import densities, density, density_rows, weight_rows, weights
 
@@ -27,12 +27,12 @@ def test_bars_are_means_over_seeds_with_wilsons_interval(runs: Runs) -> None:
 
 
 def test_bars_are_drawn_from_the_rows_in_the_methods_colours(runs: Runs) -> None:
-    figure = group_bars("toy", group_rows(runs["toy"], None), colours(["erm", "umix"], METHODS), kind="group")
+    figure = group_bars("toy", group_rows(runs["toy"], None), colours(["erm", "umix"], METHOD_COLOURS), kind="group")
     spec = figure.on_page()
     (drawn,) = spec["datasets"].values() if "datasets" in spec else (spec["layer"][0]["data"]["values"],)
     assert {row["rate"] for row in drawn} == {90.0, 60.0, 80.0, 85.0}
     scale = spec["layer"][0]["encoding"]["color"]["scale"]
-    assert scale == {"domain": ["erm", "umix"], "range": list(METHODS[:2])}
+    assert scale == {"domain": ["erm", "umix"], "range": list(METHOD_COLOURS[:2])}
     assert spec["width"] == "container"
     assert "60.0 % (b, erm)" in figure.description
 
@@ -105,5 +105,5 @@ def test_every_weight_is_counted_once() -> None:
 
 
 def test_colours_differ_up_to_eight_names() -> None:
-    assert len(set(COLOURS)) == len(set(METHODS)) == 8
+    assert len(set(COLOURS)) == len(set(METHOD_COLOURS)) == 8
     assert colours(["a", "b"]) == {"a": COLOURS[0], "b": COLOURS[1]}

@@ -6,25 +6,25 @@ import pytest
 from rich.console import Console
 
 from umix.reports.tables.column_widths import Columns
-from umix.reports.tables.text_table import Entry, Grid
+from umix.reports.tables.text_table import Entry, TextTable
 
 
-def drawn(grid: Grid, width: int) -> list[str]:
+def drawn(table: TextTable, width: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    console.print(Columns(grid))
+    console.print(Columns(table))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def grid(header: list[str], *rows: list[str]) -> Grid:
-    return Grid("t", header, [[Entry(text) for text in row] for row in rows])
+def table(header: list[str], *rows: list[str]) -> TextTable:
+    return TextTable("t", header, [[Entry(text) for text in row] for row in rows])
 
 
-RULES = grid(
+RULES = table(
     ["rule", "seeds", "worst group", "average", "regret", "knows"],
     ["uncertainty_quintile", "3", "60.0 ± 17.4", "81.0 ± 4.1", "10.2 ± 17.6", "first stage"],
     ["oracle_test", "3", "70.2 ± 6.9", "83.2 ± 1.1", "0.0 ± 0.0", "test (no rule)"],
 )
-GAINS = grid(
+GAINS = table(
     ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
     ["umix sigma=0.5", "+33.5 ± 12.1", "[+33.5, +37.0]", "0.250", "-30.5 ± 17.9", "[+25.0, +39.5]", "<0.001"],
     ["uncertainty_weights", "+3.5", "[+33.5, +37.0]", "0.250", "–", "–", "–"],
@@ -33,7 +33,7 @@ GAINS = grid(
 
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("shown", [RULES, GAINS], ids=["rules", "differences"])
-def test_numbers_stay_whole_at_eighty_columns(shown: Grid, width: int) -> None:
+def test_numbers_stay_whole_at_eighty_columns(shown: TextTable, width: int) -> None:
     lines = drawn(shown, width)
     assert max(map(len, lines)) <= width
     for row in shown.rows:
@@ -57,5 +57,5 @@ def test_nothing_is_cut_off_however_narrow_it_is(width: int) -> None:
 
 
 def test_where_there_is_room_nothing_is_broken_and_the_table_is_no_wider_than_its_content() -> None:
-    small = grid(["a long name", "b"], ["x y", "1.0 ± 2.0"])
+    small = table(["a long name", "b"], ["x y", "1.0 ± 2.0"])
     assert drawn(small, 200)[1:] == ["a long name          b", "──────────────────────", "x y          1.0 ± 2.0"]

@@ -9,15 +9,15 @@ from rich.console import Console
 
 from umix.bench.runs.record import RunRecord
 from umix.reports.comparison import compare
-from umix.reports.tables.comparison_tables import paper_grid, rules_grids
+from umix.reports.tables.comparison_tables import paper_table, rules_tables
 from umix.reports.tables.formats import as_csv, as_json, markdown, terminal
 from umix.reports.tables.latex import latex
-from umix.reports.tables.text_table import Entry, Grid
+from umix.reports.tables.text_table import Entry, TextTable
 
 Make = Callable[..., RunRecord]
 Runs = dict[str, dict[str, list[RunRecord]]]
 
-GRID = Grid(
+GRID = TextTable(
     "a|b: rates",
     ["method", "worst_group"],
     [
@@ -62,7 +62,7 @@ def test_the_terminal_shows_titles_rows_and_notes_as_they_are() -> None:
 
 def test_latex_has_the_papers_layout_with_what_the_numbers_are_and_the_best_in_bold(runs: Runs, record: Make) -> None:
     comparison = compare({"toy_1": runs["toy"], "toy 2": {"umix": [record(0, [9, 9], "umix")]}})
-    text = latex(paper_grid(comparison))
+    text = latex(paper_table(comparison))
     assert text[text.index("\\begin") :] == (
         "\\begin{tabular}{lcccc}\n"
         "\\toprule\n"
@@ -88,8 +88,8 @@ def test_latex_has_the_papers_layout_with_what_the_numbers_are_and_the_best_in_b
 
 
 def test_latex_of_several_rules_has_a_group_of_columns_per_rule(runs: Runs) -> None:
-    (grid,) = rules_grids({rule: compare(runs, select=rule) for rule in ("worst", "average")})
-    lines = latex(grid).splitlines()
+    (table,) = rules_tables({rule: compare(runs, select=rule) for rule in ("worst", "average")})
+    lines = latex(table).splitlines()
     top = lines.index("\\toprule")
     assert lines[top + 1 : top + 4] == [
         " & \\multicolumn{2}{c}{worst} & \\multicolumn{2}{c}{average} \\\\",
@@ -100,7 +100,7 @@ def test_latex_of_several_rules_has_a_group_of_columns_per_rule(runs: Runs) -> N
 
 
 def test_latex_with_published_numbers_has_two_columns_more_per_task(runs: Runs) -> None:
-    text = latex(paper_grid(compare({"waterbirds": runs["toy"]}), with_published=True))
+    text = latex(paper_table(compare({"waterbirds": runs["toy"]}), with_published=True))
     assert "method & average & worst group & paper's average & paper's worst" in text
     assert "& $97.0 \\pm 0.2$ & $63.7 \\pm 1.9$" in text.replace("\\mathbf{97.0}", "97.0")
     assert "% Published: Han et al., NeurIPS 2022." in text

@@ -7,7 +7,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8
 #: Shapes tell apart the names that have to share a colour.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 #: For methods: the baseline is grey, the others differ in lightness as well as in hue.
-METHODS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C6BB1")
+METHOD_COLOURS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C6BB1")
 
 
 def colours(names: Sequence[str], palette: Sequence[str] = COLOURS) -> dict[str, str]:

@@ -10,7 +10,7 @@ from umix.reports.arrange import Arranged
 from umix.reports.charts.bars import group_bars, group_rows
 from umix.reports.charts.curves import counted_rates, curve_rows, curves, selected_epochs
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.palette import METHODS, colours
+from umix.reports.charts.palette import METHOD_COLOURS, colours
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.comparison import BASELINE
 from umix.reports.page.details import Details, details
@@ -75,7 +75,7 @@ def _section(
     said = headline(task, runs, select=select, baseline=baseline)
     first = next(iter(runs.values()))[0]
     names = first.groups or first.classes
-    of_methods, of_groups = colours(list(runs), METHODS), colours(names)
+    of_methods, of_groups = colours(list(runs), METHOD_COLOURS), colours(names)
     results = [group_bars(task, group_rows(runs, select), of_methods, kind=said.kind)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))

@@ -1,12 +1,12 @@
-"""Comparisons as grids; rates become percent here and nowhere else."""
+"""Comparisons as tables; rates become percent here and nowhere else."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
 from umix.core.words import counted
-from umix.reports.comparison import RATES, TITLES, Cell, Comparison
+from umix.reports.comparison import RATES, TITLES, Comparison, MethodRates
 from umix.reports.published import CAVEAT, published, published_for_rule
-from umix.reports.tables.text_table import Entry, Grid, marked, p_value, percent, percents
+from umix.reports.tables.text_table import Entry, TextTable, marked, p_value, percent, percents
 
 _NONE = Spread(float("nan"), float("nan"))
 _RATES = (
@@ -28,17 +28,17 @@ _EXACT = "exact, which with n seeds never falls below 2 / 2^n"
 _DRAWN = f"from {DRAWS:,} random signs"
 
 
-def comparison_grids(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[Grid]:
+def comparison_tables(comparison: Comparison, *, with_published: bool = False, groups: bool = False) -> list[TextTable]:
     """For every task the rates, the differences to the baseline where there is one, and with ``groups`` the rate of each group."""
-    grids: list[Grid] = []
+    tables: list[TextTable] = []
     for task in comparison.cells:
-        grids.append(rates_grid(comparison, task, with_published=with_published))
-        grids += [gains_grid(comparison, task)] if any(cell.gains for cell in comparison.cells[task].values()) else []
-        grids += [groups_grid(comparison, task)] if groups else []
-    return grids
+        tables.append(rates_table(comparison, task, with_published=with_published))
+        tables += [gains_table(comparison, task)] if any(cell.gains for cell in comparison.cells[task].values()) else []
+        tables += [groups_table(comparison, task)] if groups else []
+    return tables
 
 
-def rates_grid(comparison: Comparison, task: str, *, with_published: bool = False) -> Grid:
+def rates_table(comparison: Comparison, task: str, *, with_published: bool = False) -> TextTable:
     """Methods as rows: seeds, the named rates, the interval of the worst group, and the published numbers if asked for."""
     cells = _ordered(comparison, task)
     columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
@@ -49,7 +49,7 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
         header += ["paper's average", "paper's worst"]
         columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
-    return Grid(
+    return TextTable(
         f"{task}: test rates, selected by {', '.join(rules)}",
         header,
         [
@@ -65,7 +65,7 @@ def rates_grid(comparison: Comparison, task: str, *, with_published: bool = Fals
     )
 
 
-def gains_grid(comparison: Comparison, task: str) -> Grid:
+def gains_table(comparison: Comparison, task: str) -> TextTable:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
     columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
@@ -74,7 +74,7 @@ def gains_grid(comparison: Comparison, task: str) -> Grid:
         for label, cell in cells.items()
         if cell.gains["average"].seeds < len(cell.seeds)
     ]
-    return Grid(
+    return TextTable(
         f"{task}: differences to {comparison.baseline}",
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
         [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
@@ -99,17 +99,17 @@ def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
     ]
 
 
-def groups_grid(comparison: Comparison, task: str) -> Grid:
+def groups_table(comparison: Comparison, task: str) -> TextTable:
     """Groups as rows: how many test examples they have, and the rate of each method."""
     cells = _ordered(comparison, task)
     rows = [
         [Entry(name), Entry(str(size)), *marked([cell.groups[name] for cell in cells.values()])]
         for name, size in comparison.sizes[task].items()
     ]
-    return Grid(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
+    return TextTable(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
 
 
-def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
+def paper_table(comparison: Comparison, *, with_published: bool = False) -> TextTable:
     """Methods as rows, and per task average and worst group: the layout of the paper's table 1."""
     methods = comparison.methods
     parts = {
@@ -122,16 +122,16 @@ def paper_grid(comparison: Comparison, *, with_published: bool = False) -> Grid:
     return _side_by_side(title, methods, parts, [_RATES], warnings, with_published=with_published)
 
 
-def rules_grids(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[Grid]:
+def rules_tables(comparisons: Mapping[str, Comparison], *, with_published: bool = False) -> list[TextTable]:
     """For every task methods as rows, and per rule average and worst group: what knowing the validation groups is worth.
 
     With the rules ``worst`` and ``average`` this is the paper's table 2, from one set of runs.
     """
     tasks = dict.fromkeys(task for comparison in comparisons.values() for task in comparison.cells)
-    return [_rules_grid(comparisons, task, with_published=with_published) for task in tasks]
+    return [_rules_table(comparisons, task, with_published=with_published) for task in tasks]
 
 
-def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> Grid:
+def _rules_table(comparisons: Mapping[str, Comparison], task: str, *, with_published: bool) -> TextTable:
     by_rule = {rule: _ordered(comparison, task) for rule, comparison in comparisons.items()}
     methods = list(dict.fromkeys(label for cells in by_rule.values() for label in cells))
     parts = {
@@ -150,12 +150,12 @@ def _rules_grid(comparisons: Mapping[str, Comparison], task: str, *, with_publis
 def _side_by_side(
     title: str,
     methods: Sequence[str],
-    parts: Mapping[str, tuple[Mapping[str, Cell], Sequence[Mapping[str, Spread]]]],
+    parts: Mapping[str, tuple[Mapping[str, MethodRates], Sequence[Mapping[str, Spread]]]],
     notes: Sequence[str],
     warnings: Iterable[str],
     *,
     with_published: bool,
-) -> Grid:
+) -> TextTable:
     """Methods as rows, and for each part our average and worst group, then the paper's where it has any."""
     header, spans, lacking = ["method"], [], []
     columns: list[list[Entry]] = []
@@ -172,15 +172,15 @@ def _side_by_side(
     told = [CAVEAT] if with_published and len(lacking) < len(parts) else []
     told += [f"{', '.join(lacking)}: the paper has no numbers for these methods."] if lacking else []
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
-    return Grid(title, header, rows, [*notes, *told, *warnings], spans=spans)
+    return TextTable(title, header, rows, [*notes, *told, *warnings], spans=spans)
 
 
-def _ordered(comparison: Comparison, task: str) -> dict[str, Cell]:
+def _ordered(comparison: Comparison, task: str) -> dict[str, MethodRates]:
     cells = comparison.cells.get(task, {})
     return {label: cells[label] for label in comparison.methods if label in cells}
 
 
-def _doubts(cells: Mapping[str, Cell], about_task: str = "") -> list[str]:
+def _doubts(cells: Mapping[str, MethodRates], about_task: str = "") -> list[str]:
     """A warning for every doubt, with the methods that it is about."""
     about: dict[str, list[str]] = {}
     for label, cell in cells.items():

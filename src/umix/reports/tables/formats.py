@@ -11,32 +11,32 @@ from rich.console import Group
 from rich.text import Text
 
 from umix.core.statistics import Paired
-from umix.reports.comparison import RATES, Cell, Comparison
+from umix.reports.comparison import RATES, Comparison, MethodRates
 from umix.reports.published import published
 from umix.reports.tables.column_widths import Columns
-from umix.reports.tables.text_table import Entry, Grid
+from umix.reports.tables.text_table import Entry, TextTable
 
 
-def terminal(grid: Grid) -> Group:
-    """The grid with its notes below."""
-    notes = [Text(note, style="yellow" if note.startswith("Warning") else "dim") for note in grid.notes]
-    return Group(Columns(grid), *notes, "")
+def terminal(table: TextTable) -> Group:
+    """The table with its notes below."""
+    notes = [Text(note, style="yellow" if note.startswith("Warning") else "dim") for note in table.notes]
+    return Group(Columns(table), *notes, "")
 
 
-def markdown(grids: Sequence[Grid]) -> str:
-    """The grids as Markdown tables under their titles."""
-    return "\n".join(_markdown(grid) for grid in grids)
+def markdown(tables: Sequence[TextTable]) -> str:
+    """The tables as Markdown tables under their titles."""
+    return "\n".join(_markdown(table) for table in tables)
 
 
-def _markdown(grid: Grid) -> str:
-    rule = ["---" if k < grid.names else "---:" for k in range(len(grid.header))]
+def _markdown(table: TextTable) -> str:
+    rule = ["---" if k < table.names else "---:" for k in range(len(table.header))]
     lines = [
-        [_escaped(name) for name in grid.full_header],
+        [_escaped(name) for name in table.full_header],
         rule,
-        *([_in_markdown(entry) for entry in row] for row in grid.rows),
+        *([_in_markdown(entry) for entry in row] for row in table.rows),
     ]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"**{_escaped(grid.title)}**\n\n{table}\n\n" + "".join(f"{_escaped(note)}\n" for note in grid.notes)
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"**{_escaped(table.title)}**\n\n{text}\n\n" + "".join(f"{_escaped(note)}\n" for note in table.notes)
 
 
 def _in_markdown(entry: Entry) -> str:
@@ -82,7 +82,7 @@ def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[s
     ]
 
 
-def _flat(task: str, label: str, cell: Cell, *, with_published: bool) -> dict[str, Any]:
+def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task, "method": label, "select": cell.select}
     row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds)}
     for rate in RATES:

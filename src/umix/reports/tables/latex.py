@@ -2,7 +2,7 @@
 
 import re
 
-from umix.reports.tables.text_table import Entry, Grid
+from umix.reports.tables.text_table import Entry, TextTable
 
 _ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -12,26 +12,26 @@ _ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
 _NUMBER = re.compile(r"([+-]?\d+\.\d)(?: ± (\d+\.\d))?")
 
 
-def latex(grid: Grid) -> str:
-    """The grid as a ``tabular``, its title and notes as comments, columns that belong together under one name."""
+def latex(table: TextTable) -> str:
+    """The table as a ``tabular``, its title and notes as comments, columns that belong together under one name."""
     lines = [
-        *(f"% {' '.join(note.split())}" for note in [grid.title, *grid.notes]),
-        rf"\begin{{tabular}}{{{'l' * grid.names}{'c' * (len(grid.header) - grid.names)}}}",
+        *(f"% {' '.join(note.split())}" for note in [table.title, *table.notes]),
+        rf"\begin{{tabular}}{{{'l' * table.names}{'c' * (len(table.header) - table.names)}}}",
         r"\toprule",
-        *_spans(grid),
-        f"{' & '.join(map(escaped, grid.header))} \\\\",
+        *_spans(table),
+        f"{' & '.join(map(escaped, table.header))} \\\\",
         r"\midrule",
-        *(f"{' & '.join(map(_entry, row))} \\\\" for row in grid.rows),
+        *(f"{' & '.join(map(_entry, row))} \\\\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _spans(grid: Grid) -> list[str]:
+def _spans(table: TextTable) -> list[str]:
     """A line of names over several columns, and one of rules below them; nothing where no columns belong together."""
-    names, rules, start = [""] * grid.names, [], grid.names + 1
-    for name, width in grid.spans:
+    names, rules, start = [""] * table.names, [], table.names + 1
+    for name, width in table.spans:
         names.append(rf"\multicolumn{{{width}}}{{c}}{{{escaped(name)}}}")
         rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width

@@ -19,7 +19,7 @@ class Entry:
 
 @final
 @dataclass(frozen=True)
-class Grid:
+class TextTable:
     """Column names, rows of entries of which the first ``names`` say what the row is about, and notes.
 
     ``spans`` are the columns that belong together, after the names: what they share, and how many they are.
