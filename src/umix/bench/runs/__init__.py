@@ -1,0 +1,1 @@
+"""One run: execution, its folder, its record, its lock."""
