@@ -8,10 +8,10 @@ import sys
 from inspect import getmodule
 from pathlib import Path
 
-from umix.bench.search.search_space import Range, search_space
+from umix.bench.search.search_space import search_space
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
-from umix.settings import legal
+from umix.settings import Range, legal
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from umix.bench.runs.epoch_table import EPOCHS, EpochRow, read_epochs, write_epochs
-from umix.bench.runs.record import RunRecord
 from umix.bench.runs.execute import execute
+from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.rates import worst
 from umix.errors import UserError

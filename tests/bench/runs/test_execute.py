@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from umix import load_net, load_run
-from umix.bench.runs.record import RunRecord
 from umix.bench.runs.execute import execute
+from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import RULES
 from umix.data.registry import load_task

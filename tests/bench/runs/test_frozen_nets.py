@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from umix.bench.runs.record import load_run
 from umix.bench.runs.execute import execute, load_net
+from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.errors import UserError

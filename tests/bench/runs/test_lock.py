@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.runs.lock import Busy, is_locked, run_lock
 from umix.bench.runs.execute import execute
+from umix.bench.runs.lock import Busy, is_locked, run_lock
 from umix.bench.spec.run_spec import RunSpec
 
 HOLD = """

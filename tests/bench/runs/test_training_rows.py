@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.bench.runs.training_rows import write_training
+from umix.bench.spec.run_spec import RunSpec
 from umix.data.groups import Groups
 from umix.data.registry import load_task
 from umix.data.task import Split

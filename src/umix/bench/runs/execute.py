@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from umix.bench.runs.example_features import write_closer
+from umix.bench.runs.epoch_rows import epoch_rows
 from umix.bench.runs.epoch_table import write_epochs
+from umix.bench.runs.example_features import write_closer
 from umix.bench.runs.failure import FAILED
-from umix.bench.runs.training_inputs import Inputs, training_inputs
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.record import RECORD, RunRecord, StageRecord, load_run
-from umix.bench.runs.epoch_rows import epoch_rows
-from umix.bench.spec.run_spec import RunSpec
 from umix.bench.runs.split_counts import SplitCounts
+from umix.bench.runs.training_inputs import Inputs, training_inputs
 from umix.bench.runs.training_rows import image_files, write_training
+from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.task import Task
