@@ -49,5 +49,5 @@ def test_the_root_reaches_the_source_as_a_path(monkeypatch, root, seen):
         def load(self, root):
             return root
 
-    monkeypatch.setitem(TASKS, "spy", Spy)
+    monkeypatch.setitem(TASKS.own, "spy", Spy)
     assert load_task("spy", root) == seen

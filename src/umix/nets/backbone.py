@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self, final
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
@@ -55,22 +55,6 @@ class WeightsFromFile(Backbone, abc.ABC):
     @property
     def content(self) -> str:
         return "" if self.weights is None else file_content(self.weights)
-
-
-class LibraryNet(WeightsFromFile, abc.ABC):
-    """A net that a library knows by the name ``model``; its weights are the library's, a file's, or random."""
-
-    model: str
-    pretrained: bool
-
-    @model_validator(mode="after")
-    def _has_something_to_freeze(self) -> Self:
-        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"{self.name}:{self.model}"
 
 
 def file_content(path: Path) -> str:

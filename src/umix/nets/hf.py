@@ -22,18 +22,21 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from umix.errors import UserError
-from umix.nets.backbone import Backbone, require_images, require_tokens, require_trained
+from umix.nets.backbone import require_images, require_tokens, require_trained
 from umix.nets.hf_folder import POOLING, content_of, folder_of, is_local
 from umix.nets.library import library
+from umix.nets.provider import Provider
 
 Pooling = Literal["auto", "first", "mean", "pooler"]
 
 
 @final
-class HuggingFace(Backbone):
+class HuggingFace(Provider):
     """A model of the Hugging Face hub or a local folder (transformers), for images or texts."""
 
     name: ClassVar[str] = "hf"
+    library: ClassVar[str] = "transformers"
+    extra: ClassVar[str] = "hf"
 
     model: str = Field(exclude=True, description="hub name or local folder; what it holds decides, not where it lies")
     pretrained: bool = Field(True, description="start from its weights; else from its configuration, at random")
@@ -54,7 +57,7 @@ class HuggingFace(Backbone):
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         folder = folder_of(self.model, pretrained=self.pretrained)
-        transformers = library("transformers", extra="hf")
+        transformers = library(self.library, extra=self.extra)
         with _quiet(transformers):
             try:
                 config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)

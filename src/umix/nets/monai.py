@@ -7,8 +7,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import LibraryNet, require_images, without_last_layer
+from umix.nets.backbone import require_images, without_last_layer
 from umix.nets.library import library
+from umix.nets.provider import LibraryNet
 from umix.nets.weight_files import load_weights
 
 _CHANNELS, _CLASSES = ("in_channels", "n_input_channels", "in_chns"), ("out_channels", "num_classes", "classes")
@@ -19,6 +20,8 @@ class Monai(LibraryNet):
     """A classifier of MONAI, such as DenseNet121 or SEResNet50, from scratch unless pretrained."""
 
     name: ClassVar[str] = "monai"
+    library: ClassVar[str] = "monai"
+    extra: ClassVar[str] = "monai"
 
     model: str = Field(description="name in monai.networks.nets")
     pretrained: bool = Field(False, description="start from the weights that MONAI downloads, where it has some")
@@ -29,7 +32,7 @@ class Monai(LibraryNet):
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         require_images(example, self.title)
-        nets = library("monai.networks.nets", extra="monai")
+        nets = library("monai.networks.nets", extra=self.extra)
         known = {name for name in dir(nets) if callable(getattr(nets, name)) and not name.startswith("_")}
         if self.model not in known:
             raise unknown("net of MONAI", self.model, known)

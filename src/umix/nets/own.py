@@ -32,6 +32,16 @@ class OwnNet(WeightsFromFile):
 
     factory: str = Field(description="module.path:function")
 
+    @classmethod
+    def usage(cls) -> str:
+        return "MODULE:FACTORY"
+
+    @classmethod
+    def options_in(cls, name: str) -> dict[str, Any] | None:
+        module, _, factory = name.partition(":")
+        parts = [*module.split("."), factory]
+        return {"factory": name} if all(part.isidentifier() for part in parts) else None
+
     @property
     def title(self) -> str:
         return self.factory

@@ -6,8 +6,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import LibraryNet, file_content, require_images
+from umix.nets.backbone import file_content, require_images
 from umix.nets.library import library
+from umix.nets.provider import LibraryNet
 from umix.nets.weight_files import load_weights
 
 
@@ -16,6 +17,8 @@ class Timm(LibraryNet):
     """A net of timm, by its name and tag of weights."""
 
     name: ClassVar[str] = "timm"
+    library: ClassVar[str] = "timm"
+    extra: ClassVar[str] = "timm"
 
     model: str = Field(description="name in timm, with or without the tag of its weights")
     pretrained: bool = Field(True, description="start from the weights of that tag, which timm downloads")
@@ -48,7 +51,7 @@ class Timm(LibraryNet):
         return model, None
 
     def _timm(self) -> Any:
-        timm = library("timm", extra="timm")
+        timm = library(self.library, extra=self.extra)
         if not timm.is_model(self.model):
             raise unknown("net of timm", self.model, timm.list_models())
         return timm

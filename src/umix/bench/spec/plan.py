@@ -107,8 +107,7 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     if is_preset_file(preset_name):
         given |= set(preset("", preset_name).get("task", {}))
     kind, implied = source_kind(task, given)
-    if method_name not in METHODS:
-        raise unknown("method", method_name, METHODS)
+    METHODS.find(method_name)  # raises if there is none
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
     foreign = ":" in str(settings.get("net.name", ""))
