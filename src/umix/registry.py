@@ -98,19 +98,19 @@ class Registry(Mapping[str, type[T]]):
         return _installed(self._group, tuple(sys.path))
 
     def _imported(self, entry: EntryPoint) -> type[T] | str:
-        kind: type[T] | str = _imported(entry, self.thing, self._base)
+        kind: type[T] | str = _imported(entry, self.thing, self._base, tuple(sys.path))
         return kind
 
 
 @cache
 def _installed(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """The entry points of the packages in the folders ``path``, which is sys.path: when it changes they are read again."""
+    """The entry points of the installed packages; ``path`` is sys.path, so that they are read again when it changes."""
     return tuple(sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)))
 
 
 @cache
-def _imported(entry: EntryPoint, thing: str, base: str) -> Any:
-    """The class that ``entry`` names, or a sentence that says why it cannot be used."""
+def _imported(entry: EntryPoint, thing: str, base: str, path: tuple[str, ...]) -> Any:
+    """The class that ``entry`` names, or a sentence that says why it cannot be used; ``path`` is sys.path."""
     subject = f"The {thing} {entry.name!r} of {_package(entry)}"
     try:
         with redirect_stdout(sys.stderr):  # what a package prints while it is imported is not umix's output

@@ -81,17 +81,17 @@ def presets(
     as_json: Json = False,
 ) -> None:
     """Show the settings that the presets (run --preset) of NAME start from, or what there are presets for."""
-    from umix.bench.spec.presets import presets_of
+    from umix.bench.spec.presets import presets_for
     from umix.data.registry import OWN, TASKS, source_kind
 
     known = {**TASKS, **OWN}
     if name is None:
         print_preset_names(
-            {name: (kind.__doc__ or "", list(presets_of(name))) for name, kind in known.items()}, as_json=as_json
+            {name: (kind.__doc__ or "", list(presets_for(kind))) for name, kind in known.items()}, as_json=as_json
         )
         return
     try:
-        found = presets_of(name if name in OWN else source_kind(name)[0].name)
+        found = presets_for(OWN[name] if name in OWN else source_kind(name)[0])
     except UserError:
         raise unknown("task, kind of data or path", name, known) from None
     if as_json:

@@ -33,7 +33,7 @@ def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     >>> net_kind("hf:distilbert-base-uncased")[1]
     {'model': 'distilbert-base-uncased'}
     """
-    for key in (name, name.partition(":")[0], "own"):
+    for key in (name.partition(":")[0], "own"):
         kind = NETS.get(key)
         options = None if kind is None else kind.options_in(name)
         if kind is not None and options is not None:

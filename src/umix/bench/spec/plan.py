@@ -6,7 +6,7 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
+from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
 from umix.data.arrays.source import ArraySource
 from umix.data.registry import source_kind
 from umix.data.rows.row_roles import RowRoles
@@ -111,12 +111,14 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
     foreign = ":" in str(settings.get("net.name", ""))
-    chosen = (kind.name, preset_name)
+    known = presets_for(kind)
     if preset_name == "default" and foreign and frozen:
-        chosen = (ArraySource.name, preset_name)  # a head on features, whoever computed them
-    elif preset_name == "default" and foreign and PRETRAINED in presets_of(kind.name):
-        chosen = (kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
-    tables = _tables(preset(*chosen), method_name)
+        chosen = preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
+    elif preset_name == "default" and foreign and PRETRAINED in known:
+        chosen = known[PRETRAINED]  # a learning rate for nets from scratch would undo what the net has learned
+    else:
+        chosen = preset(kind.name, preset_name, known)
+    tables = _tables(chosen, method_name)
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
