@@ -65,7 +65,7 @@ def test_installed_packages_are_not_looked_at_for_names_of_umix(monkeypatch: pyt
     def never(**_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("umix.registry.entry_points", never)
+    monkeypatch.setattr("importlib.metadata.entry_points", never)
     monkeypatch.setattr(sys, "path", [*sys.path, "a folder that was not there before"])
     assert method("erm").name == "erm"
     assert source_kind("four_moons")[0].name == "four_moons"

@@ -7,10 +7,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from umix.errors import UserError, cause, unknown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -76,7 +78,7 @@ class Registry(Mapping[str, type[T]]):
         """Everything that installed packages add, imported, by name of the package."""
         return tuple(self._plug_in(entry) for entry in self._entries())
 
-    def _plug_in(self, entry: EntryPoint) -> PlugIn:
+    def _plug_in(self, entry: "EntryPoint") -> PlugIn:
         package = _package(entry)
         first = next(other for other in self._entries() if other.name == entry.name)
         if entry.name in self.own:
@@ -94,22 +96,24 @@ class Registry(Mapping[str, type[T]]):
         entry = self.own[name]
         return _class_at(entry) if isinstance(entry, str) else entry
 
-    def _entries(self) -> tuple[EntryPoint, ...]:
+    def _entries(self) -> "tuple[EntryPoint, ...]":
         return _installed(self._group, tuple(sys.path))
 
-    def _imported(self, entry: EntryPoint) -> type[T] | str:
+    def _imported(self, entry: "EntryPoint") -> type[T] | str:
         kind: type[T] | str = _imported(entry, self.thing, self._base, tuple(sys.path))
         return kind
 
 
 @cache
-def _installed(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+def _installed(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
     """The entry points of the installed packages; ``path`` is sys.path, so that they are read again when it changes."""
+    from importlib.metadata import entry_points  # takes longer than everything else here, and is rarely needed
+
     return tuple(sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)))
 
 
 @cache
-def _imported(entry: EntryPoint, thing: str, base: str, path: tuple[str, ...]) -> Any:
+def _imported(entry: "EntryPoint", thing: str, base: str, path: tuple[str, ...]) -> Any:
     """The class that ``entry`` names, or a sentence that says why it cannot be used; ``path`` is sys.path."""
     subject = f"The {thing} {entry.name!r} of {_package(entry)}"
     try:
@@ -134,6 +138,6 @@ def _class_at(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _package(entry: EntryPoint) -> str:
+def _package(entry: "EntryPoint") -> str:
     """Name and version of the package that ``entry`` belongs to."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module

@@ -57,8 +57,10 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
 
 def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
     """Raise UserError if a folder is given and none of the tasks reads files from one."""
+    if root is None:
+        return  # without listing the tasks, which would import plug-ins
     able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
-    if root is not None and not set(able.values()).intersection(kinds):
+    if not set(able.values()).intersection(kinds):
         raise UserError(f"--root must go with a task that has files in a folder ({', '.join(able)}), got {root} alone.")
 
 
@@ -69,7 +71,7 @@ def task_source(name: str, **options: Any) -> TaskSource:
 
 
 def load_task(name: str, root: str | Path | None = None, **options: Any) -> Task:
-    """The task called ``name``, from the local folder ``root`` where it has files.
+    """The task called ``name``; if it has files, they are read from the local folder ``root``.
 
     >>> load_task("four_moons").groups
     ('moon 0', 'moon 1', 'moon 2', 'moon 3')

@@ -15,7 +15,7 @@ def library(name: str, *, extra: str) -> ModuleType:
     nets = f"Nets called {extra}:… need {name}" if extra else f"This net needs {name}"
     try:
         return import_module(name)
-    except Exception as error:  # a library built for another torch fails in many ways
+    except Exception as error:  # a library that was built for another torch may raise anything
         if not installed(name):
             raise UserError(f"{nets}, which is not installed: {install_command(name, extra)}.") from None
         reason = " ".join(str(error).split())
@@ -39,5 +39,5 @@ def installed(name: str) -> bool:
     """Whether the library ``name`` can be found; it is not imported."""
     try:
         return find_spec(name) is not None
-    except ValueError:  # a module that was put there by hand has no spec
+    except ValueError:  # a module that was put into sys.modules by hand has no spec
         return True

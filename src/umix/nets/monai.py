@@ -40,7 +40,7 @@ class Monai(LibraryNet):
             model = getattr(nets, self.model)(**self._options(getattr(nets, self.model), example, n_classes))
         except UserError:
             raise
-        except Exception as error:  # each of its nets checks its options in its own way; downloads fail in others
+        except Exception as error:  # every net raises other exceptions for wrong options, and downloads raise more
             reason = " ".join(str(error).split()).rstrip(".")[:200]
             raise UserError(
                 f"{self.title} must be a classifier that can be built for {example.dim() - 1} dimensions and {len(example)} "
@@ -51,8 +51,8 @@ class Monai(LibraryNet):
         return without_last_layer(model, self.title), None
 
     def _options(self, kind: Any, example: Tensor, n_classes: int) -> dict[str, Any]:
-        """How this kind of net calls dimensions, channels and classes."""
-        # A class hands its other options up to its parents; a function, such as resnet50, to ResNet.
+        """The arguments for dimensions, channels and classes under the names that this net uses."""
+        # A class passes its other arguments to its parents; a function, such as resnet50, passes them to ResNet.
         makers = kind.__mro__[:-1] if isinstance(kind, type) else (kind,)
         accepted = {name for maker in makers for name in inspect.signature(maker).parameters}
         open_ended = not isinstance(kind, type)

@@ -10,7 +10,7 @@ from umix.settings import Settings
 
 @final
 class Net(nn.Module):
-    """Logits = head(features(x)); feature mixing, last-layer methods and feature penalties need the two apart.
+    """Logits = head(features(x)); mixing features, penalties on features and refitting the head use the two parts.
 
     ``companion`` is a second net that some methods train beside this one; it takes no part in prediction.
     """

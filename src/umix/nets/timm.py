@@ -1,4 +1,4 @@
-"""Nets of timm: ``timm:convnext_tiny.in12k_ft_in1k``, used where timm is installed."""
+"""Nets of timm, such as ``timm:convnext_tiny.in12k_ft_in1k``."""
 
 from typing import Any, ClassVar, final
 
@@ -37,11 +37,11 @@ class Timm(LibraryNet):
         require_images(example, self.title)
         download = self.pretrained and self.weights is None
         try:
-            # Without classes timm's nets give pooled features.
+            # With num_classes=0 timm's nets return pooled features.
             model = self._timm().create_model(self.model, pretrained=download, num_classes=0, in_chans=len(example))
         except UserError:
             raise
-        except Exception as error:  # the hub, the network and each net have kinds of their own
+        except Exception as error:  # the hub, the network and the nets raise different exceptions
             reason = " ".join(str(error).split()).rstrip(".")[:200]
             raise UserError(
                 f"{self.title} cannot be made ({reason}); give a local file with --set net.weights=FILE, or another net."
