@@ -176,3 +176,15 @@ def test_the_tests_of_the_example_package_pass(example_plugin: Path) -> None:
         assert claims
         for claim in claims:
             claim()
+
+
+def test_a_run_that_names_no_plug_in_imports_none(install: Install, tmp_path: Path) -> None:
+    mark = tmp_path / "imported"
+    groups = {f"umix.{things}": {"mine": "lazy_module:Mine"} for things in ("methods", "tasks", "nets")}
+    install("lazy", groups, lazy_module=f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n{METHOD}")
+    out = ["-q", "--out", str(tmp_path / "runs")]
+    assert main(["run", "four_moons", "umix", "--set", "epochs=2", "--set", "length=1", *out]) == 0
+    assert main(["bench", "four_moons", "--methods", "erm", "--seeds", "0", "--set", "epochs=1", *out]) == 0
+    assert not mark.exists()
+    assert main(["methods"]) == 0
+    assert mark.exists()
