@@ -54,6 +54,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/study.py
 
+# The pages of the methods are written from their classes first; they are not in the repository.
 docs: $(READY)
 	$(BIN)/python docs/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

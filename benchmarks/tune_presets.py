@@ -1,7 +1,7 @@
 """Chooses the hyperparameters of the embedded tasks' presets, on validation only and with the same budget for every method.
 
-Random search over presets/search.toml: the method's defaults and TRIALS - 1 draws, each on two seeds that the comparison does not
-use; the score is the worst validation group at the epoch selected by it. Test counts are never read.
+Random search over the search ranges of each method: its defaults and TRIALS - 1 draws, each on two seeds that the comparison
+does not use; the score is the worst validation group at the epoch selected by it. Test counts are never read.
 Run: python benchmarks/tune_presets.py [--trials 12] [--methods umix jtt] — prints the tables to put into presets/TASK.toml.
 """
 

@@ -1,6 +1,7 @@
-"""Writes docs/methods/*.md, docs/results.md and docs/results-real.md from docstrings, hyperparameters and benchmark rows.
+"""Writes methods/*.md, results.md and results-real.md from docstrings, hyperparameters and benchmark results.
 
-Run: python docs/generate.py [FOLDER] — `make docs` does it before it builds the site.
+Run: python docs/generate.py [FOLDER], where FOLDER is docs/ unless given. `make docs` runs it before it builds the site.
+The pages of methods/ are not in the repository: the docstring and the fields of a method are their only source.
 """
 
 import json
@@ -8,10 +9,10 @@ import sys
 from inspect import getmodule
 from pathlib import Path
 
-from umix.bench.search.search_space import Range, search_space
+from umix.bench.search.search_space import search_space
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
-from umix.settings import legal
+from umix.settings import Range, legal
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
@@ -42,7 +43,7 @@ def groups(kind: type[Method]) -> str:
 
 
 def listed(text: str) -> str:
-    """A docstring's lists as Markdown lists: a blank line before the first item."""
+    """The docstring ``text`` in Markdown, where a list needs a blank line before its first item."""
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith("- ") and lines and lines[-1] and not lines[-1].startswith(("- ", "  ")):
@@ -87,7 +88,7 @@ def result_rows(name: str, results: dict[str, dict]) -> list[str]:
 
 def index() -> str:
     rows = ["# Methods", "", "| name | what it does | group labels |", "|---|---|---|"]
-    rows += [f"| [{name}]({name}.md) | {kind.__doc__} | {groups(kind)} |" for name, kind in METHODS.items()]
+    rows += [f"| [{name}]({name}.md) | {kind.__doc__} | {groups(kind)} |" for name, kind in METHODS.own_classes.items()]
     return "\n".join(rows) + "\n"
 
 
@@ -96,7 +97,9 @@ def main() -> None:
     source = RESULTS / "methods.json"
     results = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
     (folder / "methods").mkdir(parents=True, exist_ok=True)
-    for name, kind in METHODS.items():
+    for old in (folder / "methods").glob("*.md"):
+        old.unlink()  # else the page of a method that is gone would stay
+    for name, kind in METHODS.own_classes.items():
         (folder / "methods" / f"{name}.md").write_text(page(kind, results), encoding="utf-8")
     (folder / "methods" / "index.md").write_text(index(), encoding="utf-8")
     for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):

@@ -1,6 +1,9 @@
 """Data that many tests share."""
 
-from collections.abc import Callable
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -64,4 +67,39 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Installs packages into a folder of sys.path as pip would: modules, and metadata with entry points."""
+    site, modules = tmp_path / "site", set(sys.modules)
+    site.mkdir()
+
+    def write(name: str, entry_points: Mapping[str, Mapping[str, str]], version: str = "1.0", **files: str) -> None:
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        sections = (
+            [f"[{group}]", *(f"{key} = {value}" for key, value in each.items())] for group, each in entry_points.items()
+        )
+        (info / "entry_points.txt").write_text("\n".join(line for section in sections for line in section) + "\n")
+        for module, text in files.items():
+            (site / f"{module}.py").write_text(text)
+        monkeypatch.setattr(sys, "path", [str(site), *(path for path in sys.path if path != str(site))])
+
+    yield write
+    for module in set(sys.modules) - modules:
+        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(site)):
+            del sys.modules[module]
+
+
+@pytest.fixture
+def example_plugin(install: Callable[..., None], tmp_path: Path) -> Path:
+    """The folder of the package of examples/plugin, which is installed."""
+    folder = Path(__file__).parents[1] / "examples" / "plugin"
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for package in (folder / "src").iterdir():
+        shutil.copytree(package, tmp_path / "site" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    install(project["name"], project["entry-points"], project["version"])
     return folder

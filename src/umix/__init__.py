@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from umix.bench.runs.load_net import load_net
     from umix.bench.runs.places import Places
     from umix.bench.runs.record import RunRecord, load_run
-    from umix.bench.search.search_space import Range
     from umix.bench.spec.run_spec import RunSpec
     from umix.bench.study.study import Study, load_study
     from umix.data.arrays.source import task_from_arrays
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from umix.data.task import Split, Task
     from umix.errors import UserError
     from umix.methods.registry import METHODS, method
+    from umix.settings import Range
     from umix.training.fit_settings import FitSettings
     from umix.training.trainer import Trainer
     from umix.training.trajectory import Trajectory
@@ -39,7 +39,7 @@ _HOME = {
     "FitSettings": "umix.training.fit_settings",
     "Groups": "umix.data.groups",
     "Places": "umix.bench.runs.places",
-    "Range": "umix.bench.search.search_space",
+    "Range": "umix.settings",
     "RunRecord": "umix.bench.runs.record",
     "RunResult": "umix.api.result",
     "RunSpec": "umix.bench.spec.run_spec",

@@ -1,11 +1,12 @@
 """Frozen, validated settings: the base of every method, net, task source and run spec."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Union, final, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from umix.errors import UserError, unknown
@@ -23,6 +24,51 @@ class Settings(BaseModel):
             BaseModel.__init__(self, **values)
         except ValidationError as error:
             raise UserError(_sentence(type(self), error)) from None
+
+
+@final
+class Range(Settings):
+    """An interval of numbers to search; with ``log`` the logarithm is uniform."""
+
+    low: float
+    high: float
+    log: bool = Field(False)
+
+    @model_validator(mode="after")
+    def _is_an_interval(self) -> "Range":
+        if not self.low < self.high or (self.log and self.low <= 0):
+            raise UserError(
+                f"A search range must have low < high, and low > 0 on a log scale, got {self.low:g}:{self.high:g}."
+            )
+        return self
+
+
+@final
+@dataclass(frozen=True)
+class Searched:
+    """Metadata of a field: the values that ``umix tune`` tries for it. Written with ``between`` or ``among``."""
+
+    values: Range | tuple[Any, ...]
+
+
+def between(low: float, high: float, *, log: bool = False) -> Searched:
+    """Metadata of a field that is searched in an interval.
+
+    >>> class Weighting(Settings):
+    ...     eta: Annotated[float, between(2, 100, log=True)] = 20.0
+    >>> Weighting.model_fields["eta"].metadata
+    [Searched(values=Range(low=2.0, high=100.0, log=True))]
+    """
+    return Searched(Range(low=low, high=high, log=log))
+
+
+def among(*values: float | str) -> Searched:
+    """Metadata of a field of which a few values are tried.
+
+    >>> among(0.5, 1.0)
+    Searched(values=(0.5, 1.0))
+    """
+    return Searched(values)
 
 
 def legal(field: FieldInfo) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.data.registry import TASKS, load_task, task_source
+from umix.data.registry import OWN, TASKS, load_task, refuse_root, task_source
 from umix.data.task import TaskSource
 from umix.errors import UserError
 
@@ -47,7 +47,18 @@ def test_the_root_reaches_the_source_as_a_path(monkeypatch, root, seen):
         name = "spy"
 
         def load(self, root):
-            return root
+            roots.append(root)
+            return FourMoons(sizes=(3, 1, 1, 3), eval_size=2).load()
 
-    monkeypatch.setitem(TASKS, "spy", Spy)
-    assert load_task("spy", root) == seen
+    roots = []
+    monkeypatch.setitem(TASKS.own, "spy", Spy)
+    load_task("spy", root)
+    assert roots == [seen]
+
+
+def test_a_folder_of_files_must_go_with_a_task_that_reads_one():
+    refuse_root(None, [FourMoons])
+    refuse_root(Path("data"), [FourMoons, TASKS["waterbirds"]])
+    for kinds in ([FourMoons], OWN.values()):
+        with pytest.raises(UserError, match=r"^--root must go with a task that has files in a folder \(waterbirds, "):
+            refuse_root(Path("data"), kinds)

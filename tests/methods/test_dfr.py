@@ -199,7 +199,7 @@ def test_validation_groups_that_overlap_are_refused_before_training(
             both = replace(val, groups=Groups(torch.ones_like(val.member), val.groups.names))
             return Task(task.name, {**task.splits, "val": both}, task.classes)
 
-    monkeypatch.setitem(TASKS, "four_moons", Overlapping)
+    monkeypatch.setitem(TASKS.own, "four_moons", Overlapping)
     with pytest.raises(UserError, match="exactly one of the groups"):
         execute(RunSpec(task="four_moons", method="dfr"), out=tmp_path)
     assert list(tmp_path.iterdir()) == []

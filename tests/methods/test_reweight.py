@@ -115,7 +115,7 @@ def test_groups_that_overlap_are_refused_before_training_only_where_they_are_nee
             }
             return Task(task.name, splits, task.classes)
 
-    monkeypatch.setitem(TASKS, "four_moons", Overlapping)
+    monkeypatch.setitem(TASKS.own, "four_moons", Overlapping)
     with pytest.raises(UserError, match="exactly one of the groups"):
         execute(RunSpec(task="four_moons", method=kind.name, settings={"by": "group", "epochs": 1}), out=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,15 @@
 """Nets are found by name, and a wrong name is answered with the right one."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from umix.errors import UserError
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
-from umix.nets.registry import NETS, net_settings
+from umix.nets.own import OwnNet
+from umix.nets.registry import NETS, net_kind, net_settings
 
 
 def test_every_net_is_registered_under_its_own_name():
@@ -28,3 +32,26 @@ def test_an_unknown_net_gets_the_nearest_known_one():
 def test_an_unknown_option_of_a_net_gets_the_nearest_known_one():
     with pytest.raises(UserError, match=r"^Unknown setting of net 'hiden'; did you mean 'hidden'\?"):
         net_settings("mlp", hiden=(3,))
+
+
+def test_the_library_of_every_net_is_in_the_extra_that_it_names():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for net in NETS.own_classes.values():
+        if net.library:
+            assert any(text.startswith(net.library) for text in project["optional-dependencies"][net.extra])
+
+
+def test_a_net_is_found_by_the_name_that_it_is_listed_under():
+    assert {net.usage(): net_kind(net.usage())[0] for net in NETS.values()} == {
+        net.usage(): net for net in NETS.values()
+    }
+
+
+@pytest.mark.parametrize("name", ["hf", "hf:", "own", "my-nets:small", "nets:", ":small", "mlp:"])
+def test_half_a_name_is_no_net(name):
+    with pytest.raises(UserError, match=r"^Unknown net"):
+        net_kind(name)
+
+
+def test_a_module_may_be_called_like_a_net_of_umix():
+    assert net_kind("mlp:small") == (OwnNet, {"factory": "mlp:small"})

@@ -69,8 +69,8 @@ class NetFlags:
     net: Annotated[
         str | None,
         Parameter(
-            help="Net instead of the preset's: mlp, cnn, linear, hf:NAME-OR-FOLDER, monai:NAME, torchvision:NAME, timm:NAME, or "
-            "your own as MODULE:FACTORY (umix nets)."
+            help="Net instead of the preset's: a name such as mlp, PROVIDER:NAME such as hf:FOLDER, or your own as "
+            "MODULE:FACTORY; umix nets lists all."
         ),
     ] = None
     freeze: Annotated[

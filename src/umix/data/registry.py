@@ -1,4 +1,4 @@
-"""The tasks umix knows by name: one line each."""
+"""The tasks by name: a line for each task of umix, and the entry points ``umix.tasks`` of installed packages."""
 
 import os
 from collections.abc import Collection, Iterable
@@ -8,25 +8,30 @@ from typing import Any
 
 from umix.data.arrays.array_file import SUFFIXES as ARRAYS
 from umix.data.arrays.source import ArraySource
-from umix.data.benchmarks.camelyon17 import Camelyon17
-from umix.data.benchmarks.celeba import CelebA
-from umix.data.benchmarks.civilcomments import CivilComments
-from umix.data.benchmarks.colored_digits import ColoredDigits
-from umix.data.benchmarks.four_moons import FourMoons
-from umix.data.benchmarks.waterbirds import Waterbirds
 from umix.data.images.image_folder import ImageFolder
 from umix.data.memory_source import MemorySource
 from umix.data.rows.table_file import SUFFIXES
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.data.texts.source import TextSource
-from umix.errors import UserError, unknown
+from umix.errors import UserError
+from umix.registry import Registry
 
-TASKS: dict[str, type[TaskSource]] = {
-    source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, CivilComments, Camelyon17)
-}
+TASKS: Registry[TaskSource] = Registry(
+    "task",
+    base="umix.data.task:TaskSource",
+    group="umix.tasks",
+    own={
+        "colored_digits": "umix.data.benchmarks.colored_digits:ColoredDigits",
+        "four_moons": "umix.data.benchmarks.four_moons:FourMoons",
+        "waterbirds": "umix.data.benchmarks.waterbirds:Waterbirds",
+        "celeba": "umix.data.benchmarks.celeba:CelebA",
+        "civilcomments": "umix.data.benchmarks.civilcomments:CivilComments",
+        "camelyon17": "umix.data.benchmarks.camelyon17:Camelyon17",
+    },
+)
 
-#: The kinds of data that people bring, which are named by a path.
+#: The kinds of data that people bring themselves; a path names them.
 OWN: dict[str, type[TaskSource]] = {
     source.name: source for source in (TableSource, ArraySource, ImageFolder, TextSource)
 }
@@ -35,29 +40,31 @@ OWN: dict[str, type[TaskSource]] = {
 def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource], dict[str, Any]]:
     """The class of the task called ``name``, or of the data at that path, and the options the name stands for.
 
-    ``given`` are the options that are set: with ``text`` a table is one of texts.
+    ``given`` are the options that are set: a table with the option ``text`` is a table of texts.
 
     >>> source_kind("people.csv")[0].name, source_kind("people.csv", ["label", "text"])[0].name
     ('table', 'text')
     """
-    if name in TASKS:
-        return TASKS[name], {}
     if (in_memory := MemorySource.parse(name)) is not None:
         return MemorySource, in_memory
     path = Path(name)
+    if name in TASKS.own:
+        return TASKS[name], {}
     if path.suffix.lower() in ARRAYS:
         return ArraySource, {"path": path}
     if path.suffix.lower() in SUFFIXES or path.is_file():
         return TextSource if "text" in given else TableSource, {"path": path}
-    if path.is_dir() or name.endswith(("/", os.sep)):
+    if name not in TASKS and (path.is_dir() or name.endswith(("/", os.sep))):
         return ImageFolder, {"path": path}
-    raise unknown("task", name, TASKS)
+    return TASKS.find(name), {}
 
 
 def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
-    """Raise where a folder was named and no task has files to look for there."""
+    """Raise UserError if a folder is given and none of the tasks reads files from one."""
+    if root is None:
+        return  # without listing the tasks, which would import plug-ins
     able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
-    if root is not None and not set(able.values()).intersection(kinds):
+    if not set(able.values()).intersection(kinds):
         raise UserError(f"--root must go with a task that has files in a folder ({', '.join(able)}), got {root} alone.")
 
 
@@ -68,7 +75,7 @@ def task_source(name: str, **options: Any) -> TaskSource:
 
 
 def load_task(name: str, root: str | Path | None = None, **options: Any) -> Task:
-    """The task called ``name``, from the local folder ``root`` where it has files.
+    """The task called ``name``; if it has files, they are read from the local folder ``root``.
 
     >>> load_task("four_moons").groups
     ('moon 0', 'moon 1', 'moon 2', 'moon 3')

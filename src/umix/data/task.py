@@ -202,7 +202,8 @@ class TaskSource(Settings, abc.ABC):
 
     part: ClassVar[str] = "task"
     name: ClassVar[str]
-    default_net: ClassVar[str] = "mlp"  # where neither the preset nor the user names one
+    default_net: ClassVar[str] = "mlp"  # the net if neither a preset of this task nor the user names one
+    preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import between
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
@@ -57,7 +58,7 @@ class CORAL(Method):
     paper: ClassVar[str] = "Sun and Saenko, Deep CORAL: Correlation alignment for deep domain adaptation, ECCV 2016"
     needs_groups: ClassVar[bool] = True
 
-    gamma: float = Field(
+    gamma: Annotated[float, between(0.01, 10.0, log=True)] = Field(
         1.0, ge=0, description="weight of the features' distance; WILDS: 0.1 Camelyon17, 10 CivilComments"
     )
 

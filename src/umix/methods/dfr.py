@@ -17,7 +17,7 @@ Differs from the released code:
 
 import warnings
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import between
 from umix.training.trainer import Trainer
 
 Penalty = Literal["l1", "l2"]
@@ -79,7 +80,7 @@ class DFR(Method):
     needs_val_groups: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
-    c: float = Field(1.0, gt=0, description="inverse strength of the penalty")
+    c: Annotated[float, between(0.01, 10.0, log=True)] = Field(1.0, gt=0, description="inverse strength of the penalty")
     penalty: Penalty = Field("l1", description="of the weights: sum of sizes or of squares")
     repeats: int = Field(10, ge=1, description="balanced subsets over which the weights are averaged")
     share: float = Field(0.5, gt=0, lt=1, description="part of validation that is fitted; the rest is for selection")

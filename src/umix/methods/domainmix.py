@@ -17,7 +17,7 @@ Differs from the released code:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.methods.parts.mixers import MIXERS, Mixing, require_mixable
 from umix.nets.net import Net
+from umix.settings import between
 from umix.training.objective import Objective, State
 from umix.training.trainer import FINAL, Trainer
 
@@ -69,7 +70,7 @@ class DomainMix(Method):
     paper: ClassVar[str] = "Xu et al., Adversarial domain adaptation with domain mixup, AAAI 2020"
     needs_groups: ClassVar[bool] = True
 
-    alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
+    alpha: Annotated[float, between(0.1, 4.0, log=True)] = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
 
     def train(self, trainer: Trainer) -> Net:

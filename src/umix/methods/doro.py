@@ -14,7 +14,7 @@ Differs from the released code:
 """
 
 from functools import partial
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ from umix.core.risks import chi2_doro, cvar_doro
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import Trainer
 
 PAPER = "Zhai et al., DORO: Distributional and outlier robust optimization, ICML 2021"
@@ -34,8 +35,12 @@ class CVaRDORO(Method):
     name: ClassVar[str] = "cvar_doro"
     paper: ClassVar[str] = PAPER
 
-    alpha: float = Field(0.2, gt=0, le=1, description="share of what is left that counts, the worst one")
-    epsilon: float = Field(0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is CVaR-DRO")
+    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
+        0.2, gt=0, le=1, description="share of what is left that counts, the worst one"
+    )
+    epsilon: Annotated[float, among(0.005, 0.01, 0.02, 0.05)] = Field(
+        0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is CVaR-DRO"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         return trainer.fit(BatchRisk(risk_of=partial(cvar_doro, alpha=self.alpha, epsilon=self.epsilon)))
@@ -48,10 +53,12 @@ class Chi2DORO(Method):
     name: ClassVar[str] = "chi2_doro"
     paper: ClassVar[str] = PAPER
 
-    alpha: float = Field(
+    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
         0.2, gt=0, le=1, description="share of the smallest subpopulation that counts, of what is left"
     )
-    epsilon: float = Field(0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is χ²-DRO")
+    epsilon: Annotated[float, among(0.005, 0.01, 0.02, 0.05)] = Field(
+        0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is χ²-DRO"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         return trainer.fit(BatchRisk(risk_of=partial(chi2_doro, alpha=self.alpha, epsilon=self.epsilon)))

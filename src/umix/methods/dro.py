@@ -18,7 +18,7 @@ Differs from the released code:
 """
 
 from functools import partial
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ from umix.core.risks import chi2, cvar
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
+from umix.settings import between
 from umix.training.trainer import Trainer
 
 PAPER = "Levy et al., Large-scale methods for distributionally robust optimization, NeurIPS 2020"
@@ -38,7 +39,9 @@ class CVaRDRO(Method):
     name: ClassVar[str] = "cvar_dro"
     paper: ClassVar[str] = PAPER
 
-    alpha: float = Field(0.2, gt=0, le=1, description="share of the batch that counts, the worst one; 1 is ERM")
+    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
+        0.2, gt=0, le=1, description="share of the batch that counts, the worst one; 1 is ERM"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         return trainer.fit(BatchRisk(risk_of=partial(cvar, alpha=self.alpha)))
@@ -51,7 +54,9 @@ class Chi2DRO(Method):
     name: ClassVar[str] = "chi2_dro"
     paper: ClassVar[str] = PAPER
 
-    alpha: float = Field(0.2, gt=0, le=1, description="share of the smallest subpopulation that counts; 1 is ERM")
+    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
+        0.2, gt=0, le=1, description="share of the smallest subpopulation that counts; 1 is ERM"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         return trainer.fit(BatchRisk(risk_of=partial(chi2, alpha=self.alpha)))

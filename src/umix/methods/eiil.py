@@ -15,7 +15,7 @@ Differs from the released code:
 - cells without examples are no groups.
 """
 
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
 from pydantic import Field
@@ -26,6 +26,7 @@ from umix.data.samplers import Balanced
 from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import Trainer
 
 
@@ -37,10 +38,14 @@ class EIIL(Method):
     paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
-    reference_epochs: int = Field(1, ge=1, description="epochs of the reference model; reference.epochs overrides it")
+    reference_epochs: Annotated[int, among(1, 2, 5, 10)] = Field(
+        1, ge=1, description="epochs of the reference model; reference.epochs overrides it"
+    )
     inference_steps: int = Field(100, ge=1, description="steps of Adam that find the environments")
     inference_lr: float = Field(0.1, gt=0, description="learning rate of these steps; the product should be some 10")
-    step_size: float = Field(0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO")
+    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
+        0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO"
+    )
     adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
 
     def train(self, trainer: Trainer) -> Net:

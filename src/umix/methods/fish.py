@@ -19,7 +19,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import Objective, State
@@ -105,7 +106,9 @@ class Fish(Method):
     paper: ClassVar[str] = "Shi et al., Gradient matching for domain generalization, ICLR 2022"
     needs_groups: ClassVar[bool] = True
 
-    meta_lr: float = Field(0.5, gt=0, le=1, description="ε: share of the way to the inner steps' end")
+    meta_lr: Annotated[float, among(0.05, 0.1, 0.25, 0.5, 1.0)] = Field(
+        0.5, gt=0, le=1, description="ε: share of the way to the inner steps' end"
+    )
     warmup: int = Field(0, ge=0, description="steps of ERM before the first meta step; then the optimiser starts anew")
 
     def train(self, trainer: Trainer) -> Net:

@@ -14,7 +14,7 @@ Differs from the released code:
 """
 
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
 from torch import Tensor
@@ -25,6 +25,7 @@ from umix.data.task import Split
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import Trainer
 
 
@@ -36,8 +37,10 @@ class Focal(Method):
     paper: ClassVar[str] = "Lin et al., Focal loss for dense object detection, ICCV 2017"
     takes_weights: ClassVar[bool] = True
 
-    gamma: float = Field(2.0, ge=0, description="how much easy examples are played down; 0 is cross entropy")
-    class_balance: Literal["none", "inverse", "effective"] = Field(
+    gamma: Annotated[float, between(0.5, 5.0, log=True)] = Field(
+        2.0, ge=0, description="how much easy examples are played down; 0 is cross entropy"
+    )
+    class_balance: Annotated[Literal["none", "inverse", "effective"], among("none", "inverse", "effective")] = Field(
         "none", description="class weights: none, inverse frequency, or inverse effective number"
     )
     beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")

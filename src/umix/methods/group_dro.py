@@ -14,7 +14,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
@@ -70,8 +71,12 @@ class GroupDRO(Method):
     paper: ClassVar[str] = "Sagawa et al., Distributionally robust neural networks for group shifts, ICLR 2020"
     needs_groups: ClassVar[bool] = True
 
-    step_size: float = Field(0.01, ge=0, description="how fast the group weights follow the risks (the paper's eta_q)")
-    adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
+    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
+        0.01, ge=0, description="how fast the group weights follow the risks (the paper's eta_q)"
+    )
+    adjustment: Annotated[float, among(0.0, 1.0, 2.0, 4.0)] = Field(
+        0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         group = trainer.splits["train"].group

@@ -21,7 +21,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
@@ -76,9 +77,15 @@ class IBIRM(Method):
     )
     needs_groups: ClassVar[bool] = True
 
-    penalty: float = Field(10.0, ge=0, description="weight of IRM's penalty after annealing (the paper's lambda)")
-    anneal: int = Field(500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew")
-    bottleneck: float = Field(100.0, ge=0, description="weight of the features' variance after annealing; 0 is IRM")
+    penalty: Annotated[float, between(1.0, 100.0, log=True)] = Field(
+        10.0, ge=0, description="weight of IRM's penalty after annealing (the paper's lambda)"
+    )
+    anneal: Annotated[int, among(0, 100, 300, 500)] = Field(
+        500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew"
+    )
+    bottleneck: Annotated[float, between(0.1, 100.0, log=True)] = Field(
+        100.0, ge=0, description="weight of the features' variance after annealing; 0 is IRM"
+    )
     bottleneck_anneal: int = Field(500, ge=0, description="steps without bottleneck; then the optimiser starts anew")
 
     def train(self, trainer: Trainer) -> Net:

@@ -19,7 +19,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 from pydantic import Field
@@ -30,6 +30,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
@@ -64,8 +65,12 @@ class IRM(Method):
     paper: ClassVar[str] = "Arjovsky et al., Invariant risk minimization, arXiv 2019"
     needs_groups: ClassVar[bool] = True
 
-    penalty: float = Field(10.0, ge=0, description="weight of the penalty after annealing (the paper's lambda)")
-    anneal: int = Field(500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew")
+    penalty: Annotated[float, between(1.0, 100.0, log=True)] = Field(
+        10.0, ge=0, description="weight of the penalty after annealing (the paper's lambda)"
+    )
+    anneal: Annotated[int, among(0, 100, 300, 500)] = Field(
+        500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         n_groups = len(trainer.task.training_groups)

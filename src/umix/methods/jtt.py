@@ -12,7 +12,7 @@ Differs from the released code:
 - one run instead of two programs with a table between them; an empty E is reported.
 """
 
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from umix.data.samplers import Repeated
 from umix.methods.method import Method
 from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.net import Net
+from umix.settings import among
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -35,8 +36,12 @@ class JTT(Method):
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
-    identification_epochs: int = Field(2, ge=1, description="epochs of the first net (the paper's T)")
-    upweight: int = Field(20, ge=0, description="copies added of each example in the error set (the paper's λ_up)")
+    identification_epochs: Annotated[int, among(1, 2, 3, 5, 10)] = Field(
+        2, ge=1, description="epochs of the first net (the paper's T)"
+    )
+    upweight: Annotated[int, among(2, 5, 10, 20, 50)] = Field(
+        20, ge=0, description="copies added of each example in the error set (the paper's λ_up)"
+    )
     record: Literal["online", "epoch_end"] = Field(
         "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
     )

@@ -18,7 +18,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.settings import among
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
@@ -82,8 +83,10 @@ class LfF(Method):
         "Nam et al., Learning from failure: training debiased classifier from biased classifier, NeurIPS 2020"
     )
 
-    q: float = Field(0.7, ge=0, le=1, description="how much the biased net prefers what is easy; 0 is cross-entropy")
-    smoothing: float = Field(
+    q: Annotated[float, among(0.5, 0.7, 0.9)] = Field(
+        0.7, ge=0, le=1, description="how much the biased net prefers what is easy; 0 is cross-entropy"
+    )
+    smoothing: Annotated[float, among(0.5, 0.7, 0.9)] = Field(
         0.7, ge=0, lt=1, description="share of the past in the moving average of an example's losses"
     )
 

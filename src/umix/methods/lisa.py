@@ -14,7 +14,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import FINAL, Trainer
 
 
@@ -71,9 +72,13 @@ class LISA(Method):
     paper: ClassVar[str] = "Yao et al., Improving out-of-distribution robustness via selective augmentation, ICML 2022"
     needs_groups: ClassVar[bool] = True
 
-    same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (the paper's p_sel)")
-    alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
-    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    same_label: Annotated[float, between(0.0, 1.0)] = Field(
+        0.5, ge=0, le=1, description="probability of mixing within a label (the paper's p_sel)"
+    )
+    alpha: Annotated[float, among(0.5, 1.0, 2.0, 4.0)] = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Annotated[Mixing, among("input", "features")] = Field(
+        "input", description="what is mixed: inputs, boxes of images, or pooled features"
+    )
     balance: bool = Field(True, description="batches hold all groups in equal parts")
 
     def train(self, trainer: Trainer) -> Net:

@@ -12,7 +12,7 @@ Differs from the released code:
 """
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, final
+from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 from torch import Tensor
@@ -20,9 +20,10 @@ from torch import Tensor
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
 from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.uncertainty_weights import UncertaintyWeights
+from umix.methods.parts.uncertainty_weights import LENGTH, Eta, Length, UncertaintyWeights
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import FINAL, Trainer
 
 
@@ -35,11 +36,14 @@ class LISAUMIX(UncertaintyWeights):
     needs_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False  # batches balanced over groups would undo them
 
-    eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+    eta: Annotated[Eta, between(0.5, 50.0, log=True)] = Field(
         2.0, description="how much an example's weight grows with its uncertainty; the pairs help too"
     )
-    same_label: float = Field(0.5, ge=0, le=1, description="probability of mixing within a label (LISA's p_sel)")
-    alpha: float = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
+    same_label: Annotated[float, between(0.0, 1.0)] = Field(
+        0.5, ge=0, le=1, description="probability of mixing within a label (LISA's p_sel)"
+    )
+    alpha: Annotated[float, among(0.5, 2.0)] = Field(2.0, gt=0, description="λ ~ Beta(alpha, alpha)")
+    length: Annotated[Length, among(5, 10)] = Field(10, description=LENGTH)
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
     balance: bool = Field(False, description="batches hold all groups in equal parts")
 

@@ -13,16 +13,18 @@ class Method(Settings, abc.ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    needs_groups: ClassVar[bool] = False  # of the training split; without it batches carry no group
-    needs_groups_if: ClassVar[str] = ""  # in words, where the settings decide: needs_groups is a property then
-    needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
+    needs_groups: ClassVar[bool] = False  # of the training split; otherwise batches have no groups
+    needs_groups_if: ClassVar[str] = (
+        ""  # the condition in words, if needs_groups is a property that depends on settings
+    )
+    needs_val_groups: ClassVar[bool] = False  # for training, not only to select an epoch
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
-    stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
+    stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit that may have fit settings of their own
 
     def first_stage(self, epochs: int) -> int | None:
-        """How many epochs of a recorded first stage it looks at, where a fit has ``epochs``; None without such a stage."""
+        """How many epochs of the first stage it records, if a fit has ``epochs``; None if it has no such stage."""
         return None
 
     @abc.abstractmethod
     def train(self, trainer: Trainer) -> Net:
-        """The trained net, by way of ``trainer.fit`` and ``trainer.trajectory``."""
+        """The trained net; ``trainer.fit`` and ``trainer.trajectory`` train the stages."""

@@ -11,7 +11,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import FINAL, Trainer
 
 
@@ -34,8 +35,10 @@ class Mixup(Method):
     paper: ClassVar[str] = "Zhang et al., mixup: Beyond empirical risk minimization, ICLR 2018"
     takes_weights: ClassVar[bool] = True
 
-    alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
-    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    alpha: Annotated[float, between(0.1, 4.0, log=True)] = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Annotated[Mixing, among("input", "features")] = Field(
+        "input", description="what is mixed: inputs, boxes of images, or pooled features"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
@@ -64,8 +67,10 @@ class InGroupMixup(Method):
     needs_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
 
-    alpha: float = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
-    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    alpha: Annotated[float, between(0.1, 4.0, log=True)] = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Annotated[Mixing, among("input", "features")] = Field(
+        "input", description="what is mixed: inputs, boxes of images, or pooled features"
+    )
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)

@@ -1,66 +1,49 @@
-"""The methods umix knows by name: one line each."""
+"""The methods by name: a line for each method of umix, and the entry points ``umix.methods`` of installed packages."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from umix.errors import unknown
-from umix.methods.coral import CORAL
-from umix.methods.dfr import DFR
-from umix.methods.domainmix import DomainMix
-from umix.methods.doro import Chi2DORO, CVaRDORO
-from umix.methods.dro import Chi2DRO, CVaRDRO
-from umix.methods.eiil import EIIL
-from umix.methods.erm import ERM
-from umix.methods.fish import Fish
-from umix.methods.focal import Focal
-from umix.methods.group_dro import GroupDRO
-from umix.methods.ib_irm import IBIRM
-from umix.methods.irm import IRM
-from umix.methods.jtt import JTT
-from umix.methods.lff import LfF
-from umix.methods.lisa import LISA
-from umix.methods.lisa_umix import LISAUMIX
-from umix.methods.method import Method
-from umix.methods.mixup import InGroupMixup, Mixup
-from umix.methods.reweight import Resample, Reweight
-from umix.methods.umix import UMIX
-from umix.methods.vrex import VREx
+from umix.registry import Registry
 
-_KINDS: tuple[type[Method], ...] = (
-    ERM,
-    UMIX,
-    GroupDRO,
-    Focal,
-    CVaRDRO,
-    Chi2DRO,
-    CVaRDORO,
-    Chi2DORO,
-    JTT,
-    Reweight,
-    Resample,
-    DFR,
-    Mixup,
-    InGroupMixup,
-    LISA,
-    LISAUMIX,
-    LfF,
-    EIIL,
-    IRM,
-    IBIRM,
-    VREx,
-    CORAL,
-    Fish,
-    DomainMix,
+if TYPE_CHECKING:
+    from umix.methods.method import Method
+
+METHODS: "Registry[Method]" = Registry(
+    "method",
+    base="umix.methods.method:Method",
+    group="umix.methods",
+    own={
+        "erm": "umix.methods.erm:ERM",
+        "umix": "umix.methods.umix:UMIX",
+        "group_dro": "umix.methods.group_dro:GroupDRO",
+        "focal": "umix.methods.focal:Focal",
+        "cvar_dro": "umix.methods.dro:CVaRDRO",
+        "chi2_dro": "umix.methods.dro:Chi2DRO",
+        "cvar_doro": "umix.methods.doro:CVaRDORO",
+        "chi2_doro": "umix.methods.doro:Chi2DORO",
+        "jtt": "umix.methods.jtt:JTT",
+        "reweight": "umix.methods.reweight:Reweight",
+        "resample": "umix.methods.reweight:Resample",
+        "dfr": "umix.methods.dfr:DFR",
+        "mixup": "umix.methods.mixup:Mixup",
+        "ingroup_mixup": "umix.methods.mixup:InGroupMixup",
+        "lisa": "umix.methods.lisa:LISA",
+        "lisa_umix": "umix.methods.lisa_umix:LISAUMIX",
+        "lff": "umix.methods.lff:LfF",
+        "eiil": "umix.methods.eiil:EIIL",
+        "irm": "umix.methods.irm:IRM",
+        "ib_irm": "umix.methods.ib_irm:IBIRM",
+        "vrex": "umix.methods.vrex:VREx",
+        "coral": "umix.methods.coral:CORAL",
+        "fish": "umix.methods.fish:Fish",
+        "domainmix": "umix.methods.domainmix:DomainMix",
+    },
 )
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}
 
-
-def method(name: str, **settings: Any) -> Method:
+def method(name: str, **settings: Any) -> "Method":
     """The method called ``name`` with these hyperparameters.
 
     >>> method("umix", eta=20, sigma=0).eta
     20.0
     """
-    if name not in METHODS:
-        raise unknown("method", name, METHODS)
-    return METHODS[name](**settings)
+    return METHODS.find(name)(**settings)

@@ -15,7 +15,7 @@ Differs from the released code:
 """
 
 import abc
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
 from torch import Tensor
@@ -26,6 +26,7 @@ from umix.data.task import Split
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.net import Net
+from umix.settings import among
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -48,8 +49,12 @@ class Balancing(Method, abc.ABC):
     needs_groups_if: ClassVar[str] = "if by=group"
     takes_weights: ClassVar[bool] = True
 
-    by: By = Field("class", description="what shall count the same; group needs training groups")
-    scheme: Scheme = Field("inverse", description="weights by inverse frequency or inverse effective number")
+    by: Annotated[By, among("class", "group")] = Field(
+        "class", description="what shall count the same; group needs training groups"
+    )
+    scheme: Annotated[Scheme, among("inverse", "effective")] = Field(
+        "inverse", description="weights by inverse frequency or inverse effective number"
+    )
     beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
 
     @property

@@ -21,15 +21,16 @@ Differs from the released code:
 """
 
 from dataclasses import replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 from torch import Tensor
 
 from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.uncertainty_weights import UncertaintyWeights
+from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.trainer import FINAL, Trainer
 
 
@@ -42,8 +43,13 @@ class UMIX(UncertaintyWeights):
         "Han et al., UMIX: Improving importance weighting for subpopulation shift via uncertainty-aware mixup, NeurIPS 2022"
     )
 
-    sigma: float = Field(0.5, ge=0, le=1, description="probability of mixing a batch; 0 weights without mixing")
-    alpha: float = Field(0.5, gt=0, description="λ ~ Beta(alpha, alpha)")
+    eta: Annotated[Eta, between(2.0, 100.0, log=True)] = Field(
+        20.0, description="how much an example's weight grows with its uncertainty; auto tries some on validation"
+    )
+    sigma: Annotated[float, among(0.5, 1.0)] = Field(
+        0.5, ge=0, le=1, description="probability of mixing a batch; 0 weights without mixing"
+    )
+    alpha: Annotated[float, among(0.2, 0.5, 1.5)] = Field(0.5, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 

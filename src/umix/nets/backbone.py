@@ -1,11 +1,11 @@
-"""Nets of other libraries or of one's own: a body that gives pooled features, which may be frozen, and a linear head."""
+"""Nets of other libraries or of your own: a body that gives pooled features and can be frozen, and a head."""
 
 import abc
 from pathlib import Path
 from typing import Any, Self, final
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
@@ -14,7 +14,7 @@ from umix.nets.weight_files import files_hash
 
 
 class Backbone(NetSettings, abc.ABC):
-    """A body from elsewhere and a head on top of it; ``freeze`` trains the head only."""
+    """A body that is not defined in umix and a head on top of it; ``freeze`` trains the head only."""
 
     freeze: bool = Field(False, description="train the head only, on features that are computed once and stored")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of the features dropped before the head in training")
@@ -22,16 +22,16 @@ class Backbone(NetSettings, abc.ABC):
     @property
     @abc.abstractmethod
     def title(self) -> str:
-        """The net as people name it, ``provider:name``; it finds the same files from any folder."""
+        """The name of the net, ``provider:name``, with absolute paths: it means the same files in any folder."""
 
     @property
     def names_its_weights(self) -> bool:
-        """Whether the options and ``content`` decide the weights of the body; else they have to be looked at."""
+        """Whether the options and ``content`` decide the weights of the body; if not, the weights are hashed."""
         return True
 
     @abc.abstractmethod
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, nn.Module | None]:
-        """The body for inputs like ``example``, and a head of its own where it has one."""
+        """The body for inputs like ``example``, and its own head, or None for a new linear head."""
 
     def build(self, example: Tensor, n_classes: int) -> Net:
         body, head = self.parts(example, n_classes)
@@ -40,7 +40,7 @@ class Backbone(NetSettings, abc.ABC):
             body = Frozen(body)
         if self.dropout:
             body = nn.Sequential(body, nn.Dropout(self.dropout))
-        if head is None or self.freeze:  # on a frozen body a new linear layer is trained, whatever its own head was
+        if head is None or self.freeze:  # a frozen body always gets a new linear head
             head = nn.Linear(width, n_classes)
         return Net(body, head)
 
@@ -57,24 +57,8 @@ class WeightsFromFile(Backbone, abc.ABC):
         return "" if self.weights is None else file_content(self.weights)
 
 
-class LibraryNet(WeightsFromFile, abc.ABC):
-    """A net that a library knows by the name ``model``; its weights are the library's, a file's, or random."""
-
-    model: str
-    pretrained: bool
-
-    @model_validator(mode="after")
-    def _has_something_to_freeze(self) -> Self:
-        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"{self.name}:{self.model}"
-
-
 def file_content(path: Path) -> str:
-    """The hash of a file of weights, which must be there."""
+    """The hash of a file of weights; raises UserError if there is no such file."""
     if not path.is_file():
         raise UserError(f"There is no file of weights at {path}.")
     return files_hash([path])
@@ -82,14 +66,14 @@ def file_content(path: Path) -> str:
 
 @final
 class Frozen(nn.Module):
-    """A body that stays as it is: in evaluation mode, without gradients."""
+    """A body that is never trained: always in evaluation mode, without gradients."""
 
     def __init__(self, body: nn.Module) -> None:
         nn.Module.__init__(self)
         self.body = body.eval().requires_grad_(False)
 
     def train(self, mode: bool = True) -> Self:
-        self.training = mode  # the body never leaves evaluation mode: batch statistics and dropout stay out of it
+        self.training = mode  # the body stays in evaluation mode: no batch statistics, no dropout
         return self
 
     @torch.no_grad()
@@ -99,7 +83,7 @@ class Frozen(nn.Module):
 
 
 def require_trained(*, freeze: bool, trained: bool, title: str) -> None:
-    """Raise where the body to be frozen would be a random one."""
+    """Raise UserError if a body with random weights would be frozen."""
     if freeze and not trained:
         raise UserError(
             f"freeze must be used with a pretrained body, but {title} starts from scratch; set net.pretrained=true, or give "
@@ -108,7 +92,7 @@ def require_trained(*, freeze: bool, trained: bool, title: str) -> None:
 
 
 def require_images(example: Tensor, title: str) -> None:
-    """Raise unless ``example`` is an image (or a volume) with its channels first."""
+    """Raise UserError unless ``example`` is an image (or a volume) with its channels first."""
     if not example.is_floating_point() or example.dim() < 3:
         raise UserError(
             f"The net {title} takes images [channels, height, width], got examples of {kind_of(example)}; choose another net with "
@@ -117,7 +101,7 @@ def require_images(example: Tensor, title: str) -> None:
 
 
 def require_tokens(example: Tensor, title: str) -> None:
-    """Raise unless ``example`` is a text as whole numbers, one per token."""
+    """Raise UserError unless ``example`` is a text as token ids, [length]."""
     if example.is_floating_point() or example.dim() != 1:
         raise UserError(
             f"The net {title} takes texts as token ids [length], got examples of {kind_of(example)}; choose another net with --net."
@@ -125,9 +109,9 @@ def require_tokens(example: Tensor, title: str) -> None:
 
 
 def try_parts(body: nn.Module, head: nn.Module | None, example: Tensor, n_classes: int, title: str) -> int:
-    """How many features ``body`` gives for inputs like ``example``; where it or its own ``head`` does not fit, it is refused.
+    """How many features ``body`` gives for inputs like ``example``; raises UserError if it or its ``head`` does not fit.
 
-    They are tried on a batch of two, in evaluation mode: a batch of one hides that examples are thrown together.
+    They are tried in evaluation mode on a batch of two: with one example, a body that flattens the batch axis would pass.
     """
     z = _features(body, example, title)
     if head is not None:
@@ -136,7 +120,7 @@ def try_parts(body: nn.Module, head: nn.Module | None, example: Tensor, n_classe
 
 
 def _features(body: nn.Module, example: Tensor, title: str) -> Tensor:
-    """What ``body`` gives for two inputs like ``example``, [2, width]."""
+    """The features that ``body`` gives for two inputs like ``example``, [2, width]."""
     z = _tried(body, torch.stack([example, example]), f"The body of {title} must take examples of {kind_of(example)}")
     if not isinstance(z, Tensor) or z.dim() != 2 or len(z) != 2:
         raise UserError(
@@ -147,7 +131,7 @@ def _features(body: nn.Module, example: Tensor, title: str) -> Tensor:
 
 
 def _check_head(head: nn.Module, z: Tensor, n_classes: int, title: str) -> None:
-    """Raise unless ``head`` gives a number for each class for the features ``z``."""
+    """Raise UserError unless ``head`` gives a number for each class for the features ``z``."""
     logits = _tried(head, z, f"The head of {title} must take the {z.shape[1]} features that its body gives")
     if not isinstance(logits, Tensor) or logits.shape != (len(z), n_classes):
         raise UserError(
@@ -157,7 +141,7 @@ def _check_head(head: nn.Module, z: Tensor, n_classes: int, title: str) -> None:
 
 
 def _tried(part: nn.Module, x: Tensor, rule: str) -> Any:
-    """``part(x)`` in evaluation mode; what it raises breaks the ``rule``."""
+    """``part(x)`` in evaluation mode; if it raises, UserError says that it breaks the ``rule``."""
     training = part.training
     part.eval()
     try:
@@ -165,7 +149,7 @@ def _tried(part: nn.Module, x: Tensor, rule: str) -> Any:
             return part(x)
     except UserError:
         raise
-    except Exception as error:  # whatever a forward pass raises at inputs it cannot take
+    except Exception as error:  # a forward pass may raise anything for inputs that it cannot take
         raise UserError(f"{rule}, but it raised {cause(error)}; correct it or choose another net with --net.") from None
     finally:
         part.train(training)
@@ -176,7 +160,7 @@ def _shape(made: object) -> str:
 
 
 def without_last_layer(model: nn.Module, title: str) -> nn.Module:
-    """``model`` without its last linear layer, so that it gives the features that layer was given."""
+    """``model`` without its last linear layer, so that it returns that layer's inputs: the features."""
     name = next((name for name, part in reversed(list(model.named_modules())) if isinstance(part, nn.Linear)), None)
     if not name:
         raise UserError(f"{title} must end in a linear layer that can be replaced by a head, but it has none.")

@@ -30,7 +30,7 @@ class CNN(NetSettings):
         for stage, channels in enumerate(self.channels):
             layers += [nn.MaxPool2d(2, ceil_mode=True)] if stage else []
             for _ in range(2):
-                # Group, not batch, normalisation: a batch of one example, or of mixed ones, means the same as any other.
+                # Group normalisation does not depend on the other examples of a batch, as batch normalisation would.
                 layers += [
                     nn.Conv2d(width, channels, 3, padding=1),
                     nn.GroupNorm(math.gcd(4, channels), channels),

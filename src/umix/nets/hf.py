@@ -22,21 +22,28 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from umix.errors import UserError
-from umix.nets.backbone import Backbone, require_images, require_tokens, require_trained
+from umix.nets.backbone import require_images, require_tokens, require_trained
 from umix.nets.hf_folder import POOLING, content_of, folder_of, is_local
 from umix.nets.library import library
+from umix.nets.provider import Provider
 
 Pooling = Literal["auto", "first", "mean", "pooler"]
 
 
 @final
-class HuggingFace(Backbone):
+class HuggingFace(Provider):
     """A model of the Hugging Face hub or a local folder (transformers), for images or texts."""
 
     name: ClassVar[str] = "hf"
+    library: ClassVar[str] = "transformers"
+    extra: ClassVar[str] = "hf"
 
-    model: str = Field(exclude=True, description="hub name or local folder; what it holds decides, not where it lies")
-    pretrained: bool = Field(True, description="start from its weights; else from its configuration, at random")
+    model: str = Field(
+        exclude=True, description="hub name or local folder; its content decides the run's key, not its path"
+    )
+    pretrained: bool = Field(
+        True, description="start from its weights; false: from random weights, with its configuration"
+    )
     pooling: Pooling = Field("auto", description="features of a text: of its first token, the mean, the model's pooler")
 
     @model_validator(mode="after")
@@ -54,7 +61,7 @@ class HuggingFace(Backbone):
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         folder = folder_of(self.model, pretrained=self.pretrained)
-        transformers = library("transformers", extra="hf")
+        transformers = library(self.library, extra=self.extra)
         with _quiet(transformers):
             try:
                 config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -82,7 +89,7 @@ class HuggingFace(Backbone):
         return Pixels(_used(model, pooling), pooling), None
 
     def _load(self, transformers: Any, folder: Path, config: Any) -> tuple[Any, bool]:
-        """The model, and whether it has a pooler that was not trained."""
+        """The model, and whether it has a pooler without trained weights."""
         if not self.pretrained:
             return transformers.AutoModel.from_config(config, trust_remote_code=False), False
         model, found = transformers.AutoModel.from_pretrained(
@@ -122,7 +129,7 @@ class Texts(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         mask = torch.ones_like(ids) if self.pad is None else (ids != self.pad).long()
-        # Batches come padded to their longest text only (``TokenIds.take``): cutting here would wait for the device.
+        # ``TokenIds.take`` pads a batch to its longest text only; to cut it here, the host would have to wait for the device.
         return pooled(self.model(input_ids=ids.long(), attention_mask=mask), self.pooling, mask)
 
 
@@ -139,7 +146,7 @@ class Pixels(nn.Module):
 
 
 def pooled(output: Any, pooling: Pooling, mask: Tensor | None) -> Tensor:
-    """One vector per example, [batch, width], of what a model gave."""
+    """The output of a model as one vector per example, [batch, width]."""
     if pooling == "pooler":
         given: Tensor | None = getattr(output, "pooler_output", None)
         if given is None:
@@ -157,7 +164,7 @@ def pooled(output: Any, pooling: Pooling, mask: Tensor | None) -> Tensor:
 
 
 def _used(model: nn.Module, pooling: Pooling) -> nn.Module:
-    """``model`` whose parameters all take part in training: a pooler that nobody asks would get no gradient."""
+    """``model`` with its pooler frozen if it is not used: its parameters would get no gradient."""
     pooler = getattr(model, "pooler", None)
     if pooling != "pooler" and isinstance(pooler, nn.Module):
         pooler.requires_grad_(False)
@@ -166,7 +173,7 @@ def _used(model: nn.Module, pooling: Pooling) -> nn.Module:
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Inside the block transformers shows neither bars nor reports; what matters of them is said in errors."""
+    """Inside the block transformers shows no progress bars, messages or warnings."""
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

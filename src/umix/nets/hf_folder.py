@@ -1,4 +1,4 @@
-"""Where a model of the Hugging Face hub lies: a local folder, or the snapshot of a hub name in the local cache."""
+"""The folder of a Hugging Face model: a local folder, or the snapshot of a hub name in the local cache."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -12,14 +12,14 @@ _SAFE, _PICKLED = "model*.safetensors*", "pytorch_model*.bin*"
 
 
 def is_local(model: str) -> bool:
-    """Whether ``model`` is a folder, or can be nothing else."""
+    """Whether ``model`` is an existing folder, or looks like a path and not like a hub name."""
     return Path(model).expanduser().is_dir() or model.startswith((".", "/", "~")) or model.count("/") > 1
 
 
 def folder_of(model: str, *, pretrained: bool) -> Path:
-    """The folder with the configuration of ``model``, and with its weights where they are asked for.
+    """The folder with the configuration of ``model``, and with its weights if it is ``pretrained``.
 
-    A local folder never asks the network. A hub name is looked up in the local cache first, then fetched.
+    For a local folder the network is never used. A hub name is looked up in the local cache first, then downloaded.
     """
     if not is_local(model):
         return _snapshot(model, pretrained)
@@ -56,7 +56,7 @@ def _snapshot(model: str, pretrained: bool) -> Path:
         folder = Path(fetch(model, allow_patterns=patterns, local_files_only=True))
         if _complete(folder, pretrained):
             return folder
-    except Exception:  # noqa: S110 — not in the cache, or not a name: fetching says which
+    except Exception:  # noqa: S110 — not in the cache, or no such name: the download below tells
         pass
     try:
         folder = Path(fetch(model, allow_patterns=patterns))

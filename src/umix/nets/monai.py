@@ -7,8 +7,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import LibraryNet, require_images, without_last_layer
+from umix.nets.backbone import require_images, without_last_layer
 from umix.nets.library import library
+from umix.nets.provider import LibraryNet
 from umix.nets.weight_files import load_weights
 
 _CHANNELS, _CLASSES = ("in_channels", "n_input_channels", "in_chns"), ("out_channels", "num_classes", "classes")
@@ -19,6 +20,8 @@ class Monai(LibraryNet):
     """A classifier of MONAI, such as DenseNet121 or SEResNet50, from scratch unless pretrained."""
 
     name: ClassVar[str] = "monai"
+    library: ClassVar[str] = "monai"
+    extra: ClassVar[str] = "monai"
 
     model: str = Field(description="name in monai.networks.nets")
     pretrained: bool = Field(False, description="start from the weights that MONAI downloads, where it has some")
@@ -29,7 +32,7 @@ class Monai(LibraryNet):
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         require_images(example, self.title)
-        nets = library("monai.networks.nets", extra="monai")
+        nets = library("monai.networks.nets", extra=self.extra)
         known = {name for name in dir(nets) if callable(getattr(nets, name)) and not name.startswith("_")}
         if self.model not in known:
             raise unknown("net of MONAI", self.model, known)
@@ -37,7 +40,7 @@ class Monai(LibraryNet):
             model = getattr(nets, self.model)(**self._options(getattr(nets, self.model), example, n_classes))
         except UserError:
             raise
-        except Exception as error:  # each of its nets checks its options in its own way; downloads fail in others
+        except Exception as error:  # every net raises other exceptions for wrong options, and downloads raise more
             reason = " ".join(str(error).split()).rstrip(".")[:200]
             raise UserError(
                 f"{self.title} must be a classifier that can be built for {example.dim() - 1} dimensions and {len(example)} "
@@ -48,8 +51,8 @@ class Monai(LibraryNet):
         return without_last_layer(model, self.title), None
 
     def _options(self, kind: Any, example: Tensor, n_classes: int) -> dict[str, Any]:
-        """How this kind of net calls dimensions, channels and classes."""
-        # A class hands its other options up to its parents; a function, such as resnet50, to ResNet.
+        """The arguments for dimensions, channels and classes under the names that this net uses."""
+        # A class passes its other arguments to its parents; a function, such as resnet50, passes them to ResNet.
         makers = kind.__mro__[:-1] if isinstance(kind, type) else (kind,)
         accepted = {name for maker in makers for name in inspect.signature(maker).parameters}
         open_ended = not isinstance(kind, type)

@@ -10,7 +10,7 @@ from umix.settings import Settings
 
 @final
 class Net(nn.Module):
-    """Logits = head(features(x)); feature mixing, last-layer methods and feature penalties need the two apart.
+    """Logits = head(features(x)); mixing features, penalties on features and refitting the head use the two parts.
 
     ``companion`` is a second net that some methods train beside this one; it takes no part in prediction.
     """
@@ -37,14 +37,26 @@ class NetSettings(Settings, abc.ABC):
 
     part: ClassVar[str] = "net"
     name: ClassVar[str]
+    library: ClassVar[str] = ""  # the package that building it needs, beside those that umix always needs
+    extra: ClassVar[str] = ""  # the extra of umix that installs it; without one it is installed by its own name
+
+    @classmethod
+    def usage(cls) -> str:
+        """How people write the name of such a net: ``mlp``, ``hf:NAME``, ``MODULE:FACTORY``."""
+        return cls.name
+
+    @classmethod
+    def options_in(cls, name: str) -> dict[str, Any] | None:
+        """The options that ``name`` stands for; None if ``name`` does not mean a net of this class."""
+        return {} if name == cls.name else None
 
     @property
     def content(self) -> str:
-        """A hash of the files that decide the net beside its options: weights, configuration, code; empty where there are none."""
+        """A hash of the files that decide the net beside its options: weights, configuration, code; empty without files."""
         return ""
 
     def as_json(self) -> dict[str, Any]:
-        """Everything that decides the net: its name, its options, and what its files hold, but not where they lie."""
+        """Everything that decides the net: its name, its options and the content of its files, but not their paths."""
         content = self.content
         return {"name": self.name, **self.model_dump(mode="json"), **({"content": content} if content else {})}
 

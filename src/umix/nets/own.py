@@ -1,8 +1,8 @@
-"""A net of one's own: ``module.path:factory``, from the current folder or an installed package.
+"""A net of your own: ``module.path:factory``, from the current folder or an installed package.
 
 ``factory(example, n_classes)`` returns a ``umix.nets.Net`` or the pair ``(body, head)`` of modules, where the body gives features
 [batch, width]. With ``--set net.weights=FILE`` it is called as ``factory(example, n_classes, weights=FILE)``. The key of a run
-holds the module's file and that file; what the factory reads or imports beside them is not in it.
+depends on the module's file and on that file, but on nothing else that the factory reads or imports.
 """
 
 import importlib
@@ -31,6 +31,16 @@ class OwnNet(WeightsFromFile):
     name: ClassVar[str] = "own"
 
     factory: str = Field(description="module.path:function")
+
+    @classmethod
+    def usage(cls) -> str:
+        return "MODULE:FACTORY"
+
+    @classmethod
+    def options_in(cls, name: str) -> dict[str, Any] | None:
+        module, _, factory = name.partition(":")
+        parts = [*module.split("."), factory]
+        return {"factory": name} if all(part.isidentifier() for part in parts) else None
 
     @property
     def title(self) -> str:
@@ -70,7 +80,7 @@ class OwnNet(WeightsFromFile):
         )
 
     def _made(self, factory: Callable[..., Any], example: Tensor, n_classes: int) -> Any:
-        """What ``factory`` returns; one that cannot be called, or that raises, is refused."""
+        """The result of ``factory``; raises UserError if it cannot be called like this or raises itself."""
         options = {} if self.weights is None else {"weights": self.weights}
         try:
             inspect.signature(factory).bind(example, n_classes, **options)
@@ -78,9 +88,9 @@ class OwnNet(WeightsFromFile):
             call = "(example, n_classes, weights=FILE)" if options else "(example, n_classes)"
             raise UserError(f"The factory {self.factory} must be callable as {call}, but it is not: {error}.") from None
         except ValueError:
-            pass  # some functions written in C do not say what they take
+            pass  # some functions written in C have no signature
         try:
-            with redirect_stdout(sys.stderr):  # what people's code prints is no result of umix
+            with redirect_stdout(sys.stderr):  # so that prints of the user's code are not in umix's output
                 return factory(example, n_classes, **options)
         except UserError:
             raise

@@ -1,49 +1,47 @@
-"""The nets umix knows by name, and the libraries that know others: one line each."""
+"""The nets by name: a line for each net or provider of nets in umix, and the entry points ``umix.nets`` of installed packages."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from umix.errors import unknown
-from umix.nets.backbone import Backbone
-from umix.nets.cnn import CNN
-from umix.nets.hf import HuggingFace
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
-from umix.nets.monai import Monai
-from umix.nets.net import NetSettings
-from umix.nets.own import OwnNet
-from umix.nets.timm import Timm
-from umix.nets.torchvision import TorchVision
+from umix.registry import Registry
 
-NETS: dict[str, type[NetSettings]] = {net.name: net for net in (MLP, CNN, Linear)}
+if TYPE_CHECKING:
+    from umix.nets.net import NetSettings
 
-#: What may stand before the colon of ``provider:name``, and the library it takes.
-PROVIDERS: dict[str, tuple[type[Backbone], str]] = {
-    "hf": (HuggingFace, "transformers"),
-    "monai": (Monai, "monai"),
-    "torchvision": (TorchVision, "torchvision"),
-    "timm": (Timm, "timm"),
-}
+NETS: "Registry[NetSettings]" = Registry(
+    "net",
+    base="umix.nets.net:NetSettings",
+    group="umix.nets",
+    own={
+        "mlp": "umix.nets.mlp:MLP",
+        "cnn": "umix.nets.cnn:CNN",
+        "linear": "umix.nets.linear:Linear",
+        "hf": "umix.nets.hf:HuggingFace",
+        "monai": "umix.nets.monai:Monai",
+        "torchvision": "umix.nets.torchvision:TorchVision",
+        "timm": "umix.nets.timm:Timm",
+        "own": "umix.nets.own:OwnNet",
+    },
+)
 
 
-def net_kind(name: str) -> tuple[type[NetSettings], dict[str, Any]]:
+def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     """The class of the net called ``name`` and the options that the name stands for.
 
-    A name is one of ``NETS``, ``provider:name``, or ``module.path:factory`` for a net of one's own.
+    A name is that of a net, ``provider:name``, or ``module.path:factory`` for a net of your own.
 
     >>> net_kind("hf:distilbert-base-uncased")[1]
     {'model': 'distilbert-base-uncased'}
     """
-    if name in NETS:
-        return NETS[name], {}
-    provider, colon, rest = name.partition(":")
-    if colon and rest and provider in PROVIDERS:
-        return PROVIDERS[provider][0], {"model": rest}
-    if rest.isidentifier() and all(part.isidentifier() for part in provider.split(".")):
-        return OwnNet, {"factory": name}
-    raise unknown("net", name, [*NETS, *(f"{provider}:NAME" for provider in PROVIDERS), "MODULE:FACTORY"])
+    for key in (name.partition(":")[0], "own"):
+        kind = NETS.get(key)
+        options = None if kind is None else kind.options_in(name)
+        if kind is not None and options is not None:
+            return kind, options
+    raise unknown("net", name, [kind.usage() for kind in NETS.values()])
 
 
-def net_settings(name: str, **options: Any) -> NetSettings:
+def net_settings(name: str, **options: Any) -> "NetSettings":
     """The settings of the net called ``name``, not built yet.
 
     >>> net_settings("mlp", hidden=[64]).hidden

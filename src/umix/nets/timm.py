@@ -1,4 +1,4 @@
-"""Nets of timm: ``timm:convnext_tiny.in12k_ft_in1k``, used where timm is installed."""
+"""Nets of timm, such as ``timm:convnext_tiny.in12k_ft_in1k``."""
 
 from typing import Any, ClassVar, final
 
@@ -6,8 +6,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import LibraryNet, file_content, require_images
+from umix.nets.backbone import file_content, require_images
 from umix.nets.library import library
+from umix.nets.provider import LibraryNet
 from umix.nets.weight_files import load_weights
 
 
@@ -16,6 +17,8 @@ class Timm(LibraryNet):
     """A net of timm, by its name and tag of weights."""
 
     name: ClassVar[str] = "timm"
+    library: ClassVar[str] = "timm"
+    extra: ClassVar[str] = "timm"
 
     model: str = Field(description="name in timm, with or without the tag of its weights")
     pretrained: bool = Field(True, description="start from the weights of that tag, which timm downloads")
@@ -34,11 +37,11 @@ class Timm(LibraryNet):
         require_images(example, self.title)
         download = self.pretrained and self.weights is None
         try:
-            # Without classes timm's nets give pooled features.
+            # With num_classes=0 timm's nets return pooled features.
             model = self._timm().create_model(self.model, pretrained=download, num_classes=0, in_chans=len(example))
         except UserError:
             raise
-        except Exception as error:  # the hub, the network and each net have kinds of their own
+        except Exception as error:  # the hub, the network and the nets raise different exceptions
             reason = " ".join(str(error).split()).rstrip(".")[:200]
             raise UserError(
                 f"{self.title} cannot be made ({reason}); give a local file with --set net.weights=FILE, or another net."
@@ -48,7 +51,7 @@ class Timm(LibraryNet):
         return model, None
 
     def _timm(self) -> Any:
-        timm = library("timm", extra="timm")
+        timm = library(self.library, extra=self.extra)
         if not timm.is_model(self.model):
             raise unknown("net of timm", self.model, timm.list_models())
         return timm

@@ -6,8 +6,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, unknown
-from umix.nets.backbone import LibraryNet, file_content, require_images, without_last_layer
+from umix.nets.backbone import file_content, require_images, without_last_layer
 from umix.nets.library import library
+from umix.nets.provider import LibraryNet
 from umix.nets.weight_files import load_weights
 
 
@@ -16,6 +17,8 @@ class TorchVision(LibraryNet):
     """A classifier of torchvision, such as resnet50, with the weights it recommends unless a file is given."""
 
     name: ClassVar[str] = "torchvision"
+    library: ClassVar[str] = "torchvision"
+    extra: ClassVar[str] = "torchvision"
 
     model: str = Field(description="name in torchvision.models")
     pretrained: bool = Field(True, description="start from torchvision's recommended weights")
@@ -42,7 +45,7 @@ class TorchVision(LibraryNet):
         return without_last_layer(model, self.title), None
 
     def _models(self) -> Any:
-        models = library("torchvision", extra="torchvision").models
+        models = library(self.library, extra=self.extra).models
         if self.model not in models.list_models(module=models):
             raise unknown("net of torchvision", self.model, models.list_models(module=models))
         return models

@@ -1,4 +1,4 @@
-"""Files of weights: what they hold, and how they get into a module without unpickling anything."""
+"""Files of weights: their hash, and loading them into a module without unpickling code."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,10 @@ from umix.errors import UserError
 
 
 def files_hash(paths: Sequence[Path]) -> str:
-    """A hash of the names and bytes of these files, not of where they lie; not read again while size and time are the same."""
+    """A hash of the names and bytes of these files, not of their folders.
+
+    A file is read again only if its size or its time of change differs.
+    """
     states = [(path, path.stat()) for path in paths]
     digests = [(path.name, _hash(path.resolve(), state.st_size, state.st_mtime_ns)) for path, state in states]
     return hashlib.sha256(repr(sorted(digests)).encode()).hexdigest()[:32]
@@ -36,7 +39,7 @@ def state_hash(module: nn.Module) -> str:
 def load_weights(module: nn.Module, path: Path) -> None:
     """Put the weights of a safetensors file, or of a torch file with nothing but tensors, into ``module``.
 
-    The last layer's may be missing or of another shape: the head is new anyway.
+    Those of the last layer may be missing or of another shape: the head is new anyway.
     """
     tensors, own = _tensors(path), module.state_dict()
     missing = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape]
@@ -62,7 +65,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
             return load_file(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle, zip and torch have a kind each
+    except Exception as error:  # pickle, zip and torch raise different exceptions
         reason = " ".join(str(error).split("\n")[0].split())
         raise UserError(
             f"{path} must hold tensors by name and nothing else, but it cannot be read ({reason}); save it as .safetensors."

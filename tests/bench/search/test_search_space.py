@@ -1,13 +1,11 @@
 """Search ranges lie within what the methods allow."""
 
-import tomllib
-from importlib import resources
-
 import numpy as np
 import pytest
 
 from umix.bench.search.search_space import draw_settings, search_space
 from umix.methods.registry import METHODS
+from umix.settings import Range
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -22,9 +20,19 @@ def test_every_method_with_hyperparameters_has_search_ranges(name: str) -> None:
     assert bool(search_space(name)) == bool(METHODS[name].model_fields)
 
 
-def test_no_range_is_of_an_unknown_method() -> None:
-    text = (resources.files("umix") / "presets" / "search.toml").read_text(encoding="utf-8")
-    assert set(tomllib.loads(text)) <= set(METHODS)
+def test_the_ranges_are_metadata_of_the_fields_of_the_method() -> None:
+    assert search_space("umix") == {
+        "eta": Range(low=2, high=100, log=True),
+        "sigma": [0.5, 1.0],
+        "alpha": [0.2, 0.5, 1.5],
+        "length": [5, 10, 20],
+    }
+
+
+def test_a_method_may_search_an_inherited_setting_elsewhere() -> None:
+    space = search_space("lisa_umix")
+    assert (space["eta"], space["length"]) == (Range(low=0.5, high=50, log=True), [5, 10])
+    assert list(space) == ["eta", "same_label", "alpha", "length"]
 
 
 def test_draws_are_decided_by_the_stream() -> None:

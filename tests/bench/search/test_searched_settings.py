@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from umix.bench.search.search_plan import plan_search
-from umix.bench.search.search_space import Range, parse_choices, parse_range
+from umix.bench.search.search_space import parse_choices, parse_range
 from umix.bench.search.searched_settings import Dimension, dimensions, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
+from umix.settings import Range
 
 
 def base(method: str = "umix", **settings: Any) -> RunSpec:

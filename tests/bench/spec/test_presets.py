@@ -7,9 +7,11 @@ import pytest
 from umix.bench.runs.execute import execute
 from umix.bench.spec.presets import preset, presets_of, write_preset
 from umix.bench.spec.run_spec import RunSpec
-from umix.data.registry import TASKS
+from umix.data.benchmarks.four_moons import FourMoons
+from umix.data.registry import OWN, TASKS
 from umix.errors import UserError
 from umix.methods.registry import METHODS
+from umix.nets.mlp import MLP
 
 
 def plan(task, method, preset="paper", **settings):
@@ -174,3 +176,60 @@ def test_a_written_preset_reads_back(tmp_path: Path) -> None:
         "umix": {"mixing": "input", "c": 2},
     }
     assert (tmp_path / "x.toml").read_text(encoding="utf-8").startswith("# Why\n# so.\n")
+
+
+def without_presets(monkeypatch, **class_variables):
+    """Registers a task for which umix has no preset file."""
+    source = type("Plain", (FourMoons,), {"name": "plain", "__module__": __name__, **class_variables})
+    monkeypatch.setitem(TASKS.own, "plain", source)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_task_without_presets_has_those_of_its_kind_of_data(kind, monkeypatch):
+    without_presets(monkeypatch, preset_kind=kind)
+    got, general = plan("plain", "umix", "default"), preset(kind, "default")
+    assert {name: getattr(got.fit, name) for name in general["fit"]} == general["fit"]
+    assert {name: getattr(got.method, name) for name in general["umix"]} == general["umix"]
+    assert got.source.name == "plain"
+
+
+def test_arrays_are_the_kind_of_a_task_that_names_none(monkeypatch):
+    without_presets(monkeypatch)
+    assert plan("plain", "erm", "default").fit.lr == preset("arrays", "default")["fit"]["lr"]
+
+
+def test_the_net_of_a_task_without_presets_is_its_own_with_the_options_of_the_preset_for_that_net(monkeypatch):
+    without_presets(monkeypatch)
+    assert plan("plain", "erm", "default").net == MLP()  # the preset's net is linear
+    without_presets(monkeypatch, preset_kind="images", default_net="cnn")
+    assert plan("plain", "erm", "default").net.channels == (16, 32, 64)
+    assert plan("plain", "erm", "default", net="linear").net.name == "linear"
+
+
+def test_a_task_without_presets_trains_nets_of_other_libraries_as_its_kind_does(monkeypatch):
+    without_presets(monkeypatch, preset_kind="images")
+    assert (
+        plan("plain", "erm", "default", net="torchvision:resnet18").fit.lr
+        == preset("images", "pretrained")["fit"]["lr"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "settings"), [("plain", {}), ("four_moons", {}), ("people.csv", {"task.label": "income"})]
+)
+def test_a_preset_that_is_named_and_does_not_exist_is_refused(task, settings, monkeypatch):
+    without_presets(monkeypatch)
+    with pytest.raises(UserError, match=r"^Unknown preset of (plain|four_moons|table) 'papers'"):
+        plan(task, "erm", "papers", **settings)
+
+
+def test_a_preset_that_only_other_tasks_have_is_refused_for_a_task_without_presets(monkeypatch):
+    without_presets(monkeypatch)
+    with pytest.raises(UserError, match=r"^Unknown preset of plain 'paper'\. Known: default\.$"):
+        plan("plain", "erm", "paper")
+
+
+def test_an_unknown_kind_of_data_is_refused(monkeypatch):
+    without_presets(monkeypatch, preset_kind="image")
+    with pytest.raises(UserError, match=r"^Unknown preset_kind of the task plain 'image'; did you mean 'images'\?"):
+        plan("plain", "erm", "default")

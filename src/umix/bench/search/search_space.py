@@ -1,54 +1,48 @@
-"""Where to look for hyperparameters: the ranges that come with umix, and draws from them."""
+"""Search ranges of hyperparameters, random draws from them, and ranges given as text."""
 
 import math
 import tomllib
-from functools import cache
-from importlib import resources
-from typing import Any, final
+from inspect import get_annotations
+from typing import Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic.fields import FieldInfo
 
 from umix.errors import UserError
-from umix.settings import Settings
-
-
-@final
-class Range(Settings):
-    """A stretch of numbers; with ``log`` the logarithm is uniform."""
-
-    low: float
-    high: float
-    log: bool = Field(False)
-
-    @model_validator(mode="after")
-    def _is_a_stretch(self) -> "Range":
-        if not self.low < self.high or (self.log and self.low <= 0):
-            raise UserError(
-                f"A search range must have low < high, and low > 0 on a log scale, got {self.low:g}:{self.high:g}."
-            )
-        return self
-
-    def draw(self, rng: np.random.Generator) -> float:
-        if self.log:
-            return math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
-        return float(rng.uniform(self.low, self.high))
-
+from umix.methods.registry import METHODS
+from umix.settings import Range, Searched
 
 #: What may be tried for each setting of a method: a range, or a list of values.
 SearchSpace = dict[str, Range | list[Any]]
 
 
-@cache
 def search_space(method: str) -> SearchSpace:
-    """The search ranges of ``method``'s own hyperparameters; empty where it has none to search.
+    """The search ranges of ``method``'s own hyperparameters; empty if it has none to search.
 
-    >>> sorted(search_space("umix"))
-    ['alpha', 'eta', 'length', 'sigma']
+    They are metadata of its fields (``between`` and ``among`` of ``umix.settings``). The class's own fields come first, then those
+    of its parents: the order decides which random numbers a setting is drawn with.
+
+    >>> list(search_space("umix"))
+    ['eta', 'sigma', 'alpha', 'length']
     """
-    file = resources.files("umix") / "presets" / "search.toml"
-    table = tomllib.loads(file.read_text(encoding="utf-8")).get(method, {})
-    return {name: Range(**values) if isinstance(values, dict) else values for name, values in table.items()}
+    kind = METHODS[method]
+    names = dict.fromkeys(
+        name for owner in kind.__mro__ for name in get_annotations(owner) if name in kind.model_fields
+    )
+    ranges = {name: _searched(kind.model_fields[name]) for name in names}
+    return {name: values for name, values in ranges.items() if values is not None}
+
+
+def _searched(field: FieldInfo) -> Range | list[Any] | None:
+    values = next((item.values for item in field.metadata if isinstance(item, Searched)), None)
+    return list(values) if isinstance(values, tuple) else values
+
+
+def draw(interval: Range, rng: np.random.Generator) -> float:
+    """A random number in ``interval``."""
+    if interval.log:
+        return math.exp(rng.uniform(math.log(interval.low), math.log(interval.high)))
+    return float(rng.uniform(interval.low, interval.high))
 
 
 def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any]:
@@ -56,20 +50,20 @@ def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any
     drawn = {}
     for name, values in space.items():
         if isinstance(values, Range):
-            drawn[name] = float(f"{values.draw(rng):.3g}")
+            drawn[name] = float(f"{draw(values, rng):.3g}")
         else:
             drawn[name] = values[int(rng.integers(len(values)))]
     return drawn
 
 
 def parse_range(text: str) -> tuple[str, Range]:
-    """The setting and stretch of a text ``key=low:high`` or ``key=low:high:log``.
+    """The setting and range in a text ``key=low:high`` or ``key=low:high:log``.
 
     >>> parse_range("eta=1:100:log")
     ('eta', Range(low=1.0, high=100.0, log=True))
     """
-    key, _, stretch = text.partition("=")
-    ends = stretch.split(":")
+    key, _, interval = text.partition("=")
+    ends = interval.split(":")
     try:
         low, high = (float(end) for end in ends[:2])
     except ValueError:
@@ -80,7 +74,7 @@ def parse_range(text: str) -> tuple[str, Range]:
 
 
 def parse_choices(text: str) -> tuple[str, list[Any]]:
-    """The setting and values of a text ``key=a,b,c``; values are numbers, true, false or texts.
+    """The setting and values in a text ``key=a,b,c``; values are numbers, true, false or texts.
 
     >>> parse_choices("sigma=0.5,1")
     ('sigma', [0.5, 1])

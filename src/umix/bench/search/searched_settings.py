@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final, get_args, get_origin
 
-from umix.bench.search.search_space import Range, SearchSpace, search_space
+from umix.bench.search.search_space import SearchSpace, search_space
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
+from umix.settings import Range
 
 
 @final

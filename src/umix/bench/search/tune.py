@@ -28,13 +28,14 @@ from umix.bench.search.optuna_study import (
 from umix.bench.search.read_trials import ended_values, result
 from umix.bench.search.search_plan import Search, plan_search
 from umix.bench.search.search_result import Tuned
-from umix.bench.search.search_space import Range, SearchSpace
+from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.searched_settings import Dimension
 from umix.bench.search.validation_score import rule_of, validation_score
 from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import ensure_writable
+from umix.settings import Range
 from umix.training.engine import Engine
 from umix.training.history import weights_path
 from umix.training.progress import Progress, Silent

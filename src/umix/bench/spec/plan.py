@@ -6,7 +6,7 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_of
+from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
 from umix.data.arrays.source import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
@@ -108,18 +108,21 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     if is_preset_file(preset_name):
         given |= set(preset("", preset_name).get("task", {}))
     kind, implied = source_kind(task, given)
-    if method_name not in METHODS:
-        raise unknown("method", method_name, METHODS)
+    METHODS.find(method_name)  # raises if there is none
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
     foreign = ":" in str(settings.get("net.name", ""))
     of_kind = _preset_kind(kind, implied)
-    chosen = (of_kind.name, preset_name)
+    known = presets_for(of_kind)
     if preset_name == "default" and foreign and frozen:
-        chosen = (ArraySource.name, preset_name)  # a head on features, whoever computed them
-    elif preset_name == "default" and foreign and PRETRAINED in presets_of(of_kind.name):
-        chosen = (of_kind.name, PRETRAINED)  # a learning rate for nets from scratch would undo what the net has learned
-    tables = _tables(preset(*chosen), method_name)
+        chosen = preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
+    elif preset_name == "default" and foreign and PRETRAINED in known:
+        chosen = known[PRETRAINED]  # a learning rate for nets from scratch would undo what the net has learned
+    else:
+        chosen = preset(of_kind.name, preset_name, known)
+    tables = _tables(chosen, method_name)
+    if kind is MemorySource:
+        tables.pop("task", None)  # it is made already
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", of_kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
@@ -138,7 +141,10 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
 
 def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[TaskSource]:
     """The kind of data whose presets and default net apply: for a task in memory, the kind it was made as."""
-    return (TASKS | OWN).get(implied["kind"], ArraySource) if kind is MemorySource else kind
+    if kind is not MemorySource:
+        return kind
+    made_as = implied["kind"]
+    return OWN[made_as] if made_as in OWN else TASKS.find(made_as)
 
 
 def _check_weights(source: object, method_name: str) -> None:

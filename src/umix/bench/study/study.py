@@ -13,7 +13,6 @@ from umix.methods.registry import METHODS
 from umix.settings import Settings
 
 #: Parts of every run that settings may be about.
-_PARTS = {"task", "net", "fit", *(stage for method in METHODS.values() for stage in method.stages)}
 
 
 class _Set(Settings):
@@ -179,12 +178,17 @@ def assign(study: Study, settings: Mapping[str, Any]) -> Study:
             tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
         elif rest and owner in METHODS:
             raise UserError(f"--set {key} must be about a method of the study ({listed}); add {owner} to its methods.")
-        elif rest and owner not in _PARTS:
-            known = {*_PARTS, *(entry.title for entry in methods), *map(_stem, tasks)}
+        elif rest and owner not in (parts := _parts()):
+            known = {*parts, *(entry.title for entry in methods), *map(_stem, tasks)}
             raise unknown("part of the study in --set", owner, known)
         else:
             everywhere[key] = value
     return study.model_copy(update={"tasks": tuple(tasks), "methods": tuple(methods), "settings": everywhere})
+
+
+def _parts() -> set[str]:
+    """The parts of a run that a setting may name, beside the method."""
+    return {"task", "net", "fit", *(stage for method in METHODS.values() for stage in method.stages)}
 
 
 def _stem(task: StudyTask) -> str:

@@ -15,9 +15,14 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.automatic import ETAS, Pool, settle
 from umix.methods.parts.weight_warnings import warn_about
+from umix.settings import among
 from umix.training.evaluate import correctness
 from umix.training.objective import Objective
 from umix.training.trainer import Trainer
+
+Eta = Annotated[float, Field(ge=0)] | Literal["auto"]
+Length = Annotated[int, Field(ge=1)] | Literal["auto"]
+LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: until ERM has learned half"
 
 
 class UncertaintyWeights(Method, abc.ABC):
@@ -26,9 +31,7 @@ class UncertaintyWeights(Method, abc.ABC):
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
 
-    eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
-        20.0, description="how much an example's weight grows with its uncertainty; auto tries some on validation"
-    )
+    eta: Eta  # every method gives its own default and search range
     c: float = Field(1.0, gt=0, description="weight of an example that was never wrong")
     normalize: bool = Field(True, description="scale the weights to mean 1; the paper applies them as they are")
     pool: Literal["example", "class", "auto"] = Field(
@@ -42,10 +45,7 @@ class UncertaintyWeights(Method, abc.ABC):
     start: int = Field(
         0, ge=0, description="first epoch of the window, counted from 0 (the paper's T_s); an ensemble has none"
     )
-    length: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        10,
-        description="epochs in the window, or models in the ensemble (the paper's T); auto: until ERM has learned half",
-    )
+    length: Annotated[Length, among(5, 10, 20)] = Field(10, description=LENGTH)
     record: Literal["online", "epoch_end"] = Field(
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
