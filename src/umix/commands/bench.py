@@ -88,7 +88,7 @@ def bench(
         data = data or DataFlags()
         settings = parse_settings(set_) | (net or NetFlags()).settings()
         with _blaming(file):
-            made = _planned(_with_data(study, data), settings, out, select)
+            made = _planned(_with_data(study, data), settings, out, data.cache, select)
         logging = _loggers(log, mlflow_uri, out)
         if not plan and made.to_run:
             ensure_writable(out)
@@ -191,8 +191,11 @@ def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes
     return Study(tasks=list(tasks), methods=names, **changes)
 
 
-def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | None) -> "StudyPlan":
+def _planned(
+    study: "Study", settings: dict[str, Any], out: Path, cache: Path | None, select: str | None
+) -> "StudyPlan":
     """The plan of ``study``; whatever is wrong with what was given is raised here, before anything runs."""
+    from umix.bench.runs.execute import CACHE
     from umix.bench.runs.record import known_rule
     from umix.bench.study.study import assign
     from umix.bench.study.study_runs import make_grid
@@ -200,7 +203,7 @@ def _planned(study: "Study", settings: dict[str, Any], out: Path, select: str | 
 
     if select is not None:
         known_rule(select)
-    return StudyPlan.of(make_grid(assign(study, settings)), out)
+    return StudyPlan.of(make_grid(assign(study, settings), cache=cache or out / CACHE), out)
 
 
 def _with_data(study: "Study", data: DataFlags) -> "Study":

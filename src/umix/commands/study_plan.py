@@ -97,7 +97,9 @@ class StudyPlan:
         count = Counter(self.states[cell.key] for cell in cells)
         parts = [f"{count[state]} {words}" for state, words in _REMARKS.items() if count[state]]
         cached = sum(cell.key in self.cached for cell in cells)
-        return ", ".join([*parts, *([f"{cached} stage cached"] if cached else [])])
+        without = sum(cell.lacks_features for cell in cells)
+        parts += [f"{cached} stage cached"] if cached else []
+        return ", ".join([*parts, *([f"{without} without features yet"] if without else [])])
 
     def as_json(self) -> list[dict[str, Any]]:
         """Every cell with the state of its run."""

@@ -29,6 +29,7 @@ from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Penalty = Literal["l1", "l2"]
@@ -84,6 +85,9 @@ class DFR(Method):
     repeats: int = Field(10, ge=1, description="balanced subsets over which the weights are averaged")
     share: float = Field(0.5, gt=0, lt=1, description="part of validation that is fitted; the rest is for selection")
 
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", epochs),)
+
     def train(self, trainer: Trainer) -> Net:
         val = trainer.splits["val"]
         group: np.ndarray = val.group.cpu().numpy()
@@ -93,7 +97,8 @@ class DFR(Method):
                 f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
             )
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
-        net = trainer.reference()
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        net = trainer.reference(stage)
         if not isinstance(net.head, nn.Linear):
             raise UserError(f"DFR must be given a net with a linear head, got {type(net.head).__name__}.")
         z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
@@ -109,5 +114,4 @@ class DFR(Method):
         with torch.no_grad():
             net.head.weight.copy_(weight[:, :-1])
             net.head.bias.copy_(weight[:, -1])
-        trainer.splits["val"] = val.rows(torch.from_numpy(rest).to(val.y.device))
-        return trainer.adopt(net)
+        return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))

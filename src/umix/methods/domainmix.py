@@ -16,7 +16,7 @@ Differs from the released code:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -34,7 +34,7 @@ from umix.methods.method import Method
 from umix.methods.parts.mixers import MIXERS, Mixing, require_mixable
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -47,6 +47,9 @@ class DomainMixup(Objective):
     alpha: float
     mixing: Mixing = "input"
     watch: Callable[[float], None] | None = None
+
+    def logging_lambda(self, see: Callable[[float], None]) -> "DomainMixup":
+        return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         domain, device = self.domain[batch.host_rows()], batch.y.device
@@ -80,6 +83,5 @@ class DomainMix(Method):
             n_domains=len(domains),
             alpha=self.alpha,
             mixing=self.mixing,
-            watch=trainer.logs[FINAL].see_lambda,
         )
         return trainer.fit(objective, sampler=Balanced(train.group))

@@ -26,6 +26,7 @@ from umix.data.samplers import Balanced
 from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.method import Method
 from umix.nets.net import Net
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -43,9 +44,13 @@ class EIIL(Method):
     step_size: float = Field(0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO")
     adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
 
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", self.reference_epochs),)
+
     def train(self, trainer: Trainer) -> Net:
         y = trainer.splits["train"].y
-        logits = trainer.logits(trainer.reference(epochs=self.reference_epochs), "train")
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        logits = trainer.logits(trainer.reference(stage), "train")
         rng = stream(trainer.seed, "reference", "environments")
         environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
         trainer.keep(environment=environment)

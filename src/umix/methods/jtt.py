@@ -20,7 +20,9 @@ from umix.data.samplers import Repeated
 from umix.methods.method import Method
 from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.net import Net
+from umix.training.history import HeldOutUncertainty
 from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -41,14 +43,16 @@ class JTT(Method):
         "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
     )
 
-    def first_stage(self, epochs: int) -> int:
-        return self.identification_epochs
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("trajectory", self.identification_epochs, record=self.record),)
 
     def train(self, trainer: Trainer) -> Net:
-        trajectory = trainer.trajectory(epochs=self.identification_epochs, record=self.record)
-        wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)
-        trainer.val_uncertainty = trajectory.val_uncertainty(start=self.identification_epochs - 1, length=1)
-        trainer.test_uncertainty = trajectory.test_uncertainty(start=self.identification_epochs - 1, length=1)
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        trajectory, last = trainer.trajectory(stage), self.identification_epochs - 1
+        wrong = trajectory.uncertainty(start=last, length=1)
+        held_out = HeldOutUncertainty(
+            trajectory.val_uncertainty(start=last, length=1), trajectory.test_uncertainty(start=last, length=1)
+        )
         weight = 1 + self.upweight * wrong
         trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():
@@ -58,4 +62,4 @@ class JTT(Method):
                 f"No training example was wrong in epoch {self.identification_epochs}: the error set is empty and JTT trains as "
                 "ERM; try fewer identification_epochs."
             )
-        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()))
+        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()), uncertainty=held_out)

@@ -29,7 +29,7 @@ from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -85,7 +85,6 @@ class LISA(Method):
             alpha=self.alpha,
             mixing=self.mixing,
             pairing=SelectivePairing.of(trainer.task, same_label=self.same_label),
-            watch=trainer.logs[FINAL].see_lambda,
         )
         sampler: Sampler = Balanced(train.group) if self.balance else Shuffled()
         return trainer.fit(objective, sampler=sampler)

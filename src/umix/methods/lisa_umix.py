@@ -11,7 +11,6 @@ Differs from the released code:
 - there is none.
 """
 
-from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
@@ -23,7 +22,7 @@ from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.uncertainty_weights import UncertaintyWeights
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -51,5 +50,5 @@ class LISAUMIX(UncertaintyWeights):
             return WeightedMixup(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
 
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
-        final = replace(objective(self.weights(trainer, objective)), watch=trainer.logs[FINAL].see_lambda)
-        return trainer.fit(final, sampler=sampler)
+        weighed = self.weigh_examples(trainer, objective)
+        return trainer.fit(objective(weighed.weights), sampler=sampler, uncertainty=weighed.held_out)

@@ -1,10 +1,11 @@
-"""What every method is."""
+"""The base class of all methods."""
 
 import abc
 from typing import ClassVar
 
 from umix.nets.net import Net
 from umix.settings import Settings
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -13,16 +14,16 @@ class Method(Settings, abc.ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    needs_groups: ClassVar[bool] = False  # of the training split; without it batches carry no group
-    needs_groups_if: ClassVar[str] = ""  # in words, where the settings decide: needs_groups is a property then
-    needs_val_groups: ClassVar[bool] = False  # to train with, beyond selection
+    needs_groups: ClassVar[bool] = False  # in the training split; without it batches have no group
+    needs_groups_if: ClassVar[str] = ""  # in words, if it depends on the settings; needs_groups is a property then
+    needs_val_groups: ClassVar[bool] = False  # for training, not only for selection
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
-    stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit, whose fit settings may be set apart
+    stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
-    def first_stage(self, epochs: int) -> int | None:
-        """How many epochs of a recorded first stage it looks at, where a fit has ``epochs``; None without such a stage."""
-        return None
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        """The ERM fits that ``train`` will ask the trainer for, in order, where the final fit has ``epochs``."""
+        return ()
 
     @abc.abstractmethod
     def train(self, trainer: Trainer) -> Net:
-        """The trained net, by way of ``trainer.fit`` and ``trainer.trajectory``."""
+        """The trained net, made by ``trainer.fit`` or handed to ``trainer.adopt``."""

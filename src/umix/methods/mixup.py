@@ -23,7 +23,7 @@ from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -40,8 +40,7 @@ class Mixup(Method):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
         ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
-        watch = trainer.logs[FINAL].see_lambda
-        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, watch=watch))
+        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
 @final
@@ -73,12 +72,5 @@ class InGroupMixup(Method):
         pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
         ones = torch.ones(len(train), device=trainer.device)
         return trainer.fit(
-            WeightedMixup(
-                weights=ones,
-                sigma=1.0,
-                alpha=self.alpha,
-                mixing=self.mixing,
-                pairing=pairing,
-                watch=trainer.logs[FINAL].see_lambda,
-            )
+            WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
         )

@@ -20,7 +20,6 @@ Differs from the released code:
 - weights are float32; mixing happens in training only; features can be mixed.
 """
 
-from dataclasses import replace
 from typing import ClassVar, final
 
 from pydantic import Field
@@ -30,7 +29,7 @@ from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.uncertainty_weights import UncertaintyWeights
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -49,8 +48,8 @@ class UMIX(UncertaintyWeights):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        weights = self.weights(trainer, self._objective)  # Algorithm 2
-        return trainer.fit(replace(self._objective(weights), watch=trainer.logs[FINAL].see_lambda))  # Algorithm 1
+        weighed = self.weigh_examples(trainer, self._objective)  # Algorithm 2
+        return trainer.fit(self._objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
 
     def _objective(self, weights: Tensor) -> WeightedMixup:
         return WeightedMixup(

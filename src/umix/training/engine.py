@@ -18,7 +18,7 @@ from torch import Tensor, distributed
 
 from umix.errors import UserError
 from umix.nets.net import Net
-from umix.training.parallel import Spread
+from umix.training.parallel import SharedNet
 from umix.training.shared_norm import share_norms
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ class Engine:
         distributed.broadcast_object_list(told, src=0)
         return cast(_Value, told[0])
 
-    def spread(self, net: Net) -> Net:
-        """``net`` for evaluation: each process computes its share of a batch and all see all outputs."""
-        return net if self.processes == 1 else cast(Net, Spread(net))
+    def shared(self, net: Net) -> Net:
+        """``net`` for evaluation: each process computes its share of a batch and gets the outputs of all."""
+        return net if self.processes == 1 else cast(Net, SharedNet(net))
 
     def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
         """``net`` (already on the device) and ``optimizer`` so that a step uses ``precision`` and all devices."""
@@ -138,7 +138,7 @@ class Engine:
         runner, stepper = cast(Net, wrapped), cast(torch.optim.Optimizer, stepper)
         if self.processes == 1:
             return Prepared(runner, stepper, fabric.backward)
-        return Prepared(cast(Net, Spread(net, runner)), stepper, _Backward(net, fabric.backward))
+        return Prepared(cast(Net, SharedNet(net, runner)), stepper, _Backward(net, fabric.backward))
 
     def _fabric(self, precision: str, *, needs: str) -> "Fabric":
         try:

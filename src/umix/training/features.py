@@ -54,23 +54,60 @@ def featured(
     random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
-    made = None if net.names_its_weights else frozen_parts(net, example, task.n_classes, seed)
-    known = "" if made is None else state_hash(made[0])
-    keys = {name: _key(split, net, known) for name, split in task.splits.items()}
-    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
-    if not all(path.exists() for path in paths.values()):
+    files = _located(task, net, directory, seed)
+    if not files.complete:
         with locked(directory):
-            absent = {name: task.splits[name] for name, path in paths.items() if not path.exists()}
+            absent = {name: task.splits[name] for name, path in files.paths.items() if not path.exists()}
             if absent:
-                body, head = made or frozen_parts(net, example, task.n_classes, seed)
+                body, head = files.parts or frozen_parts(net, example, task.n_classes, seed)
                 width = try_parts(body, head, example, task.n_classes, net.title)
-                _compute(absent, paths, body, width, net.title, engine, progress)
-    small = sum(path.stat().st_size for path in paths.values()) <= _IN_MEMORY
-    splits = {
-        name: replace(split, x=_open(paths[name], len(split), keys[name], small), transform=None, augment=None)
-        for name, split in task.splits.items()
-    }
-    return Featured(replace(task, splits=splits), known)
+                _compute(absent, files.paths, body, width, net.title, engine, progress)
+    return files.opened(task)
+
+
+def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) -> Featured | None:
+    """What ``featured`` returns, if all of its files are in ``directory`` already; else None. Computes no features."""
+    stored = directory.iterdir() if directory.is_dir() else iter(())
+    if not any(path.name.startswith(f"features-{task.name}-") for path in stored):
+        return None  # without building a body only to hash its weights
+    files = _located(task, net, directory, seed)
+    return files.opened(task) if files.complete else None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Files:
+    """The files of a task's features by split; ``parts`` are those of the net where they had to be built for ``body``."""
+
+    keys: dict[str, str]
+    paths: dict[str, Path]
+    body: str
+    parts: tuple[Frozen, nn.Linear | None] | None
+
+    @property
+    def complete(self) -> bool:
+        return all(path.exists() for path in self.paths.values())
+
+    def opened(self, task: Task) -> Featured:
+        small = sum(path.stat().st_size for path in self.paths.values()) <= _IN_MEMORY
+        splits = {
+            name: replace(
+                split, x=_open(self.paths[name], len(split), self.keys[name], small), transform=None, augment=None
+            )
+            for name, split in task.splits.items()
+        }
+        return Featured(replace(task, splits=splits), self.body)
+
+
+def _located(task: Task, net: Backbone, directory: Path, seed: int) -> _Files:
+    """Where in ``directory`` the features of ``task`` are, whether they are computed yet or not."""
+    parts = None
+    if not net.names_its_weights:
+        parts = frozen_parts(net, task.splits["train"].example, task.n_classes, seed)
+    body = "" if parts is None else state_hash(parts[0])
+    keys = {name: _key(split, net, body) for name, split in task.splits.items()}
+    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
+    return _Files(keys, paths, body, parts)
 
 
 def frozen_parts(net: Backbone, example: Tensor, n_classes: int, seed: int) -> tuple[Frozen, nn.Linear | None]:

@@ -1,8 +1,8 @@
 """Counts of every epoch, and the weights of the epochs that a selection rule may ask for."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -22,11 +22,20 @@ WATCHED = ("val", "test")
 
 
 @final
-class History:
-    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping.
+@dataclass(frozen=True, eq=False)
+class HeldOutUncertainty:
+    """How uncertain an earlier stage was of every validation [n_val] and test [n_test] example; None where unknown."""
 
-    Also the accuracy of each fifth in order of ``uncertainty`` [n] of a split, where a first stage knows it, and on val the mean of
-    the largest losses.
+    val: Tensor | None = None
+    test: Tensor | None = None
+
+
+@final
+class History:
+    """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
+
+    Hits are counted by group and by class. Where ``uncertainty`` is given, the accuracy of each fifth of a split in order
+    of uncertainty is computed too. On val there is also the mean of the largest losses.
     """
 
     def __init__(
@@ -37,7 +46,7 @@ class History:
         epochs: int,
         batch_size: int,
         best: "BestWeights",
-        uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
+        uncertainty: HeldOutUncertainty | None = None,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
@@ -48,7 +57,8 @@ class History:
         self.best = best
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
-        known = {name: u.cpu().numpy() for name, u in uncertainty.items() if u is not None}
+        given = {} if uncertainty is None else {"val": uncertainty.val, "test": uncertainty.test}
+        known = {name: u.cpu().numpy() for name, u in given.items() if u is not None}
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []

@@ -31,6 +31,10 @@ class Objective(abc.ABC):
         """The state before the first batch."""
         return {}
 
+    def logging_lambda(self, see: Callable[[float], None]) -> "Objective":
+        """This objective, which also calls ``see`` with the λ of every batch; objectives that mix nothing stay as they are."""
+        return self
+
     @abc.abstractmethod
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""

@@ -60,7 +60,7 @@ class _Gather(torch.autograd.Function):
 
 
 @final
-class Spread:
+class SharedNet:
     """``net`` as an objective or an evaluation sees it where several processes share it: rows of the batch in, all outputs back.
 
     ``runner`` is what runs the forward pass, the net itself or a wrapper of it. The head is small and its input known to all:
@@ -73,18 +73,22 @@ class Spread:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Logits, [batch, classes]."""
-        return self._spread(self._runner, x)
+        return self._gathered(self._runner, x)
 
     def features(self, x: Tensor) -> Tensor:
         """Pooled features, [batch, width]."""
-        return self._spread(self._runner.features, x)
+        return self._gathered(self._runner.features, x)
 
     @staticmethod
-    def _spread(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def _gathered(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         n, world = len(x), distributed.get_world_size()
         if n < world:
             return run(x)  # some process would have no row, which not every net can take: each runs them all
         return gathered(run(x[share(n, distributed.get_rank(), world)]), n)
+
+    @property
+    def is_linear(self) -> bool:
+        return self._net.is_linear
 
     @property
     def body(self) -> nn.Module:
@@ -95,8 +99,8 @@ class Spread:
         return self._net.head
 
     @property
-    def companion(self) -> "Spread | None":
-        return None if self._net.companion is None else Spread(self._net.companion)
+    def companion(self) -> "SharedNet | None":
+        return None if self._net.companion is None else SharedNet(self._net.companion)
 
     def train(self, mode: bool = True) -> Self:
         self._net.train(mode)

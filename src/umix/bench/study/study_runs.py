@@ -1,4 +1,4 @@
-"""A study as runs: which there are, in what order they are best executed, and what is on disk of each already."""
+"""The runs of a study: which there are, the order to execute them in, and which parts of them are on disk already."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from umix.bench.runs.lock import is_locked
 from umix.bench.runs.record import RECORD
 from umix.bench.runs.task_cache import load_once
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.scout import shared_stage
+from umix.bench.study.shared_stages import SharedStage, StagePlanner
 from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
 from umix.data.task import Task
 from umix.errors import UserError
@@ -22,23 +22,33 @@ State = Literal["done", "running", "failed", "partly", "to run"]
 @final
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One place in the study's tables; cells whose settings come to the same have one ``spec.key`` and are one run."""
+    """One place in the study's tables; cells with equal settings have the same ``spec.key`` and are one run."""
 
     task: str  # as the tables call it
     label: str
     spec: RunSpec
-    stage: str | None  # the first stage that it shares with other runs
+    shared: SharedStage | None  # the first stage that it shares with other runs
     fingerprint: str  # of the data
 
     @property
     def key(self) -> str:
         return self.spec.key
 
+    @property
+    def stage(self) -> str | None:
+        """The key of the shared stage; cells with the same one wait for each other's training."""
+        return None if self.shared is None else self.shared.key
+
+    @property
+    def lacks_features(self) -> bool:
+        """Whether its shared stage trains on features of a frozen net that are not computed yet."""
+        return self.shared is not None and not self.shared.has_inputs
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """All cells of a study in the order of its tables, and what had to be left out, in words."""
+    """All cells of a study in the order of its tables, and sentences about what was left out."""
 
     cells: tuple[Cell, ...]
     roots: Mapping[str, Path]
@@ -48,14 +58,17 @@ class Grid:
     def runs(self) -> list[Cell]:
         """Cells of different runs, in the order to execute them in.
 
-        Runs that want the same shared stage are far from each other, so that workers do not wait for the one that trains it.
+        Runs that share a stage are far apart, so that workers do not wait for the one that trains it.
         """
         return spread_out({cell.key: cell for cell in self.cells}.values())
 
 
-def make_grid(study: Study) -> Grid:
-    """Every run of ``study``, validated; the tasks are loaded once to see whether they have what the methods need."""
-    names = titled(study.tasks)
+def make_grid(study: Study, *, cache: Path | None = None) -> Grid:
+    """Every run of ``study``, validated; the tasks are loaded once to see whether they have what the methods need.
+
+    ``cache`` is the folder with the stored features of frozen nets. Without it, no stage on features is recognised as trained.
+    """
+    names, planner = titled(study.tasks), StagePlanner(cache)
     cells: list[Cell] = []
     skipped: list[str] = []
     for entry in study.tasks:
@@ -65,7 +78,7 @@ def make_grid(study: Study) -> Grid:
             reason = _impossible(specs[0], task)
             if reason is None:
                 found = (names[entry.name], method.title)
-                cells += [Cell(*found, spec, shared_stage(spec, task), task.fingerprint) for spec in specs]
+                cells += [Cell(*found, spec, planner.first_stage(spec, task), task.fingerprint) for spec in specs]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[entry.name]} is left out: {reason}")
             else:
@@ -106,7 +119,7 @@ def _impossible(spec: RunSpec, task: Task) -> str | None:
 
 
 def spread_out(cells: Iterable[Cell]) -> list[Cell]:
-    """``cells`` so that those with one shared stage are as far apart as their number allows, else in the order given."""
+    """``cells`` in an order in which those that share a stage are far apart; otherwise they keep their order."""
     turns: dict[str, int] = {}
     ranked = []
     for cell in cells:
@@ -130,8 +143,10 @@ def state(out: Path, spec: RunSpec) -> State:
 
 
 def is_cached(out: Path, cell: Cell) -> bool:
-    """Whether the shared stage that ``cell`` asks for first was trained before, at least in part."""
-    return cell.stage is not None and (out / STAGES / cell.stage / "checkpoint.safetensors").exists()
+    """Whether the first shared stage of ``cell`` was trained before, at least in part."""
+    if cell.shared is None or not cell.shared.has_inputs:
+        return False
+    return (out / STAGES / cell.shared.key / "checkpoint.safetensors").exists()
 
 
 def stages_to_train(out: Path, cells: Sequence[Cell]) -> list[Cell]:

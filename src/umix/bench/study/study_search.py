@@ -1,4 +1,4 @@
-"""A fair comparison: before the runs of a study, every method's settings are searched with the same budget."""
+"""A fair comparison: the settings of every method are searched with the same budget before the runs of a study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +7,14 @@ from typing import Any, final
 
 from umix.bench.executors.outcome import Event, OnEvent
 from umix.bench.executors.processes import Processes
+from umix.bench.runs.execute import CACHE
 from umix.bench.runs.task_cache import load_once
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_result import Tuned
 from umix.bench.search.searched_settings import dimensions
 from umix.bench.search.tune import News, tune
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.scout import shared_stage
+from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_runs import Cell, Grid
 from umix.errors import UserError
 from umix.training.progress import Progress, Silent
@@ -22,7 +23,7 @@ from umix.training.progress import Progress, Silent
 @final
 @dataclass(frozen=True)
 class Searched:
-    """How a search ended: with what it found, or with the sentence that says why it could not."""
+    """The result of a search, or the error with which it ended."""
 
     key: str
     found: Tuned | None = None
@@ -33,7 +34,7 @@ class Searched:
 @final
 @dataclass(frozen=True, eq=False)
 class SearchJob:
-    """The search of one method's settings on one task, trial after trial; ``key`` is what people call it."""
+    """The search of one method's settings on one task, trial by trial; ``key`` is the name that people see."""
 
     key: str
     spec: RunSpec
@@ -78,10 +79,10 @@ def search_grid(
     progress: Progress | None = None,
     workers: Processes | None = None,
 ) -> tuple[Grid, list[Tuned]]:
-    """``grid`` with the settings that ``trials`` trials find for every task and method, and what the searches found.
+    """``grid`` with the best settings of ``trials`` trials for every task and method, and the results of the searches.
 
-    They have a seed that the study does not, the same for all. A method without settings to search stays as it is. With
-    ``workers`` several searches go on at once, each in one process: what they find is the same.
+    All searches use one seed, which the study does not use. A method without settings to search stays as it is. With
+    ``workers`` several searches run at once, each in one process; their results are the same.
     """
     jobs = search_jobs(grid, trials=trials, out=out, select=select, places=places)
     found: dict[str, Tuned] = {}
@@ -89,10 +90,12 @@ def search_grid(
         if searched.found is None:
             raise UserError(searched.error)
         found[searched.key] = searched.found
+    cache = places.get("cache")
+    planner = StagePlanner(out / CACHE if cache is None else Path(cache))
     cells = []
     for cell in grid.cells:
         tuned = found.get(_key(cell))
-        cells.append(cell if tuned is None else _with(cell, tuned, grid.roots.get(cell.spec.task)))
+        cells.append(cell if tuned is None else _with(cell, tuned, grid.roots.get(cell.spec.task), planner))
     return replace(grid, cells=tuple(cells)), [found[job.key] for job in jobs]
 
 
@@ -125,8 +128,8 @@ def _key(cell: Cell) -> str:
     return f"{cell.label} on {cell.task}"
 
 
-def _with(cell: Cell, found: Tuned, root: Path | None) -> Cell:
+def _with(cell: Cell, found: Tuned, root: Path | None, planner: StagePlanner) -> Cell:
     spec = cell.spec
     settings = {**spec.settings, **found.settings}
     changed = RunSpec(task=spec.task, method=spec.method, settings=settings, seed=spec.seed, preset=spec.preset)
-    return replace(cell, spec=changed, stage=shared_stage(changed, load_once(changed.plan.source, root)))
+    return replace(cell, spec=changed, shared=planner.first_stage(changed, load_once(changed.plan.source, root)))

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from umix.core.mixing import cutmix, mix
 from umix.errors import UserError
@@ -18,19 +18,11 @@ Mixing = Literal["input", "cutmix", "features"]
 Mixer = Callable[[Net, Tensor, Tensor, float | Tensor, np.random.Generator], tuple[Tensor, float | Tensor]]
 
 
-def is_linear(net: Net) -> bool:
-    """Whether the net is a linear layer on inputs as they are: then mixing its logits is mixing its inputs.
-
-    They are fewer: on the features of a frozen net, mixing inputs costs more than the rest of the step.
-    """
-    return isinstance(net.body, nn.Sequential) and len(net.body) == 0 and isinstance(net.head, nn.Linear)
-
-
 def mix_inputs(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
     """Mixup of inputs (Zhang et al. 2018)."""
-    if is_linear(net):
+    if net.is_linear:  # logits are fewer than inputs: mixing the inputs would cost more than the rest of the step
         return mix(net(x), pair, lam), lam
     return net(mix(x, pair, lam)), lam
 
@@ -47,7 +39,7 @@ def mix_features(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
     """Manifold mixup at the last layer (Verma et al. 2019): pooled features are mixed before the head."""
-    if is_linear(net):
+    if net.is_linear:
         return mix(net(x), pair, lam), lam
     return net.head(mix(net.features(x), pair, lam)), lam
 

@@ -1,7 +1,7 @@
 """The weighted mixup objective: what UMIX's second stage minimises, and every other mixup method with other weights or pairs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -44,6 +44,9 @@ class WeightedMixup(Objective):
     per_example: bool = False
     pairing: Pairing = any_pair
     watch: Callable[[float], None] | None = None
+
+    def logging_lambda(self, see: Callable[[float], None]) -> "WeightedMixup":
+        return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
