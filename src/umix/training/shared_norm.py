@@ -44,13 +44,13 @@ class SharedNorm(_BatchNorm):
         rows = x.new_full((1,), x.numel() / x.shape[1])
         n, total = _summed(torch.cat([rows, x.sum(axes)])).tensor_split([1])
         mean = total / n
-        centred = x - self._spread(mean, x)
+        centred = x - self._broadcast(mean, x)
         var = _summed(centred.square().sum(axes)) / n
         if self.training and self.running_mean is not None and self.running_var is not None:
             self._remember(mean.detach(), (var * n / (n - 1).clamp(min=1)).detach())
-        y = centred * self._spread((var + self.eps).rsqrt(), x)
+        y = centred * self._broadcast((var + self.eps).rsqrt(), x)
         if self.affine:
-            y = y * self._spread(self.weight, x) + self._spread(self.bias, x)
+            y = y * self._broadcast(self.weight, x) + self._broadcast(self.bias, x)
         return y.to(input.dtype)
 
     def _remember(self, mean: Tensor, var: Tensor) -> None:
@@ -62,7 +62,7 @@ class SharedNorm(_BatchNorm):
         self.running_var.lerp_(var.to(self.running_var), share)
 
     @staticmethod
-    def _spread(value: Tensor, like: Tensor) -> Tensor:
+    def _broadcast(value: Tensor, like: Tensor) -> Tensor:
         return value.view(1, -1, *[1] * (like.dim() - 2))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.forgetting import forgetting_events
 from umix.core.weights import uncertainty
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
@@ -149,15 +150,13 @@ class Trajectory:
         return self.n - int(np.unpackbits(self._visited[epoch], count=self.n).sum())
 
     def forgetting(self) -> Tensor:
-        """Forgetting events of every example: visits at which it was wrong after having been right, [n] (Toneva et al. 2019)."""
-        events = np.zeros(self.n, dtype=np.int64)
-        knew = np.zeros(self.n, dtype=bool)
-        for correct, visited in zip(self._correct, self._visited, strict=True):
-            hit = np.unpackbits(correct, count=self.n).astype(bool)
-            seen = np.unpackbits(visited, count=self.n).astype(bool)
-            events += seen & knew & ~hit
-            knew = np.where(seen, hit, knew)
-        return torch.from_numpy(events)
+        """Forgetting events of every example, [n]: visits at which it was wrong after it had been right."""
+        rows = zip(self._correct, self._visited, strict=True)
+        epochs = ((self._unpacked(correct), self._unpacked(visited)) for correct, visited in rows)
+        return torch.from_numpy(forgetting_events(epochs, n=self.n))
+
+    def _unpacked(self, bits: np.ndarray) -> np.ndarray:
+        return np.unpackbits(bits, count=self.n).astype(bool)
 
     def truncate(self, epochs: int) -> None:
         """Forget every epoch from ``epochs`` on: they were recorded after the checkpoint that training goes on from."""
