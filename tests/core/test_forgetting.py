@@ -1,5 +1,7 @@
 """Forgetting events against a plain loop over examples."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,5 +15,5 @@ def test_events_are_visits_wrong_after_a_visit_that_was_right(epochs: int, n: in
     expected = []
     for example in range(n):
         seen = [bool(correct[epoch, example]) for epoch in range(epochs) if visited[epoch, example]]
-        expected.append(sum(before and not after for before, after in zip(seen, seen[1:], strict=False)))
+        expected.append(sum(before and not after for before, after in pairwise(seen)))
     assert forgetting_events(zip(correct, visited, strict=True), n=n).tolist() == expected

@@ -1,16 +1,17 @@
 """LISA: selective mixup across attributes or across labels (Yao et al. 2022).
 
-With probability ``same_label`` (the paper's p_sel) intra-label: partners share the label and differ in the attribute, so the
-attribute is mixed away; else intra-domain: partners share the attribute and differ in the label, so that the attribute does not
-tell the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3, Algorithm 1).
+With probability ``same_label`` (the paper's p_sel), mixing is intra-label: partners have the same label and different
+attributes, so the attribute is averaged out. Otherwise it is intra-domain: partners have the same attribute and different
+labels, so the attribute does not predict the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3,
+Algorithm 1).
 
 Differs from the paper:
 - one draw of the strategy and of λ per batch, as in the released code.
 
 Differs from the released code:
-- partners are drawn from the batch, uniformly among all that fit, and never the example itself where one fits; an example
-  that none fits passes through unmixed;
-- batches are balanced over groups by turns (``balance``) instead of by a weighted sampler.
+- partners are drawn from the batch, uniformly among all suitable examples; an example without a suitable partner is not
+  mixed;
+- batches are balanced over groups by taking groups in turn (``balance``) instead of by a weighted sampler.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from umix.training.trainer import Trainer
 @final
 @dataclass(frozen=True, eq=False)
 class SelectivePairing:
-    """Same label across attributes with probability ``same_label``, else same attribute across labels.
+    """Partners with the same label and another attribute with probability ``same_label``, else the other way round.
 
     ``y`` and ``attribute`` [n] are those of the training split.
     """

@@ -1,11 +1,11 @@
-"""LISA with UMIX's weights: the composition that the UMIX paper calls orthogonal and leaves to its readers.
+"""LISA with UMIX's weights: the UMIX paper calls the two orthogonal, but does not try the combination.
 
-The weights are those of UMIX (Algorithm 2, eq. 6 and 7), the pairs those of LISA (same label across attributes, or same attribute
-across labels), the loss is UMIX's eq. 4. With eta = 0 it is LISA.
+The weights are those of UMIX (Algorithm 2, eq. 6 and 7). The pairs are those of LISA (same label and different attributes, or
+same attribute and different labels). The loss is UMIX's eq. 4. With eta = 0 it is LISA.
 
 Differs from the paper:
-- the UMIX paper names the composition (introduction, comparison with existing works) and gives no details: LISA's batches
-  balanced over groups are an option here and off, because the weights already speak for the minority.
+- the UMIX paper mentions the combination (introduction, comparison with existing works) without details: LISA's batches
+  balanced over groups are optional here and off by default, because the weights already favour the minority.
 
 Differs from the released code:
 - there is none.
@@ -32,7 +32,7 @@ class LISAUMIX(UncertaintyWeights):
     name: ClassVar[str] = "lisa_umix"
     paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = False  # batches balanced over groups would undo them
+    takes_weights: ClassVar[bool] = False  # balancing batches over groups would undo them
 
     eta: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
         2.0, description="how much an example's weight grows with its uncertainty; the pairs help too"

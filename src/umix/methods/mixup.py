@@ -4,10 +4,10 @@
 two examples; in-group mixup, the UMIX paper's other ablation, pairs examples with the same label from the same group.
 
 Differs from the paper:
-- nothing in vanilla mixup; a lone member of its group in a batch passes through unmixed.
+- nothing in vanilla mixup; in in-group mixup an example that is alone in its group in a batch is not mixed.
 
 Differs from the released code:
-- one λ per batch as there; ``mixing`` also offers CutMix with the true area and pooled features.
+- one λ per batch as there; ``mixing`` also offers CutMix, with the true area as λ, and mixing of pooled features.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Mixup(Method):
 @final
 @dataclass(frozen=True, eq=False)
 class PairingWithin:
-    """Partners that share ``key`` [n], which every example of the training split has."""
+    """Partners with the same ``key``; ``key`` [n] has a value for every training example."""
 
     key: Ids
 

@@ -1,4 +1,4 @@
-"""The methods umix knows by name: one line each."""
+"""The methods of umix by name: a new method adds one line."""
 
 from typing import Any
 

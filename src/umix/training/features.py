@@ -1,8 +1,8 @@
-"""Features of a frozen body, computed once: one memory-mapped file per split, from which every later run trains its head.
+"""Features of a frozen body, computed once and stored in one file per split; later runs train their heads on them.
 
-They are those of evaluation: the split's ``transform``, no augmentation, the body in evaluation mode. A file's name holds a hash of
-what decides it: the inputs and their transform, the net and its weights. So runs of all methods, settings and seeds share it,
-and a run that finds its files never runs the body.
+They are computed as in evaluation: with the split's ``transform``, without augmentation, with the body in evaluation mode.
+The name of a file contains a hash of the inputs, their transform, the net and its weights. So runs of all methods,
+settings and seeds share the files, and a run whose files exist never runs the body.
 """
 
 import hashlib
@@ -28,18 +28,18 @@ from umix.nets.weight_files import state_hash
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 
-_FORMAT = 1  # raised when the same key would mean other features
-_BATCH, _NUMBERS = (
-    64,
-    2**20,
-)  # examples, and numbers in them on a CPU: the memory of larger activations is mapped anew each time
-_IN_MEMORY = 2**30  # bytes of features that are read into memory; more are sliced from the file
+_FORMAT = 1  # to be raised when features are computed in another way
+_BATCH = 64  # examples
+_NUMBERS = (
+    2**20
+)  # input numbers per batch on a CPU: the system would map the memory of larger activations anew each time
+_IN_MEMORY = 2**30  # up to so many bytes of features are read into memory; larger files are memory-mapped
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Featured:
-    """A task whose inputs are features, and the hash of the body's weights where the net's name does not decide them."""
+    """A task whose inputs are features; ``body`` is a hash of the body's weights if the net's options do not determine them."""
 
     task: Task
     body: str
@@ -50,7 +50,7 @@ def featured(
 ) -> Featured:
     """``task`` with the features of the frozen body of ``net`` as inputs, stored in ``directory``.
 
-    Files that are there are used, others are computed and announced with their size. ``seed`` matters only for a body that has
+    Existing files are used; missing ones are computed, after a note about their size. ``seed`` matters only for a body with
     random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
@@ -111,7 +111,7 @@ def _located(task: Task, net: Backbone, directory: Path, seed: int) -> _Files:
 
 
 def frozen_parts(net: Backbone, example: Tensor, n_classes: int, seed: int) -> tuple[Frozen, nn.Linear | None]:
-    """The frozen body of ``net``, and a head of its own where it has one; what is random comes from ``seed``."""
+    """The frozen body of ``net``, and the net's own head if it has one; random weights come from ``seed``."""
     with torch_stream(seed, "features", "init"):
         body, head = net.parts(example, n_classes)
     if head is not None and not isinstance(head, nn.Linear):
@@ -153,7 +153,7 @@ def _compute(
 
 @torch.inference_mode()
 def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Callable[[int], None]) -> None:
-    """The features of all examples as one array [n, width] in the order of the split."""
+    """Write the features of all examples as one array [n, width], in the order of the split."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (len(split), width)}
     np.lib.format.write_array_header_1_0(file, header)
     begin, size = file.tell(), _BATCH
@@ -170,10 +170,10 @@ def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Cal
 
 
 def _order(x: object) -> Tensor:
-    """The examples in turn; texts by their length, because a batch is as long as its longest text."""
+    """The order in which to compute features: texts by length, because a batch is as long as its longest text."""
     if not isinstance(x, Tensor) or x.is_floating_point() or x.dim() != 2:
         return torch.arange(len(x))  # type: ignore[arg-type]
-    differs = (x != x[:, -1:]).cpu()  # where a text is padded, its last column is padding
+    differs = (x != x[:, -1:]).cpu()  # if a text is padded, its last token is padding
     length = (differs * torch.arange(1, x.shape[1] + 1)).amax(dim=1)
     return length.argsort(stable=True)
 
@@ -188,6 +188,6 @@ def _open(path: Path, n: int, key: str, small: bool) -> Tensor | Mapped:
     if values.ndim != 2 or len(values) != n or values.dtype != np.float32:
         raise UserError(f"{path} must hold {n} rows of float32, got {values.dtype} {list(values.shape)}; delete it.")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
+        warnings.filterwarnings("ignore", message=".*not writable")  # batches are copies, so nothing writes to the file
         z = torch.from_numpy(values)
     return z if small else Mapped(z, key)

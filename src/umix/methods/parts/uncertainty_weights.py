@@ -1,4 +1,4 @@
-"""Importance weights from uncertainty (UMIX Algorithm 2): the first stage that UMIX and its compositions share."""
+"""Importance weights from uncertainty (UMIX Algorithm 2), for UMIX and methods that build on it."""
 
 import abc
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from umix.training.trainer import Trainer
 
 
 class UncertaintyWeights(Method, abc.ABC):
-    """A method whose training examples weigh eta·u + c, where u is how often ERM gets them wrong."""
+    """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong."""
 
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
@@ -62,7 +62,7 @@ class UncertaintyWeights(Method, abc.ABC):
         return (ErmStage("trajectory", recorded, record=self.record),)
 
     def measure(self, trainer: Trainer) -> "Measured":
-        """The uncertainty of training and validation examples (eq. 6)."""
+        """The uncertainty of all examples, measured by ERM fits (eq. 6)."""
         stages = self.erm_stages(trainer.settings.epochs)
         if self.uncertainty == "ensemble":
             return ensemble_uncertainty(trainer, stages)
@@ -80,7 +80,7 @@ class UncertaintyWeights(Method, abc.ABC):
     def settled(
         self, measured: "Measured", trainer: Trainer, objective: Callable[[Tensor], Objective]
     ) -> tuple[float, Pool]:
-        """The eta and pool to use: as given, or found by trials on validation where one of them is ``auto``."""
+        """The eta and pool to use: as set, or chosen by trials on validation if one of them is ``auto``."""
         if self.eta != "auto" and self.pool != "auto":
             return self.eta, self.pool
         return settle(
