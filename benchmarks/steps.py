@@ -22,6 +22,7 @@ from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.training.engine import Engine
+from umix.training.epoch_log import EpochLog
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import descend, run_epoch
 from umix.training.trainer import Trainer
@@ -54,8 +55,13 @@ def epoch_of(method: Method, data: Task):
     """An epoch of the method's final fit, or None where it has none (its net is made by other means)."""
     trainer, asked = trainer_for(method, data), {}
 
-    def capture(objective, *, sampler=None, step=descend, companion=False):
-        asked.update(objective=objective, sampler=sampler or Shuffled(), step=step, companion=companion)
+    def capture(objective, *, sampler=None, step=descend, companion=False, uncertainty=None):
+        asked.update(
+            objective=objective.logging_lambda(EpochLog().see_lambda),
+            sampler=sampler or Shuffled(),
+            step=step,
+            companion=companion,
+        )
         raise CapturedError
 
     trainer.fit = capture

@@ -13,8 +13,9 @@ from measure import write
 
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.statistics import Spread, paired
-from umix.methods.parts.uncertainty_weights import ensemble_uncertainty
+from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
 from umix.reports.minority import auroc, minority_groups
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 TASKS = ("four_moons", "colored_digits")
@@ -30,7 +31,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
     rare = train.member[:, minority_groups(train.groups.sizes.numpy())].any(dim=1).numpy()
     epochs = plan.fit.epochs
     trainer = Trainer(task, plan.net, plan.fit, plan.stages, seed=seed)
-    trajectory = trainer.trajectory(epochs=epochs, record="online")
+    trajectory = trainer.trajectory(ErmStage("trajectory", epochs, record="online"))
     preset = plan.method.length
     windows = {f"trajectory, first {length} epochs": length for length in sorted({preset, 10, epochs})}
     found = {
@@ -42,7 +43,10 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
             stages = {**plan.stages, "ensemble": {"epochs": length}}
             own = Trainer(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per trainer
             name = f"ensemble of {size}" + ("" if length == epochs else f", stopped after {length} epochs")
-            found[name] = (auroc(ensemble_uncertainty(own, size=size).train.numpy(), rare), size * length / epochs)
+            found[name] = (
+                auroc(ensemble_uncertainty(own, ensemble_members(size, epochs)).train.numpy(), rare),
+                size * length / epochs,
+            )
     return found
 
 

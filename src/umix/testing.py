@@ -26,7 +26,8 @@ from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Progress, Silent
-from umix.training.trainer import Trainer
+from umix.training.stage_key import StageInputs, erm_fit
+from umix.training.trainer import FINAL, Trainer
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
 _FIT = FitSettings(epochs=4, lr=0.05, batch_size=32)
@@ -96,6 +97,20 @@ def check_resume(method: Method) -> None:
             _require(same, method, f"must end with the same counts when resumed after {stop} epochs")
 
 
+def check_stages_are_described(method: Method) -> None:
+    """The stages before the final fit are those that ``erm_stages`` describes, and ``stages`` lists their settings."""
+    trainer = _trainer()
+    _train(method, trainer)
+    described = method.erm_stages(trainer.settings.epochs)
+    inputs = StageInputs.of(trainer.task, trainer.net)
+    keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
+    own = [name for name in trainer.reports if name != FINAL and not name.startswith("trial")]
+    trained = [trainer.reports[name].key for name in own]
+    _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
+    unlisted = {stage.settings_name for stage in described} - set(method.stages)
+    _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
+
+
 def check_picklable(method: Method) -> None:
     """It survives a round trip through pickle and through JSON unchanged."""
     try:
@@ -139,6 +154,7 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     check_global_random_state_untouched,
     check_groups_untouched_unless_declared,
     check_resume,
+    check_stages_are_described,
     check_picklable,
     check_finite_on_hostile_batches,
     check_beats_chance,

@@ -23,8 +23,10 @@ from umix.testing import (
     check_picklable,
     check_resume,
     check_same_seed_same_net,
+    check_stages_are_described,
 )
 from umix.training.objective import MeanRisk, Objective, State
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 #: Settings that keep a method's stages short on the small task; everything else is its default.
@@ -39,8 +41,13 @@ def test_method_keeps_the_contract(name: str, check: Callable[[Method], None]) -
 
 @pytest.mark.parametrize(
     "settings",
-    [{"mixing": "features"}, {"per_example": True, "sigma": 1.0}, {"record": "epoch_end"}],
-    ids=["features", "per_example", "epoch_end"],
+    [
+        {"mixing": "features"},
+        {"per_example": True, "sigma": 1.0},
+        {"record": "epoch_end"},
+        {"uncertainty": "ensemble"},
+    ],
+    ids=["features", "per_example", "epoch_end", "ensemble"],
 )
 def test_every_kind_of_umix_keeps_the_contract(settings: dict[str, object]) -> None:
     check_method(UMIX(length=2, **settings))
@@ -89,6 +96,27 @@ class PeeksAtGroups(Method):
         return trainer.fit(MeanRisk())
 
 
+class HidesItsStage(Method):
+    name: ClassVar[str] = "hides"
+    paper: ClassVar[str] = "none"
+
+    def train(self, trainer: Trainer) -> Net:
+        trainer.reference(ErmStage("reference", 1))
+        return trainer.fit(MeanRisk())
+
+
+class DoesNotListItsStage(Method):
+    name: ClassVar[str] = "unlisted"
+    paper: ClassVar[str] = "none"
+
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", epochs),)
+
+    def train(self, trainer: Trainer) -> Net:
+        trainer.reference(*self.erm_stages(trainer.settings.epochs))
+        return trainer.fit(MeanRisk())
+
+
 @pytest.mark.parametrize(
     ("method", "check", "complaint"),
     [
@@ -98,8 +126,19 @@ class PeeksAtGroups(Method):
         (broken(Explodes, "explodes")(), check_finite_on_hostile_batches, "finite on batches of one example"),
         (PeeksAtGroups(), check_groups_untouched_unless_declared, "without declaring needs_groups"),
         (broken(Drifts, "local")(), check_picklable, "pickl"),
+        (HidesItsStage(), check_stages_are_described, "must train the stages that erm_stages describes"),
+        (DoesNotListItsStage(), check_stages_are_described, "must name {'reference'} in its class variable stages"),
     ],
-    ids=["global noise", "unseeded", "forgets on resume", "explodes", "peeks at groups", "not picklable"],
+    ids=[
+        "global noise",
+        "unseeded",
+        "forgets on resume",
+        "explodes",
+        "peeks at groups",
+        "not picklable",
+        "hides a stage",
+        "unlisted",
+    ],
 )
 def test_the_contract_catches_a_broken_method(method: Method, check: Callable[[Method], None], complaint: str) -> None:
     with pytest.raises(ContractError, match=complaint):

@@ -25,7 +25,17 @@ def test_memory_that_was_let_go_is_used_again_also_by_smaller_batches():
     assert empty_batch((2, 2**18), CPU).data_ptr() != place  # small ones are the allocator's business
 
 
-@pytest.mark.parametrize("hold", [lambda x: x, lambda x: x[1:, 5:], lambda x: x.t(), lambda x: x.detach()])
+HOLDS = {
+    "itself": lambda x: x,
+    "slice": lambda x: x[1:, 5:],
+    "transposed": lambda x: x.t(),
+    "detached": lambda x: x.detach(),
+    "numpy": lambda x: torch.from_numpy(x.numpy()[1:]),
+    "storage": lambda x: torch.empty(0).set_(x.untyped_storage(), 0, SHAPE),
+}
+
+
+@pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
 def test_memory_that_is_referred_to_is_never_written_again(hold):
     held = hold(empty_batch(SHAPE, CPU).fill_(1))
     assert empty_batch(SHAPE, CPU).fill_(2).eq(2).all()

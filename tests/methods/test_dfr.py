@@ -23,6 +23,7 @@ from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
 from umix.nets.mlp import MLP
 from umix.testing import check_method
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -101,10 +102,12 @@ def halves_of(run: Trainer, method: DFR) -> tuple[np.ndarray, np.ndarray]:
 
 def test_selection_sees_only_the_half_that_was_not_fitted(trainer: Make) -> None:
     run, method = trainer(), DFR()
-    method.train(run)
+    net = method.train(run)
     chosen, rest = halves_of(run, method)
     assert not set(chosen) & set(rest)
-    assert torch.equal(run.splits["val"].x, run.task.splits["val"].x[rest])
+    unseen = run.task.splits["val"].rows(torch.from_numpy(rest))
+    hits = net(unseen.x).argmax(dim=1) == unseen.y
+    assert run.history.counts("val").hits.tolist() == [torch.bincount(unseen.group[hits], minlength=4).tolist()]
     assert run.history.counts("val").sizes.tolist() == [10] * 4
     assert run.history.counts("test").sizes.tolist() == run.task.splits["test"].groups.sizes.tolist()
 
@@ -141,7 +144,7 @@ def test_one_balanced_subset_predicts_as_scikit_learn_on_the_half(trainer: Make)
 
 
 def test_the_features_are_those_of_the_reference(trainer: Make) -> None:
-    net, reference = DFR().train(trainer()), trainer().reference()
+    net, reference = DFR().train(trainer()), trainer().reference(ErmStage("reference", 4))
     for a, b in zip(net.body.parameters(), reference.body.parameters(), strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(net.head.weight, reference.head.weight)

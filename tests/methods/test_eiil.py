@@ -19,6 +19,7 @@ from umix.methods.group_dro import WorstGroupRisk
 from umix.nets.net import Net
 from umix.testing import check_resume
 from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -52,7 +53,7 @@ def test_with_ascent_it_is_group_dro_on_the_inferred_groups(trainer: Make) -> No
 def test_with_two_classes_the_environment_is_whether_the_reference_is_wrong(trainer: Make) -> None:
     run, other = trainer(), trainer()
     EIIL(reference_epochs=3).train(run)
-    wrong = other.logits(other.reference(epochs=3), "train").argmax(1) != other.task.splits["train"].y
+    wrong = other.logits(other.reference(ErmStage("reference", 3)), "train").argmax(1) != other.task.splits["train"].y
     assert torch.equal(run.kept["environment"] == 1, wrong)
     assert run.reports["reference"].epochs == 3
 

@@ -17,6 +17,7 @@ from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.training.evaluate import correctness
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -40,7 +41,7 @@ def test_the_error_set_is_what_the_first_net_gets_wrong(trainer: Make, epochs: i
     run = trainer()
     JTT(identification_epochs=epochs, upweight=4).train(run)
     # The same net by hand: the stage's name decides its initialisation and order.
-    first = trainer().reference(epochs=epochs, stage="trajectory")
+    first = trainer().reference(ErmStage("trajectory", epochs))
     wrong = ~correctness(first, run.splits["train"], batch_size=32)
     assert 0 < int(wrong.sum()) < len(wrong)
     assert torch.equal(run.kept["uncertainty"], wrong.float())
@@ -118,7 +119,7 @@ def test_an_empty_error_set_is_reported_and_trains_as_erm(trainer: Make) -> None
 def test_an_error_set_of_most_examples_is_reported(trainer: Make, moons: Task) -> None:
     untrained = {"stages": {"trajectory": {"lr": 1e-9}}}
     before, train = trainer(**untrained), moons.splits["train"]
-    predicted = before.logits(before.reference(epochs=1, stage="trajectory"), "train").argmax(dim=1)
+    predicted = before.logits(before.reference(ErmStage("trajectory", 1)), "train").argmax(dim=1)
     contrary = Task(moons.name, {**moons.splits, "train": replace(train, y=1 - predicted)}, moons.classes)
     run = trainer(task=contrary, **untrained)
     JTT(identification_epochs=1).train(run)

@@ -8,11 +8,12 @@ import torch
 
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
-from umix.methods.parts.uncertainty_weights import ensemble_uncertainty
+from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.testing import check_method
 from umix.training.evaluate import correctness
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -28,21 +29,21 @@ def wrong(net: Net, run: Trainer) -> torch.Tensor:
 
 def test_one_member_is_wrong_or_right(trainer: Make) -> None:
     run, alone = trainer(), trainer()
-    u = ensemble_uncertainty(run, size=1).train
-    assert torch.equal(u, wrong(alone.reference(stage="member-0"), alone))
+    u = ensemble_uncertainty(run, ensemble_members(1, 4)).train
+    assert torch.equal(u, wrong(alone.reference(ErmStage("member-0", 4)), alone))
 
 
 def test_uncertainty_is_the_share_of_members_that_are_wrong(trainer: Make) -> None:
     run, alone = trainer(), trainer()
     ensemble().train(run)
-    masks = torch.stack([wrong(alone.reference(stage=f"member-{member}"), alone) for member in range(3)])
+    masks = torch.stack([wrong(alone.reference(ErmStage(f"member-{member}", 4)), alone) for member in range(3)])
     assert 0 < masks.mean() < 1
     assert (masks != masks[0]).any()  # members start differently and see other orders
     assert torch.allclose(run.kept["uncertainty"], masks.mean(dim=0))
 
 
 def test_a_member_is_erm_with_a_stream_of_its_own(trainer: Make) -> None:
-    one, other = (trainer().reference(stage=f"member-{member}") for member in (0, 1))
+    one, other = (trainer().reference(ErmStage(f"member-{member}", 4)) for member in (0, 1))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 

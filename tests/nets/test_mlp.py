@@ -7,6 +7,7 @@ from torch import nn
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
+from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
 
 
@@ -80,3 +81,11 @@ def test_without_dropout_training_and_evaluation_are_the_same():
 def test_wrong_options_are_refused(options, sentence):
     with pytest.raises(UserError, match=sentence):
         MLP(**options)
+
+
+def test_a_net_says_that_it_is_linear_only_if_it_is_one_layer_on_inputs_as_they_are():
+    assert _build((4,), hidden=()).is_linear
+    assert not _build((2, 2), hidden=()).is_linear  # inputs are flattened first
+    assert not _build((4,), hidden=(2,)).is_linear
+    assert Linear().build(torch.zeros(4), 2).is_linear
+    assert not Linear(dropout=0.5).build(torch.zeros(4), 2).is_linear

@@ -19,6 +19,7 @@ from umix.nets.net import Net, NetSettings
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Silent
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 SETTINGS = {
@@ -103,7 +104,7 @@ def trained(name: str, engine: Engine) -> dict[str, Tensor]:
 
 def recorded(record: str, engine: Engine) -> dict[str, Tensor]:
     """The whole trajectory of training and validation examples, NaN where an example was not visited."""
-    trajectory = trainer_for("", engine).trajectory(epochs=2, record=record)
+    trajectory = trainer_for("", engine).trajectory(ErmStage("trajectory", 2, record=record))
     parts = {"train": trajectory, "val": trajectory.val}
     return {name: torch.cat(list(part.window(start=0, length=2))) for name, part in parts.items()}
 

@@ -13,6 +13,7 @@ from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.training.epoch_log import _FOLD, EpochLog
 from umix.training.objective import MeanRisk, Objective, State
+from umix.training.stage import ErmStage
 from umix.training.trainer import FINAL, Trainer
 
 Make = Callable[..., Trainer]
@@ -100,7 +101,7 @@ def test_what_an_older_checkpoint_does_not_tell_is_not_known() -> None:
 def test_after_every_epoch_the_validation_counts_so_far_are_shown(trainer: Make) -> None:
     seen = []
     make = trainer(on_epoch=lambda epoch, val: seen.append((epoch, val.epochs, val.class_hits[-1].tolist())))
-    make.trajectory(epochs=2, record="online")
+    make.trajectory(ErmStage("trajectory", 2, record="online"))
     assert seen == []
     make.fit(MeanRisk())
     final = make.history.counts("val").class_hits.tolist()

@@ -13,7 +13,7 @@ from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.net import Net
-from umix.training.history import collapsed_epochs, scored_rules, weights_path
+from umix.training.history import HeldOutUncertainty, collapsed_epochs, scored_rules, weights_path
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.trainer import Trainer
 
@@ -59,8 +59,7 @@ def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
 
 def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:
     run = trainer()
-    run.val_uncertainty = uncertainty
-    return run, run.fit(MeanRisk())
+    return run, run.fit(MeanRisk(), uncertainty=HeldOutUncertainty(val=uncertainty))
 
 
 def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validation(trainer: Make) -> None:
@@ -108,8 +107,8 @@ def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> N
 def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(trainer: Make) -> None:
     run = trainer()
     test = run.splits["test"]
-    run.test_uncertainty = torch.arange(len(test)).flip(0) / len(test)
-    net = run.fit(MeanRisk())
+    uncertainty = torch.arange(len(test)).flip(0) / len(test)
+    net = run.fit(MeanRisk(), uncertainty=HeldOutUncertainty(test=uncertainty))
     found = run.history.counts("test").quintile_rates
     in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
     assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())

@@ -147,7 +147,7 @@ def test_the_shares_of_a_batch_are_its_rows_in_order_and_differ_by_one_at_most(n
 
 def test_one_device_evaluates_the_net_itself() -> None:
     net = MLP().build(torch.zeros(2), 2)
-    assert ONE.spread(net) is net
+    assert ONE.shared(net) is net
     assert ONE.from_first(net) is net
     assert asked() == Engine()
 

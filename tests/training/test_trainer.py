@@ -18,6 +18,7 @@ from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk, Objective, State
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -130,7 +131,7 @@ def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed
 ) -> None:
     def record(name: str, **changes: object) -> bool:
         run = trainer(directory=tmp_path / name, cache=tmp_path / "stages", **changes)
-        run.trajectory(epochs=3, record="online")
+        run.trajectory(ErmStage("trajectory", 3, record="online"))
         return run.reports["trajectory"].reused
 
     assert not record("first")
@@ -145,25 +146,32 @@ def test_a_trajectory_is_shared_by_runs_with_the_same_data_net_settings_and_seed
 
 def test_a_trajectory_file_behind_its_checkpoint_is_refused(trainer: Make, tmp_path: Path) -> None:
     run = trainer(directory=tmp_path)
-    trajectory = run.trajectory(epochs=3, record="online")
+    trajectory = run.trajectory(ErmStage("trajectory", 3, record="online"))
     path = next((tmp_path / "stages").iterdir()) / "trajectory.safetensors"
     trajectory.truncate(1)
     trajectory.save(path)
     with pytest.raises(UserError, match=r"must hold the 3 epochs of the checkpoint beside it, got 1"):
-        trainer(directory=tmp_path).trajectory(epochs=3, record="online")
+        trainer(directory=tmp_path).trajectory(ErmStage("trajectory", 3, record="online"))
 
 
 def test_online_and_epoch_end_record_different_passes_of_the_same_training(trainer: Make) -> None:
-    online = trainer().trajectory(epochs=3, record="online")
-    clean = trainer().trajectory(epochs=3, record="epoch_end")
+    online = trainer().trajectory(ErmStage("trajectory", 3, record="online"))
+    clean = trainer().trajectory(ErmStage("trajectory", 3, record="epoch_end"))
     assert not torch.equal(online.uncertainty(start=0, length=3), clean.uncertainty(start=0, length=3))
 
 
 def test_a_window_longer_than_the_stage_is_refused_before_training(trainer: Make, tmp_path: Path) -> None:
     run = trainer(stages={"trajectory": {"epochs": 2}}, directory=tmp_path / "run")
     with pytest.raises(UserError, match=r"within the 2 epochs of stage 'trajectory', but it needs 3"):
-        run.trajectory(epochs=3, record="online")
+        run.trajectory(ErmStage("trajectory", 3, record="online"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_stage_is_trained_as_it_is_described(trainer: Make) -> None:
+    with pytest.raises(ValueError, match=r"trained by trainer\.reference"):
+        trainer().trajectory(ErmStage("trajectory", 1))
+    with pytest.raises(ValueError, match=r"trained by trainer\.trajectory"):
+        trainer().reference(ErmStage("reference", 1, record="online"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +215,9 @@ from pathlib import Path
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.nets.mlp import MLP
 from umix.training import FitSettings, Trainer
+from umix.training.stage import ErmStage
 run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
-run.trajectory(epochs=8, record="online")
+run.trajectory(ErmStage("trajectory", 8, record="online"))
 print(run.reports["trajectory"].reused)
 """
 

@@ -48,4 +48,6 @@ def _remarks(plan: "StudyPlan", entries: "list[StudyEntry]") -> str:
     count = Counter(plan.states[entry.key] for entry in entries)
     parts = [f"{count[state]} {words}" for state, words in _REMARKS.items() if count[state]]
     cached = sum(entry.key in plan.cached for entry in entries)
-    return ", ".join([*parts, *([f"{cached} stage cached"] if cached else [])])
+    without = sum(entry.lacks_features for entry in entries)
+    parts += [f"{cached} stage cached"] if cached else []
+    return ", ".join([*parts, *([f"{without} without features"] if without else [])])

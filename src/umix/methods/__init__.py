@@ -1,4 +1,4 @@
-"""Methods: one file per paper; a method is frozen hyperparameters and a recipe of one or more fits."""
+"""Methods, one file per paper: a method is a set of hyperparameters and a recipe of one or more fits."""
 
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method

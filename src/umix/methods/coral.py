@@ -3,15 +3,16 @@
 min mean ℓ + γ·mean over pairs of domains [ mean_d (μ_i − μ_j)² + mean_dd' (C_i − C_j)² ], with the mean μ and the covariance C of a
 domain's features in the batch (eq. 1 and 6 of the paper: two domains, covariances only).
 
-Domains are the task's training groups, and batches hold them in equal parts, as in WILDS: a batch must hold several domains. Where
-groups are label×attribute cells, the domains to be aligned differ in their labels; γ should be small then.
+Domains are the task's training groups. Batches hold all domains in equal parts, as in WILDS, because the features of several
+domains are compared within a batch. If groups are label×attribute cells, the domains differ in their labels; γ should then
+be small.
 
 Differs from the paper:
 - domain generalisation instead of adaptation: all domains are labelled, and all pairs of those in the batch are aligned;
 - means are aligned too, and the factor is 1 instead of ¼, as in DomainBed and WILDS.
 
 Differs from the released code:
-- the pairs' mean is computed without a loop over pairs and without covariance matrices, so it costs batch² instead of
+- the mean over pairs is computed without a loop over pairs and without covariance matrices, at a cost of batch² instead of
   domains·features²; a domain with one example in the batch has covariance 0 instead of NaN.
 """
 
@@ -37,7 +38,7 @@ from umix.training.trainer import Trainer
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AlignedRisk(Objective):
-    """The mean loss, and ``gamma`` times the distance of the domains' features."""
+    """The mean loss plus ``gamma`` times the distance between the domains' features."""
 
     n_groups: int
     gamma: float

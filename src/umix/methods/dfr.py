@@ -1,18 +1,19 @@
 """DFR: deep feature reweighting, the last layer trained again on balanced data (Kirichenko et al. 2023).
 
-ERM learns good features, but a last layer that leans on the spurious ones. Keep the features of an ERM net; draw a subset of
-held-out data in which all groups have as many examples, standardise its features and fit a penalised logistic regression to them;
-average the weights of several such fits (the paper's DFR on validation data).
+ERM learns good features, but its last layer relies on the spurious ones. DFR keeps the features of an ERM net. It draws a
+subset of held-out data in which all groups have the same number of examples, standardises the features and fits a
+penalised logistic regression to them. The weights of several such fits are averaged (the paper's DFR on validation data).
 
-Validation is divided once, stratified by group: the last layer is fitted to ``share`` of it, and only the rest is left for
-selection, so that no example is used for both.
+Validation is divided once, stratified by group: the last layer is fitted to a part ``share`` of it, and only the rest is
+used for selection, so no example is used for both.
 
 Differs from the paper:
 - the final fit uses the same share as the choice of ``c``; the paper fits again on the whole validation split.
 
 Differs from the released code:
-- as above; each subset is standardised with its own statistics, where it takes those of the training split in the final fit;
-- groups that validation does not have are reported and left out; more than two classes are fitted together (softmax).
+- as above; each subset is standardised with its own statistics, while the released code takes those of the training split
+  in the final fit;
+- groups without validation examples are reported and left out; more than two classes are fitted together (softmax).
 """
 
 import warnings
@@ -30,22 +31,24 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Penalty = Literal["l1", "l2"]
 
-_NEVER = -1e9  # the logit of a class that the balanced data do not hold: below all others, and finite
+_NEVER = -1e9  # the bias of a class that the balanced data do not contain: below all other logits, but finite
 _ITERATIONS = 1000
 
 
 def refit(
     z: np.ndarray, y: np.ndarray, *, n_classes: int, c: float, penalty: Penalty, seed: int
 ) -> tuple[np.ndarray, bool]:
-    """Weights and bias of each class, [classes, width + 1], of a logistic regression on standardised ``z``, and if it converged.
+    """Weights and biases [classes, width + 1] of a logistic regression, and whether it converged.
 
-    They are for ``z`` as it is. A class that ``y`` does not hold is never predicted.
+    The regression is fitted to standardised features; the weights are converted to those for ``z`` as it is. A class that
+    ``y`` does not contain is never predicted.
     """
-    from sklearn.exceptions import ConvergenceWarning  # takes a second, which other methods need not wait for
+    from sklearn.exceptions import ConvergenceWarning  # imported here because it takes a second
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
@@ -59,7 +62,7 @@ def refit(
         C=c, l1_ratio=float(penalty == "l1"), solver=solver, max_iter=_ITERATIONS, random_state=seed
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller says it in words
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller reports it
         model.fit(scaler.transform(z), y)
     w = model.coef_ / scaler.scale_
     rows = np.column_stack([w, model.intercept_ - w @ scaler.mean_])
@@ -85,6 +88,9 @@ class DFR(Method):
     repeats: int = Field(10, ge=1, description="balanced subsets over which the weights are averaged")
     share: float = Field(0.5, gt=0, lt=1, description="part of validation that is fitted; the rest is for selection")
 
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", epochs),)
+
     def train(self, trainer: Trainer) -> Net:
         val = trainer.splits["val"]
         group: np.ndarray = val.group.cpu().numpy()
@@ -94,7 +100,8 @@ class DFR(Method):
                 f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
             )
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
-        net = trainer.reference()
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        net = trainer.reference(stage)
         if not isinstance(net.head, nn.Linear):
             raise UserError(f"DFR must be given a net with a linear head, got {type(net.head).__name__}.")
         z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
@@ -110,5 +117,4 @@ class DFR(Method):
         with torch.no_grad():
             net.head.weight.copy_(weight[:, :-1])
             net.head.bias.copy_(weight[:, -1])
-        trainer.splits["val"] = val.rows(torch.from_numpy(rest).to(val.y.device))
-        return trainer.adopt(net)
+        return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))

@@ -1,22 +1,24 @@
 """DomainMix: mixup across domains (Xu et al. 2020).
 
-The domains of a batch stand in a random cycle; each example is mixed with one of the next domain, x̃ = λx_i + (1−λ)x_j with one
-λ ~ Beta(alpha, alpha) for each pair of domains, and so are their labels: it costs λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j).
+The domains of a batch are put into a random cycle, and each example is mixed with one of the next domain:
+x̃ = λx_i + (1−λ)x_j with one λ ~ Beta(alpha, alpha) for each pair of domains. Labels are mixed in the same way, so the loss is
+λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j).
 
-Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. A batch of one domain passes unmixed.
+Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. A batch with only one domain is
+not mixed.
 
 Differs from the paper:
 - domain generalisation instead of adaptation: all domains are labelled, labels are mixed too, and there is no discriminator
-  between domains: what later comparisons of methods call DomainMix;
+  between domains; later comparisons of methods call this DomainMix;
 - ``mixing`` also offers boxes of images and pooled features.
 
 Differs from the released code:
-- nobody released this use of it; the nearest, DomainBed's ``Mixup``, pairs the domains' mini-batches and cuts the larger one of a
-  pair; here a larger one goes through its partner's examples again, and all examples count the same.
+- there is no released code of this variant; the closest is DomainBed's ``Mixup``, which pairs the mini-batches of domains and
+  cuts off the larger one of a pair; here the examples of the smaller domain are used again, and all examples count equally.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, final
 
 import numpy as np
@@ -35,19 +37,25 @@ from umix.methods.parts.mixers import MIXERS, Mixing, require_mixable
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.objective import Objective, State
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DomainMixup(Objective):
-    """The loss of examples mixed across domains; ``domain`` [n] is that of each example of the training split."""
+    """The loss of examples mixed across domains; ``domain`` [n] is the domain of each training example.
+
+    ``watch`` is called with the mean λ of every batch.
+    """
 
     domain: Ids
     n_domains: int
     alpha: float
     mixing: Mixing = "input"
     watch: Callable[[float], None] | None = None
+
+    def logging_lambda(self, see: Callable[[float], None]) -> "DomainMixup":
+        return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         domain, device = self.domain[batch.host_rows()], batch.y.device
@@ -81,6 +89,5 @@ class DomainMix(Method):
             n_domains=len(domains),
             alpha=self.alpha,
             mixing=self.mixing,
-            watch=trainer.logs[FINAL].see_lambda,
         )
         return trainer.fit(objective, sampler=Balanced(train.group))

@@ -1,18 +1,19 @@
 """EIIL: environment inference for invariant learning (Creager et al. 2021).
 
-Stage 1: a reference model by ERM. Environment inference: split the training examples into the two environments over which the
-reference is least invariant, by ascending its IRMv1 penalty over soft assignments; the maximum of this penalty is known (see
-``infer_environments``), and with two classes environment 1 is that of the examples the reference gets wrong. Stage 2: GroupDRO, as
-in the paper's Waterbirds and CivilComments, with environment×label cells as groups. No group labels are read.
+Stage 1: train a reference model by ERM. Environment inference: split the training examples into the two environments over
+which the reference is least invariant, by gradient ascent on its IRMv1 penalty over soft assignments. The maximum of this
+penalty is known (see ``infer_environments``). With two classes, environment 1 has the examples that the reference gets wrong.
+Stage 2: GroupDRO with environment×label cells as groups, as in the paper's Waterbirds and CivilComments experiments. Group
+labels are not used.
 
 Differs from the paper:
-- nothing; it leaves the reference's training to the user, here ``reference_epochs``.
+- nothing; the paper leaves the training of the reference to the user, here ``reference_epochs``.
 
 Differs from the released code:
-- the penalty is brought to scale 1: there its scale falls with the number of examples until Adam's ε leaves those with a small
-  derivative in the environment that they were drawn into;
-- environment 1 is the one where the reference fails; there the names 0 and 1 are left to chance;
-- cells without examples are no groups.
+- the penalty is scaled to 1; in the released code its scale falls with the number of examples, until Adam's ε keeps examples
+  with a small derivative in the environment of their random start;
+- environment 1 is the one where the reference fails; in the released code the numbers 0 and 1 depend on chance;
+- cells without examples do not count as groups.
 """
 
 from typing import Annotated, ClassVar, final
@@ -27,6 +28,7 @@ from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -48,9 +50,13 @@ class EIIL(Method):
     )
     adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
 
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", self.reference_epochs),)
+
     def train(self, trainer: Trainer) -> Net:
         y = trainer.splits["train"].y
-        logits = trainer.logits(trainer.reference(epochs=self.reference_epochs), "train")
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        logits = trainer.logits(trainer.reference(stage), "train")
         rng = stream(trainer.seed, "reference", "environments")
         environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
         trainer.keep(environment=environment)

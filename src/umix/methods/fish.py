@@ -1,21 +1,22 @@
 """Fish: gradients of different domains should point the same way (Shi et al. 2022).
 
-Algorithm 1: from the parameters θ take one step of the inner optimiser on each domain in turn, in random order, which ends at θ̃;
-then θ ← θ + ε·(θ̃ − θ). To first order this climbs the inner products of the domains' gradients while it descends the mean risk
-(Theorem 3.1), without a second derivative. The first ``warmup`` steps are plain ERM steps on the whole batch.
+Algorithm 1: start from the parameters θ and take one step of the inner optimiser on each domain in turn, in random order.
+This ends at θ̃. Then θ ← θ + ε·(θ̃ − θ). To first order this raises the inner products of the domains' gradients and lowers the
+mean risk (Theorem 3.1), without second derivatives. The first ``warmup`` steps are ordinary ERM steps on the whole batch.
 
-Domains are the task's training groups, and batches hold them in equal parts, as in WILDS; each domain's part of a batch makes one
-inner step. So an inner step sees batch size / domains examples, and a batch costs one forward and backward pass per domain.
+Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. Each domain's part of a batch makes
+one inner step. So an inner step has batch size / domains examples, and a batch costs one forward and backward pass per
+domain.
 
 Differs from the paper:
-- all domains in the batch take part in every meta step, instead of a sample of them.
+- every meta step uses all domains in the batch, instead of a sample of the domains.
 
 Differs from the released code:
-- ``meta_lr`` is ε itself; the authors' code divides its own by the number of inner steps (CivilComments 0.05/5, Camelyon17
-  0.01/3), after 20,000 and 10,000 steps of warm-up; the default is DomainBed's, which has no warm-up;
-- the moments of the inner optimiser live on through the whole fit; there they end with each epoch;
-- the warm-up is part of the fit, and goes on from its last step instead of its best one on validation;
-- only parameters are interpolated: running statistics of the inner steps stay as they are, counters stay whole numbers.
+- ``meta_lr`` is ε itself; the authors' code divides its setting by the number of inner steps (CivilComments 0.05/5, Camelyon17
+  0.01/3), after 20,000 and 10,000 steps of warm-up; the default here is DomainBed's, which has no warm-up;
+- the state of the inner optimiser is kept for the whole fit; the released code resets it at every epoch;
+- the warm-up is part of the fit, and training continues from its last step instead of the best one on validation;
+- only parameters are interpolated; running statistics keep the values of the inner steps, so counters stay whole numbers.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ from umix.training.trainer import Trainer
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FreshRisk(Objective):
-    """The mean loss; the optimiser starts anew after the ``warmup``."""
+    """The mean loss; the optimiser's state is reset after the ``warmup``."""
 
     warmup: int
 
@@ -57,9 +58,9 @@ class FreshRisk(Objective):
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MetaStep:
-    """One inner step per domain of the batch, then ``meta_lr`` of the way from where they began to where they ended.
+    """One inner step per domain of the batch, then a move from the start of these steps towards their end by ``meta_lr``.
 
-    ``domain`` [n] is that of each example of the training split.
+    ``domain`` [n] is the domain of each training example.
     """
 
     domain: NDArray[np.int64]
@@ -87,7 +88,7 @@ class MetaStep:
         return state
 
     def parts(self, batch: Batch, rng: np.random.Generator) -> list[Batch]:
-        """The batch domain by domain, in random order; only domains that it holds."""
+        """The batch split by domain, in random order, without domains that it does not contain."""
         domain = self.domain[batch.host_rows()]
         places = [torch.from_numpy(np.flatnonzero(domain == d)) for d in rng.permutation(np.unique(domain))]
         return [_rows(batch, place.to(batch.y.device, non_blocking=True)) for place in places]

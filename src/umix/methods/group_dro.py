@@ -1,16 +1,15 @@
 """GroupDRO: minimise the worst group's risk (Sagawa et al. 2020).
 
-Algorithm 1: keep weights q over groups; after every batch q_g ← q_g·exp(step_size·L_g) / Z for the groups in the batch, then
-descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g + C/√n_g stands for L_g, so that small groups, which generalise worse,
-weigh more.
+Algorithm 1: keep weights q over groups. For every batch, update q_g ← q_g·exp(step_size·L_g) / Z for the groups in the batch,
+then descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g is replaced by L_g + C/√n_g, so that small groups, which
+generalise worse, get larger weights.
 
 Differs from the paper:
 - batches hold all groups in equal parts instead of one group at a time, as in the released code;
-- a group that the batch misses keeps its q: it has no risk, which is not the same as a risk of 0; a group that the training split
-  does not have has no q.
+- a group that is not in the batch keeps its q: its risk is unknown, not 0; a group without training examples has no q.
 
 Differs from the released code:
-- the adjustment is part of the exponent and of nothing else: added to the descended risk it has no gradient.
+- the adjustment is used in the exponent only; in the risk that is descended it would have no gradient.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from umix.training.trainer import Trainer
 class WorstGroupRisk(Objective):
     """Exponentiated-gradient ascent on group weights q, descent on Σ q_g·L_g.
 
-    ``group`` [n] gives groups of one's own to the examples of the training split; None takes the task's training groups.
+    ``group`` [n] assigns the training examples to groups; None takes the task's training groups.
     """
 
     step_size: float

@@ -1,15 +1,15 @@
 """JTT: just train twice (Liu et al. 2021).
 
-Algorithm 1: train by ERM for T epochs; the error set E holds the training examples that this net gets wrong; train anew by ERM on
-the training set in which every example of E is repeated.
+Algorithm 1: train a net by ERM for T epochs. The error set E holds the training examples that this net gets wrong. Train a new
+net by ERM on the training set, in which every example of E is repeated.
 
 Differs from the paper:
 - ``upweight`` copies are added, so that an example of E occurs 1 + λ_up times, as in the released code; the paper says λ_up times.
 
 Differs from the released code:
-- E comes from a clean pass after T epochs (as in the paper) instead of the predictions made during the T-th; ``record=online``
-  does the latter, and shares stage 1 with UMIX;
-- one run instead of two programs with a table between them; an empty E is reported.
+- E comes from an evaluation pass after T epochs (as in the paper) instead of the predictions made during epoch T;
+  ``record=online`` uses the latter, and shares stage 1 with UMIX;
+- one run instead of two programs that exchange a table; an empty E is reported.
 """
 
 from typing import Annotated, ClassVar, Literal, final
@@ -21,7 +21,9 @@ from umix.methods.method import Method
 from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.history import HeldOutUncertainty
 from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -46,14 +48,16 @@ class JTT(Method):
         "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
     )
 
-    def first_stage(self, epochs: int) -> int:
-        return self.identification_epochs
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("trajectory", self.identification_epochs, record=self.record),)
 
     def train(self, trainer: Trainer) -> Net:
-        trajectory = trainer.trajectory(epochs=self.identification_epochs, record=self.record)
-        wrong = trajectory.uncertainty(start=self.identification_epochs - 1, length=1)
-        trainer.val_uncertainty = trajectory.val_uncertainty(start=self.identification_epochs - 1, length=1)
-        trainer.test_uncertainty = trajectory.test_uncertainty(start=self.identification_epochs - 1, length=1)
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        trajectory, last = trainer.trajectory(stage), self.identification_epochs - 1
+        wrong = trajectory.uncertainty(start=last, length=1)
+        held_out = HeldOutUncertainty(
+            trajectory.val_uncertainty(start=last, length=1), trajectory.test_uncertainty(start=last, length=1)
+        )
         weight = 1 + self.upweight * wrong
         trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():
@@ -63,4 +67,4 @@ class JTT(Method):
                 f"No training example was wrong in epoch {self.identification_epochs}: the error set is empty and JTT trains as "
                 "ERM; try fewer identification_epochs."
             )
-        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()))
+        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()), uncertainty=held_out)

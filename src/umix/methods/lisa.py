@@ -1,16 +1,17 @@
 """LISA: selective mixup across attributes or across labels (Yao et al. 2022).
 
-With probability ``same_label`` (the paper's p_sel) intra-label: partners share the label and differ in the attribute, so the
-attribute is mixed away; else intra-domain: partners share the attribute and differ in the label, so that the attribute does not
-tell the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3, Algorithm 1).
+With probability ``same_label`` (the paper's p_sel), mixing is intra-label: partners have the same label and different
+attributes, so the attribute is averaged out. Otherwise it is intra-domain: partners have the same attribute and different
+labels, so the attribute does not predict the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3,
+Algorithm 1).
 
 Differs from the paper:
 - one draw of the strategy and of λ per batch, as in the released code.
 
 Differs from the released code:
-- partners are drawn from the batch, uniformly among all that fit, and never the example itself where one fits; an example
-  that none fits passes through unmixed;
-- batches are balanced over groups by turns (``balance``) instead of by a weighted sampler.
+- partners are drawn from the batch, uniformly among all suitable examples; an example without a suitable partner is not
+  mixed;
+- batches are balanced over groups by taking groups in turn (``balance``) instead of by a weighted sampler.
 """
 
 from dataclasses import dataclass
@@ -30,13 +31,13 @@ from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SelectivePairing:
-    """Same label across attributes with probability ``same_label``, else same attribute across labels.
+    """Partners with the same label and another attribute with probability ``same_label``, else the other way round.
 
     ``y`` and ``attribute`` [n] are those of the training split.
     """
@@ -90,7 +91,6 @@ class LISA(Method):
             alpha=self.alpha,
             mixing=self.mixing,
             pairing=SelectivePairing.of(trainer.task, same_label=self.same_label),
-            watch=trainer.logs[FINAL].see_lambda,
         )
         sampler: Sampler = Balanced(train.group) if self.balance else Shuffled()
         return trainer.fit(objective, sampler=sampler)

@@ -1,17 +1,16 @@
-"""LISA with UMIX's weights: the composition that the UMIX paper calls orthogonal and leaves to its readers.
+"""LISA with UMIX's weights: the UMIX paper calls the two orthogonal, but does not try the combination.
 
-The weights are those of UMIX (Algorithm 2, eq. 6 and 7), the pairs those of LISA (same label across attributes, or same attribute
-across labels), the loss is UMIX's eq. 4. With eta = 0 it is LISA.
+The weights are those of UMIX (Algorithm 2, eq. 6 and 7). The pairs are those of LISA (same label and different attributes, or
+same attribute and different labels). The loss is UMIX's eq. 4. With eta = 0 it is LISA.
 
 Differs from the paper:
-- the UMIX paper names the composition (introduction, comparison with existing works) and gives no details: LISA's batches
-  balanced over groups are an option here and off, because the weights already speak for the minority.
+- the UMIX paper mentions the combination (introduction, comparison with existing works) without details: LISA's batches
+  balanced over groups are optional here and off by default, because the weights already favour the minority.
 
 Differs from the released code:
 - there is none.
 """
 
-from dataclasses import replace
 from typing import Annotated, ClassVar, final
 
 from pydantic import Field
@@ -24,7 +23,7 @@ from umix.methods.parts.uncertainty_weights import LENGTH, Eta, Length, Uncertai
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -34,7 +33,7 @@ class LISAUMIX(UncertaintyWeights):
     name: ClassVar[str] = "lisa_umix"
     paper: ClassVar[str] = "Han et al., UMIX, NeurIPS 2022, with Yao et al., LISA, ICML 2022"
     needs_groups: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = False  # batches balanced over groups would undo them
+    takes_weights: ClassVar[bool] = False  # balancing batches over groups would undo them
 
     eta: Annotated[Eta, between(0.5, 50.0, log=True)] = Field(
         2.0, description="how much an example's weight grows with its uncertainty; the pairs help too"
@@ -55,5 +54,5 @@ class LISAUMIX(UncertaintyWeights):
             return WeightedMixup(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
 
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
-        final = replace(objective(self.weights(trainer, objective)), watch=trainer.logs[FINAL].see_lambda)
-        return trainer.fit(final, sampler=sampler)
+        weighed = self.weigh_examples(trainer, objective)
+        return trainer.fit(objective(weighed.weights), sampler=sampler, uncertainty=weighed.held_out)

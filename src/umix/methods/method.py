@@ -1,10 +1,11 @@
-"""What every method is."""
+"""The base class of all methods."""
 
 import abc
 from typing import ClassVar
 
 from umix.nets.net import Net
 from umix.settings import Settings
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
@@ -13,18 +14,16 @@ class Method(Settings, abc.ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    needs_groups: ClassVar[bool] = False  # of the training split; otherwise batches have no groups
-    needs_groups_if: ClassVar[str] = (
-        ""  # the condition in words, if needs_groups is a property that depends on settings
-    )
-    needs_val_groups: ClassVar[bool] = False  # for training, not only to select an epoch
+    needs_groups: ClassVar[bool] = False  # in the training split; without it batches have no group
+    needs_groups_if: ClassVar[str] = ""  # in words, if it depends on the settings; needs_groups is a property then
+    needs_val_groups: ClassVar[bool] = False  # for training, not only for selection
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
-    stages: ClassVar[tuple[str, ...]] = ()  # stages before the final fit that may have fit settings of their own
+    stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
-    def first_stage(self, epochs: int) -> int | None:
-        """How many epochs of the first stage it records, if a fit has ``epochs``; None if it has no such stage."""
-        return None
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        """The ERM fits that ``train`` will ask the trainer for, in order, where the final fit has ``epochs``."""
+        return ()
 
     @abc.abstractmethod
     def train(self, trainer: Trainer) -> Net:
-        """The trained net; ``trainer.fit`` and ``trainer.trajectory`` train the stages."""
+        """The trained net, made by ``trainer.fit`` or handed to ``trainer.adopt``."""

@@ -4,10 +4,10 @@
 two examples; in-group mixup, the UMIX paper's other ablation, pairs examples with the same label from the same group.
 
 Differs from the paper:
-- nothing in vanilla mixup; a lone member of its group in a batch passes through unmixed.
+- nothing in vanilla mixup; in in-group mixup an example that is alone in its group in a batch is not mixed.
 
 Differs from the released code:
-- one λ per batch as there; ``mixing`` also offers CutMix with the true area and pooled features.
+- one λ per batch as there; ``mixing`` also offers CutMix, with the true area as λ, and mixing of pooled features.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -43,14 +43,13 @@ class Mixup(Method):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
         ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
-        watch = trainer.logs[FINAL].see_lambda
-        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, watch=watch))
+        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class PairingWithin:
-    """Partners that share ``key`` [n], which every example of the training split has."""
+    """Partners with the same ``key``; ``key`` [n] has a value for every training example."""
 
     key: Ids
 
@@ -78,12 +77,5 @@ class InGroupMixup(Method):
         pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
         ones = torch.ones(len(train), device=trainer.device)
         return trainer.fit(
-            WeightedMixup(
-                weights=ones,
-                sigma=1.0,
-                alpha=self.alpha,
-                mixing=self.mixing,
-                pairing=pairing,
-                watch=trainer.logs[FINAL].see_lambda,
-            )
+            WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
         )

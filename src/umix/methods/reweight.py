@@ -1,14 +1,14 @@
 """Reweighting and resampling by class or group (Idrissi et al. 2022).
 
-Every class (the paper's RWY) or group (RWG) shall count the same: an example of a class or group of n examples gets a weight
-in proportion to 1/n (``inverse``) or to the inverse effective number (1−beta)/(1−beta^n) of Cui et al. 2019 (``effective``).
-``reweight`` multiplies its loss by the weight, scaled to mean 1; ``resample`` draws it with a probability in that proportion,
-with replacement, as many draws per epoch as there are examples.
+Every class (the paper's RWY) or group (RWG) counts the same: an example of a class or group of n examples gets a weight in
+proportion to 1/n (``inverse``) or to the inverse effective number (1−beta)/(1−beta^n) of Cui et al. 2019 (``effective``).
+``reweight`` multiplies the loss of the example by its weight, scaled to mean 1. ``resample`` draws examples with probabilities
+in proportion to the weights, with replacement, with as many draws per epoch as there are examples.
 
 Differs from the paper:
-- RWY and RWG are ``resample`` here; ``reweight`` is what their name says, the same in expectation;
-- the effective number is an addition, with mean 1 over examples where Cui et al. have it over classes; subsampling (SUBY, SUBG)
-  is left out.
+- RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in expectation;
+- the effective number is an addition; its weights have mean 1 over examples, while those of Cui et al. have it over classes;
+  subsampling (SUBY, SUBG) is left out.
 
 Differs from the released code:
 - nothing in the weights and draws of ``resample``.
@@ -43,7 +43,7 @@ def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> T
 
 
 class Balancing(Method, abc.ABC):
-    """A method that makes every class or group count the same by a weight for each training example."""
+    """A method that gives each training example a weight, so that all classes or groups count the same."""
 
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
     needs_groups_if: ClassVar[str] = "if by=group"
@@ -62,7 +62,7 @@ class Balancing(Method, abc.ABC):
         return self.by == "group"
 
     def weights(self, trainer: Trainer) -> Tensor:
-        """The weight of each training example, [n], mean 1; kept with the run."""
+        """The weight of each training example, [n], mean 1, which is also saved with the run."""
         weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
         trainer.keep(weight=weights)
         return weights

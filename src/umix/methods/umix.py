@@ -1,17 +1,17 @@
 """UMIX: uncertainty-aware mixup (Han et al. 2022).
 
-Algorithm 2: train by ERM, remember for every epoch which examples were predicted correctly, and call the share of wrong
-predictions in a window of epochs an example's uncertainty u (eq. 6). Its weight is w = eta·u + c (eq. 7).
-The appendix compares this with an ensemble, whose u is the share of ``length`` independently trained ERM models that are wrong.
-Algorithm 1: train anew; with probability sigma mix each example with another, λ ~ Beta(alpha, alpha), and minimise
-w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4); else minimise w_i·ℓ(x_i, y_i).
+Algorithm 2: train by ERM and record which examples are predicted correctly in which epoch. The uncertainty u of an example is
+the share of wrong predictions in a window of epochs (eq. 6). Its weight is w = eta·u + c (eq. 7).
+The appendix compares this with an ensemble, where u is the share of ``length`` independently trained ERM models that are wrong.
+Algorithm 1: train a new net. With probability sigma mix each example with another, λ ~ Beta(alpha, alpha), and minimise
+w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4); otherwise minimise w_i·ℓ(x_i, y_i).
 
 Differs from the paper:
 - the window has exactly ``length`` epochs ``start … start+length-1``, counted from 0
   (the printed sum has one term more than its divisor);
-- ``normalize`` scales the weights to mean 1, so that eta does not act on the learning rate;
-- where a batch is not mixed its own loss is weighted (the printed λ = 0 names the partner's, which is the same in expectation);
-- eta, the window and the pooling of uncertainty over classes may be ``auto``: tried on validation, without groups;
+- ``normalize`` scales the weights to mean 1, so that eta does not change the effective learning rate;
+- if a batch is not mixed, its own loss is weighted (the printed λ = 0 takes the partner's, which is the same in expectation);
+- eta, the window and the pooling of uncertainty over classes may be ``auto``: they are chosen on validation, without groups;
 - CutMix uses the true share of the pasted box as λ.
 
 Differs from the released code:
@@ -20,7 +20,6 @@ Differs from the released code:
 - weights are float32; mixing happens in training only; features can be mixed.
 """
 
-from dataclasses import replace
 from typing import Annotated, ClassVar, final
 
 from pydantic import Field
@@ -31,7 +30,7 @@ from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 
 @final
@@ -55,8 +54,8 @@ class UMIX(UncertaintyWeights):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        weights = self.weights(trainer, self._objective)  # Algorithm 2
-        return trainer.fit(replace(self._objective(weights), watch=trainer.logs[FINAL].see_lambda))  # Algorithm 1
+        weighed = self.weigh_examples(trainer, self._objective)  # Algorithm 2
+        return trainer.fit(self._objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
 
     def _objective(self, weights: Tensor) -> WeightedMixup:
         return WeightedMixup(

@@ -19,4 +19,4 @@ class Linear(NetSettings):
     def build(self, example: Tensor, n_classes: int) -> Net:
         layers: list[nn.Module] = [nn.Flatten()] if example.dim() > 1 else []
         layers += [nn.Dropout(self.dropout)] if self.dropout else []
-        return Net(nn.Sequential(*layers), nn.Linear(example.numel(), n_classes))
+        return Net(nn.Sequential(*layers), nn.Linear(example.numel(), n_classes), is_linear=not layers)

@@ -27,4 +27,4 @@ class MLP(NetSettings):
             if self.dropout:
                 layers.append(nn.Dropout(self.dropout))
             width = hidden
-        return Net(nn.Sequential(*layers), nn.Linear(width, n_classes))
+        return Net(nn.Sequential(*layers), nn.Linear(width, n_classes), is_linear=not layers)

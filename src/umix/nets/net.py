@@ -12,11 +12,15 @@ from umix.settings import Settings
 class Net(nn.Module):
     """Logits = head(features(x)); mixing features, penalties on features and refitting the head use the two parts.
 
-    ``companion`` is a second net that some methods train beside this one; it takes no part in prediction.
+    ``companion`` is a second net that some methods train beside this one; it takes no part in prediction. ``is_linear``
+    says that the net is one linear layer on its inputs as they are: then mixing logits is the same as mixing inputs.
     """
 
-    def __init__(self, body: nn.Module, head: nn.Module, companion: "Net | None" = None) -> None:
+    def __init__(
+        self, body: nn.Module, head: nn.Module, companion: "Net | None" = None, *, is_linear: bool = False
+    ) -> None:
         nn.Module.__init__(self)
+        self.is_linear = is_linear
         self.body = body
         self.head = head
         self.companion = companion

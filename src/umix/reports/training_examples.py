@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
+from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
 from umix.reports.stored_arrays import read_arrays, read_bits
 
@@ -62,11 +63,7 @@ class Training:
         """Forgetting events of every example: visits at which it was wrong after having been right, [n]."""
         if self.correct is None or self.visited is None:
             return None
-        events, knew = np.zeros(self.n, dtype=np.int64), np.zeros(self.n, dtype=bool)
-        for hit, seen in zip(self.correct, self.visited, strict=True):
-            events += seen & knew & ~hit
-            knew = np.where(seen, hit, knew)
-        return events
+        return forgetting_events(zip(self.correct, self.visited, strict=True), n=self.n)
 
     @cached_property
     def effective_size(self) -> float | None:

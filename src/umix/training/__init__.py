@@ -1,4 +1,4 @@
-"""Training: one loop, an objective that says what a batch costs, and a trainer that remembers where it was."""
+"""Training: one training loop, objectives, and the trainer that runs and resumes the fits of a run."""
 
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk, Objective, State

@@ -1,4 +1,4 @@
-"""Where a fit was after its last finished epoch, in one file that is whole or absent."""
+"""Checkpoints: the state of a fit after its last finished epoch, in one file that is written atomically."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from umix.training.objective import State
 @final
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Finished ``epochs``, the objective's state and the history; net and optimiser are restored in place."""
+    """The number of finished epochs, the objective's state and the history; net and optimiser are restored in place."""
 
     epochs: int
     state: State
@@ -28,20 +28,20 @@ class Checkpoint:
 def save_checkpoint(
     path: Path, *, fit: str, checkpoint: Checkpoint, net: Net, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write everything that ``fit`` needs to go on after ``checkpoint.epochs`` epochs."""
+    """Write everything that is needed to resume ``fit`` after ``checkpoint.epochs`` epochs."""
     states, settings = _split_optimizer(optimizer.state_dict())
     tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in states.items()}
     tensors |= {f"state/{name}": tensor for name, tensor in checkpoint.state.items()}
     tensors |= {f"history/{name}": tensor for name, tensor in checkpoint.history.items()}
-    # A clone only where tensors share memory, which safetensors refuses.
+    # safetensors takes contiguous tensors only; others are copied.
     whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     metadata = {"kind": "checkpoint", "fit": fit, "epochs": str(checkpoint.epochs), "optimizer": json.dumps(settings)}
     write_tensors(path, whole, metadata)
 
 
 def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Optimizer) -> Checkpoint | None:
-    """The checkpoint of ``fit`` at ``path``, restored into ``net`` and ``optimizer``; None where there is none yet."""
+    """The checkpoint of ``fit`` at ``path``, restored into ``net`` and ``optimizer``; None if the file does not exist."""
     if not path.exists():
         return None
     tensors, metadata = read_tensors(path, kind="checkpoint")
@@ -63,7 +63,7 @@ def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Op
 def share_checkpoint(
     found: Checkpoint | None, net: Net, optimizer: torch.optim.Optimizer, engine: Engine
 ) -> Checkpoint | None:
-    """The checkpoint that the first process ``found`` and restored, in every process of ``engine``, restored likewise."""
+    """The checkpoint that the first process has ``found`` and restored; the other processes of ``engine`` restore it too."""
     if engine.processes == 1:
         return found
     whole = None
@@ -79,7 +79,7 @@ def share_checkpoint(
 
 
 def _on_host(value: Any) -> Any:
-    """``value`` with every tensor inside it moved to the host: the device of one process is not that of another."""
+    """``value`` with all of its tensors moved to the CPU, because processes have different devices."""
     if isinstance(value, Tensor):
         return value.detach().cpu()
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Where and in which number format a fit runs. Devices and precision are Lightning Fabric's business.
+"""The devices and the number format of a fit, by way of Lightning Fabric.
 
-Full precision on one device needs none of its wrappers, whose cost shows on small nets, so that case runs the bare net; Fabric,
-which takes two seconds to import, is imported only where it does something. On several devices there is one process for each: they
-train together (``parallel``), and the first of them reads and writes files.
+Full precision on one device does without Fabric: its wrappers slow down small nets, and importing it takes two seconds.
+On several devices there is one process for each. They train together (``parallel``), and only the first process reads and
+writes files.
 """
 
 import logging
@@ -18,14 +18,14 @@ from torch import Tensor, distributed
 
 from umix.errors import UserError
 from umix.nets.net import Net
-from umix.training.parallel import Spread
+from umix.training.parallel import SharedNet
 from umix.training.shared_norm import share_norms
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 _SMALL = 2**20  # parameters
-_PATIENCE = timedelta(days=1)  # the first process may wait long for another run's lock, and the others for it
+_PATIENCE = timedelta(days=1)  # the first process may wait long for another run's lock while the others wait for it
 _Value = TypeVar("_Value")
 
 
@@ -42,9 +42,9 @@ class Prepared:
 @final
 @dataclass(frozen=True)
 class Engine:
-    """Devices of the kind ``accelerator``, on each of ``nodes`` machines; ``auto`` takes GPUs where there are some.
+    """``devices`` devices of the kind ``accelerator`` on each of ``nodes`` machines; ``auto`` takes GPUs if there are any.
 
-    With more than one of them, ``launch`` starts the processes before anything else is done with it.
+    With more than one device, call ``launch`` first: it starts the other processes.
     """
 
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -57,7 +57,7 @@ class Engine:
 
     @property
     def rank(self) -> int:
-        """Which of the processes this is; the first one is 0."""
+        """The number of this process; the first one is 0."""
         if self.processes == 1:
             return 0
         if not distributed.is_initialized():
@@ -68,17 +68,17 @@ class Engine:
 
     @property
     def first(self) -> bool:
-        """Whether this process reads and writes the run's files and talks to people."""
+        """Whether this is the first process, which reads and writes the run's files and prints."""
         return self.rank == 0
 
     @property
     def noise(self) -> str:
-        """The name of the stream of what nets draw in training (dropout): the rows differ between processes, so must the draws."""
+        """The name of the random stream for dropout; it differs between processes because their rows differ."""
         return "noise" if self.first else f"noise-{self.rank}"
 
     @property
     def kind(self) -> str:
-        """The kind of device, which must be there."""
+        """The kind of device; raises if this machine has none of that kind."""
         kinds = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
         kind = next(k for k, there in kinds.items() if there) if self.accelerator == "auto" else self.accelerator
         if not kinds[kind]:
@@ -96,9 +96,9 @@ class Engine:
 
     @contextmanager
     def threads(self, net: Net) -> Iterator[None]:
-        """Inside the block a small net runs on one thread: several would only wait for each other.
+        """Inside the block a small net runs on one thread, because several threads would only wait for each other.
 
-        A net that convolves is not small, however few its weights: each of them works on every pixel.
+        A net with convolutions does not count as small, whatever its number of weights: each weight is used at every pixel.
         """
         before = torch.get_num_threads()
         convolves = any(parameter.dim() > 2 for parameter in net.parameters())
@@ -110,24 +110,24 @@ class Engine:
             torch.set_num_threads(before)
 
     def launch(self) -> None:
-        """Start the other processes, each of which runs this program's command again, or join those that torchrun started."""
+        """Start the other processes, each with the command line of this one, or join the processes that torchrun has started."""
         if self.processes > 1:
             self._fabric("32-true", needs=f"{self.processes} devices need")
 
     def from_first(self, value: _Value) -> _Value:
-        """``value`` of the first process, in every process."""
+        """The ``value`` of the first process, in every process."""
         if self.processes == 1:
             return value
         told = [value if self.first else None]
         distributed.broadcast_object_list(told, src=0)
         return cast(_Value, told[0])
 
-    def spread(self, net: Net) -> Net:
-        """``net`` for evaluation: each process computes its share of a batch and all see all outputs."""
-        return net if self.processes == 1 else cast(Net, Spread(net))
+    def shared(self, net: Net) -> Net:
+        """``net`` for evaluation: each process computes its share of a batch and gets the outputs of all."""
+        return net if self.processes == 1 else cast(Net, SharedNet(net))
 
     def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
-        """``net`` (already on the device) and ``optimizer`` so that a step uses ``precision`` and all devices."""
+        """``net`` (which is on the device already) and ``optimizer``, set up to train with ``precision`` on all devices."""
         if precision == "32-true" and self.processes == 1:
             return Prepared(net, optimizer, torch.Tensor.backward)
         fabric = self._fabric(precision, needs=f"precision={precision} needs")
@@ -138,7 +138,7 @@ class Engine:
         runner, stepper = cast(Net, wrapped), cast(torch.optim.Optimizer, stepper)
         if self.processes == 1:
             return Prepared(runner, stepper, fabric.backward)
-        return Prepared(cast(Net, Spread(net, runner)), stepper, _Backward(net, fabric.backward))
+        return Prepared(cast(Net, SharedNet(net, runner)), stepper, _Backward(net, fabric.backward))
 
     def _fabric(self, precision: str, *, needs: str) -> "Fabric":
         try:
@@ -159,13 +159,13 @@ class Engine:
             strategy=DDPStrategy(timeout=_PATIENCE),
             plugins=[TorchElasticEnvironment() if started else LightningEnvironment()],
         )
-        fabric.launch()  # starts processes only the first time
+        fabric.launch()  # starts the processes at the first call only
         return fabric
 
 
 @final
 class _Backward:
-    """The backward pass of a net that several processes share, which after the first one checks that it reached all of the net."""
+    """The backward pass of a net that processes share; the first one checks that every trained parameter has a gradient."""
 
     def __init__(self, net: Net, run: Callable[[Tensor], None]) -> None:
         self._net = net
@@ -178,7 +178,7 @@ class _Backward:
             return
         self._checked = True
         for name, parameter in self._net.named_parameters():
-            if parameter.requires_grad and parameter.grad is None:  # DDP waits for it, in vain
+            if parameter.requires_grad and parameter.grad is None:  # DDP would wait for it forever
                 raise UserError(
                     f"On several devices every trained parameter must take part in the prediction, but {name} does not; "
                     "set its requires_grad to False, or train on one device."

@@ -1,4 +1,4 @@
-"""What every epoch of a fit was like: risk, λ, learning rate, seconds. Nothing here waits for the device within an epoch."""
+"""The log of a fit: risk, λ, learning rate and seconds of every epoch. Within an epoch nothing waits for the device."""
 
 from collections.abc import Callable, Mapping
 from typing import final
@@ -6,15 +6,15 @@ from typing import final
 import torch
 from torch import Tensor
 
-_FOLD = 4096  # risks held back before they are added up: bounded memory, and no addition per step
+_FOLD = 4096  # risks collected before they are summed: this bounds the memory without an addition per step
 
-#: What is known of every epoch. ``lambda`` is NaN where the objective mixes nothing.
+#: The measures of an epoch. ``lambda`` is NaN if the objective mixes nothing.
 MEASURES = ("risk", "lambda", "learning_rate", "seconds")
 
 
 @final
 class EpochLog:
-    """One number per measure and finished epoch; travels with the checkpoint, so that a resumed fit has every epoch once."""
+    """One number per measure and finished epoch; checkpoints contain it, so a resumed fit has every epoch exactly once."""
 
     def __init__(self) -> None:
         self._rows: list[list[float]] = []
@@ -29,7 +29,7 @@ class EpochLog:
         return len(self._rows)
 
     def watching(self, backward: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
-        """``backward`` that also shows the risk to this log."""
+        """``backward`` that also adds the risk to this log."""
         risks = self._risks
 
         def seen(risk: Tensor) -> None:
@@ -41,12 +41,12 @@ class EpochLog:
         return seen
 
     def see_lambda(self, lam: float) -> None:
-        """Remember the λ of a batch: 1 where it was not mixed, the mean where every example has its own."""
+        """Add the λ of a batch: 1 if it was not mixed, the mean if every example has its own."""
         self._lambda += lam
         self._draws += 1
 
     def end_epoch(self, *, learning_rate: float, seconds: float) -> None:
-        """Close the epoch: the mean over its steps of risk and λ, the learning rate it ended with, the seconds it trained."""
+        """Close the epoch: mean risk and mean λ of its steps, the last learning rate, and the seconds of training."""
         self._fold()
         risk = float(self._folded) / self._steps if self._folded is not None else float("nan")
         lam = self._lambda / self._draws if self._draws else float("nan")
@@ -65,10 +65,10 @@ class EpochLog:
         return [dict(zip(MEASURES, row, strict=True)) for row in self._rows]
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint must keep, beside what the observer keeps."""
+        """What a checkpoint must contain of this log."""
         return {"epochs/measures": torch.tensor(self._rows, dtype=torch.float64)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Go back to where the fit was after ``epochs``; what an older checkpoint does not tell is NaN."""
+        """Restore the log as it was after ``epochs``; all measures are NaN if an older version wrote the checkpoint."""
         known = kept.get("epochs/measures")
         self._rows = known.tolist() if known is not None else [[float("nan")] * len(MEASURES)] * epochs

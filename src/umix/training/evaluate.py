@@ -1,4 +1,4 @@
-"""One clean pass over a split: who is predicted correctly, and at which loss."""
+"""Evaluation passes over a split: correctness, losses, logits and features of its examples."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from umix.data.loader import batches
 from umix.data.task import Split
 from umix.nets.net import Net
 
-_CHUNK = 2**22  # input numbers per evaluation batch: large enough to keep the device busy, small enough for its cache
+_CHUNK = 2**22  # input numbers per evaluation batch: enough to keep the device busy, few enough for its cache
 
 
 @torch.inference_mode()
@@ -24,7 +24,7 @@ def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
 
 @torch.inference_mode()
 def correctness_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[Tensor, Tensor]:
-    """``correctness`` and the cross-entropy of each example, float32 [n], by one pass."""
+    """``correctness`` and the cross-entropy of each example, float32 [n], in one pass."""
     correct = torch.empty_like(split.y, dtype=torch.bool)
     losses = torch.empty_like(split.y, dtype=torch.float32)
     for rows, logits in _logits(net, split, batch_size):
@@ -34,7 +34,7 @@ def correctness_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[
 
 
 def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
-    """Rows of the split and their logits by the net in evaluation mode, part by part."""
+    """Batches of row numbers and their logits, with the net in evaluation mode."""
     net.eval()
     if isinstance(split.x, Tensor) and split.transform is None:
         step = max(batch_size, min(8192, _CHUNK // max(1, split.x[:1].numel())))
@@ -48,7 +48,7 @@ def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | T
 
 @torch.no_grad()
 def outputs(net: Net, split: Split, *, batch_size: int, features: bool = False) -> Tensor:
-    """The logits of every example of ``split``, or its ``features``, [n, width], by the net in evaluation mode."""
+    """The logits, or with ``features`` the features, of all examples of ``split``, [n, width], in evaluation mode."""
     net.eval()
     of = net.features if features else net
     parts = [of(batch.x) for batch in batches(split, torch.arange(len(split)), batch_size=max(batch_size, 512))]

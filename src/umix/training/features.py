@@ -1,8 +1,8 @@
-"""Features of a frozen body, computed once: one memory-mapped file per split, from which every later run trains its head.
+"""Features of a frozen body, computed once and stored in one file per split; later runs train their heads on them.
 
-They are those of evaluation: the split's ``transform``, no augmentation, the body in evaluation mode. A file's name holds a hash of
-what decides it: the inputs and their transform, the net and its weights. So runs of all methods, settings and seeds share it,
-and a run that finds its files never runs the body.
+They are computed as in evaluation: with the split's ``transform``, without augmentation, with the body in evaluation mode.
+The name of a file contains a hash of the inputs, their transform, the net and its weights. So runs of all methods,
+settings and seeds share the files, and a run whose files exist never runs the body.
 """
 
 import hashlib
@@ -28,18 +28,18 @@ from umix.nets.weight_files import state_hash
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 
-_FORMAT = 1  # raised when the same key would mean other features
-_BATCH, _NUMBERS = (
-    64,
-    2**20,
-)  # examples, and numbers in them on a CPU: the memory of larger activations is mapped anew each time
-_IN_MEMORY = 2**30  # bytes of features that are read into memory; more are sliced from the file
+_FORMAT = 1  # to be raised when features are computed in another way
+_BATCH = 64  # examples
+_NUMBERS = (
+    2**20
+)  # input numbers per batch on a CPU: the system would map the memory of larger activations anew each time
+_IN_MEMORY = 2**30  # up to so many bytes of features are read into memory; larger files are memory-mapped
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Featured:
-    """A task whose inputs are features, and the hash of the body's weights where the net's name does not decide them."""
+    """A task whose inputs are features; ``body`` is a hash of the body's weights if the net's options do not determine them."""
 
     task: Task
     body: str
@@ -50,31 +50,68 @@ def featured(
 ) -> Featured:
     """``task`` with the features of the frozen body of ``net`` as inputs, stored in ``directory``.
 
-    Files that are there are used, others are computed and announced with their size. ``seed`` matters only for a body that has
+    Existing files are used; missing ones are computed, after a note about their size. ``seed`` matters only for a body with
     random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
-    made = None if net.names_its_weights else frozen_parts(net, example, task.n_classes, seed)
-    known = "" if made is None else state_hash(made[0])
-    keys = {name: _key(split, net, known) for name, split in task.splits.items()}
-    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
-    if not all(path.exists() for path in paths.values()):
+    files = _located(task, net, directory, seed)
+    if not files.complete:
         with locked(directory):
-            absent = {name: task.splits[name] for name, path in paths.items() if not path.exists()}
+            absent = {name: task.splits[name] for name, path in files.paths.items() if not path.exists()}
             if absent:
-                body, head = made or frozen_parts(net, example, task.n_classes, seed)
+                body, head = files.parts or frozen_parts(net, example, task.n_classes, seed)
                 width = try_parts(body, head, example, task.n_classes, net.title)
-                _compute(absent, paths, body, width, net.title, engine, progress)
-    small = sum(path.stat().st_size for path in paths.values()) <= _IN_MEMORY
-    splits = {
-        name: replace(split, x=_open(paths[name], len(split), keys[name], small), transform=None, augment=None)
-        for name, split in task.splits.items()
-    }
-    return Featured(replace(task, splits=splits), known)
+                _compute(absent, files.paths, body, width, net.title, engine, progress)
+    return files.opened(task)
+
+
+def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) -> Featured | None:
+    """What ``featured`` returns, if all of its files are in ``directory`` already; else None. Computes no features."""
+    stored = directory.iterdir() if directory.is_dir() else iter(())
+    if not any(path.name.startswith(f"features-{task.name}-") for path in stored):
+        return None  # without building a body only to hash its weights
+    files = _located(task, net, directory, seed)
+    return files.opened(task) if files.complete else None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Files:
+    """The files of a task's features by split; ``parts`` are those of the net where they had to be built for ``body``."""
+
+    keys: dict[str, str]
+    paths: dict[str, Path]
+    body: str
+    parts: tuple[Frozen, nn.Linear | None] | None
+
+    @property
+    def complete(self) -> bool:
+        return all(path.exists() for path in self.paths.values())
+
+    def opened(self, task: Task) -> Featured:
+        small = sum(path.stat().st_size for path in self.paths.values()) <= _IN_MEMORY
+        splits = {
+            name: replace(
+                split, x=_open(self.paths[name], len(split), self.keys[name], small), transform=None, augment=None
+            )
+            for name, split in task.splits.items()
+        }
+        return Featured(replace(task, splits=splits), self.body)
+
+
+def _located(task: Task, net: Backbone, directory: Path, seed: int) -> _Files:
+    """Where in ``directory`` the features of ``task`` are, whether they are computed yet or not."""
+    parts = None
+    if not net.names_its_weights:
+        parts = frozen_parts(net, task.splits["train"].example, task.n_classes, seed)
+    body = "" if parts is None else state_hash(parts[0])
+    keys = {name: _key(split, net, body) for name, split in task.splits.items()}
+    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
+    return _Files(keys, paths, body, parts)
 
 
 def frozen_parts(net: Backbone, example: Tensor, n_classes: int, seed: int) -> tuple[Frozen, nn.Linear | None]:
-    """The frozen body of ``net``, and a head of its own where it has one; what is random comes from ``seed``."""
+    """The frozen body of ``net``, and the net's own head if it has one; random weights come from ``seed``."""
     with torch_stream(seed, "features", "init"):
         body, head = net.parts(example, n_classes)
     if head is not None and not isinstance(head, nn.Linear):
@@ -116,7 +153,7 @@ def _compute(
 
 @torch.inference_mode()
 def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Callable[[int], None]) -> None:
-    """The features of all examples as one array [n, width] in the order of the split."""
+    """Write the features of all examples as one array [n, width], in the order of the split."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (len(split), width)}
     np.lib.format.write_array_header_1_0(file, header)
     begin, size = file.tell(), _BATCH
@@ -133,10 +170,10 @@ def _write(file: IO[bytes], split: Split, body: Frozen, width: int, advance: Cal
 
 
 def _order(x: object) -> Tensor:
-    """The examples in turn; texts by their length, because a batch is as long as its longest text."""
+    """The order in which to compute features: texts by length, because a batch is as long as its longest text."""
     if not isinstance(x, Tensor) or x.is_floating_point() or x.dim() != 2:
         return torch.arange(len(x))  # type: ignore[arg-type]
-    differs = (x != x[:, -1:]).cpu()  # where a text is padded, its last column is padding
+    differs = (x != x[:, -1:]).cpu()  # if a text is padded, its last token is padding
     length = (differs * torch.arange(1, x.shape[1] + 1)).amax(dim=1)
     return length.argsort(stable=True)
 
@@ -151,6 +188,6 @@ def _open(path: Path, n: int, key: str, small: bool) -> Tensor | Mapped:
     if values.ndim != 2 or len(values) != n or values.dtype != np.float32:
         raise UserError(f"{path} must hold {n} rows of float32, got {values.dtype} {list(values.shape)}; delete it.")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
+        warnings.filterwarnings("ignore", message=".*not writable")  # batches are copies, so nothing writes to the file
         z = torch.from_numpy(values)
     return z if small else Mapped(z, key)

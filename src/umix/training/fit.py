@@ -1,4 +1,4 @@
-"""One fit: epochs of the loop, seen by an observer, saved after every epoch and resumed after the last one saved."""
+"""One fit: runs the training loop epoch by epoch, calls an observer and writes a checkpoint after every epoch."""
 
 import time
 from collections.abc import Mapping
@@ -24,21 +24,24 @@ from umix.training.stage import Stage, StageReport
 
 
 class Observer(Protocol):
-    """Looks at the net after every epoch. There are two: History and the trajectory's recorder."""
+    """Is called with the net after every epoch.
+
+    There are four: History (final fits), Recorder (trajectories), ValidationTrial (trials) and Unobserved.
+    """
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Go back to where it was after ``epochs`` epochs; ``kept`` is what ``tensors`` gave then."""
+        """Restore the observer as it was after ``epochs`` epochs; ``kept`` is what ``tensors`` returned then."""
 
     def observe(self, net: Net, epoch: int) -> None:
-        """Look at ``net`` at the end of ``epoch``."""
+        """Evaluate ``net`` at the end of ``epoch``."""
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """What a checkpoint must keep of it."""
+        """What a checkpoint must contain of this observer."""
 
 
 @final
 class Unobserved:
-    """Looks at nothing."""
+    """The observer that ignores every epoch."""
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
 
@@ -62,7 +65,7 @@ def fit(
     engine: Engine,
     progress: Progress,
 ) -> StageReport:
-    """Train ``net`` in place through all epochs of ``stage`` and report; it is reused if they were all done already."""
+    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint, and report on it."""
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}

@@ -1,8 +1,8 @@
-"""How a net is optimised: the settings of one fit, and the optimiser and learning rates they stand for."""
+"""The settings of one fit, and the optimiser and learning rates that they define."""
 
 import math
-from collections.abc import Callable
-from typing import ClassVar, Literal, final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -29,10 +29,14 @@ class FitSettings(Settings):
     clip_norm: float | None = Field(None, gt=0, description="longest gradient allowed, or none")
     precision: Literal["32-true", "bf16-mixed"] = Field("32-true", description="number format of the forward pass")
 
+    def updated(self, changes: Mapping[str, Any]) -> "FitSettings":
+        """These settings with ``changes``, validated."""
+        return FitSettings(**{**self.model_dump(), **changes})
+
     def make_optimizer(self, net: nn.Module) -> torch.optim.Optimizer:
-        """A fresh optimiser over the parameters of ``net`` that are trained."""
+        """A new optimiser for the trainable parameters of ``net``."""
         parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
-        # One kernel for all parameters where torch has it: up to a quarter of a small net's step.
+        # A fused step is one kernel for all parameters: it saves up to a quarter of the time of a small net.
         fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
         decay = self.weight_decay
         if self.optimizer == "sgd":
@@ -41,11 +45,11 @@ class FitSettings(Settings):
         return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
     def lr_course(self, steps: int) -> Callable[[int], float] | None:
-        """The learning rate of each of the fit's ``steps``; None where it never changes.
+        """The learning rate as a function of the step, for a fit of ``steps`` steps; None if it is constant.
 
-        A function of the step, so a resumed fit needs no scheduler state.
+        Because it depends on the step only, a resumed fit needs no scheduler state.
 
-        >>> FitSettings(lr=0.1, schedule="cosine").lr_course(steps=20)(10)  # half of the way
+        >>> FitSettings(lr=0.1, schedule="cosine").lr_course(steps=20)(10)  # halfway
         0.05
         """
         if self.schedule == "constant":

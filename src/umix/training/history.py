@@ -1,8 +1,8 @@
-"""Counts of every epoch, and the weights of the epochs that a selection rule may ask for."""
+"""Counts of every epoch of the final fit, and the weights of the epochs that a selection rule may choose."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -22,11 +22,20 @@ WATCHED = ("val", "test")
 
 
 @final
-class History:
-    """Observes the net after every epoch: hits on val and test per group and class, and the weights worth keeping.
+@dataclass(frozen=True, eq=False)
+class HeldOutUncertainty:
+    """How uncertain an earlier stage was of every validation [n_val] and test [n_test] example; None where unknown."""
 
-    Also the accuracy of each fifth in order of ``uncertainty`` [n] of a split, where a first stage knows it, and on val the mean of
-    the largest losses.
+    val: Tensor | None = None
+    test: Tensor | None = None
+
+
+@final
+class History:
+    """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
+
+    Hits are counted by group and by class. Where ``uncertainty`` is given, the accuracy of each fifth of a split in order
+    of uncertainty is computed too. On val there is also the mean of the largest losses.
     """
 
     def __init__(
@@ -37,7 +46,7 @@ class History:
         epochs: int,
         batch_size: int,
         best: "BestWeights",
-        uncertainty: Mapping[str, Tensor | None] = MappingProxyType({}),
+        uncertainty: HeldOutUncertainty | None = None,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
         self._splits = {name: splits[name] for name in WATCHED}
@@ -48,7 +57,8 @@ class History:
         self.best = best
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
-        known = {name: u.cpu().numpy() for name, u in uncertainty.items() if u is not None}
+        given = {} if uncertainty is None else {"val": uncertainty.val, "test": uncertainty.test}
+        known = {name: u.cpu().numpy() for name, u in given.items() if u is not None}
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
@@ -70,10 +80,10 @@ class History:
         self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
         if name in self._quintiles:
             rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
-            self._quintile_rates[name].append(rates.round(decimals=9))  # so that equal shares of fractions are ties
+            self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
 
     def counts(self, name: str) -> Counts:
-        """All epochs so far of the split ``name``."""
+        """The counts of all epochs so far on the split ``name``."""
         split = self._splits[name]
         classes = torch.bincount(split.y, minlength=self._n_classes)
         tail = torch.stack(self._tail_losses).numpy() if self._tail_losses and name == "val" else np.zeros(0)
@@ -111,7 +121,7 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that are best so far by some rule: as files in ``directory``, and to ``hold`` in ``held``."""
+    """Keeps the weights of the epochs that some rule would select: as files in ``directory``, and with ``hold`` in ``held``."""
 
     def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
@@ -119,7 +129,7 @@ class BestWeights:
         self.held: dict[int, dict[str, Tensor]] = {}
 
     def offer(self, net: Net, val: Counts, *, last: bool) -> None:
-        """Keep the newest epoch's weights if a rule would select it; forget those that no rule selects any more."""
+        """Keep the weights of the newest epoch if a rule would select it, and delete those that no rule selects any more."""
         if self._directory is None and not self._hold:
             return
         newest = val.epochs - 1
@@ -143,12 +153,12 @@ class BestWeights:
 
 
 def _predicting(net: Net) -> dict[str, Tensor]:
-    """The weights that predictions need: a companion's are left out."""
+    """The weights that are needed for prediction: all but those of a companion."""
     return {name: tensor.detach() for name, tensor in net.state_dict().items() if not name.startswith("companion.")}
 
 
 def collapsed_epochs(val: Counts) -> int:
-    """In how many epochs every hit was of one class, all of which was hit: the net answered that class whatever it saw."""
+    """The number of epochs in which the hits are all examples of one class and no others: the net predicted only that class."""
     if (val.class_sizes > 0).sum() < 2:
         return 0
     hit = val.class_hits > 0
@@ -157,7 +167,7 @@ def collapsed_epochs(val: Counts) -> int:
 
 
 def fit_warnings(net: Net, val: Counts) -> list[str]:
-    """What a fit that has ended should be warned of: parameters that are not finite, epochs in which one class was predicted."""
+    """Warnings about a finished fit: parameters that are not finite, epochs in which only one class was predicted."""
     warnings = []
     if not all(parameter.isfinite().all() for parameter in net.parameters()):
         warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
@@ -167,9 +177,10 @@ def fit_warnings(net: Net, val: Counts) -> list[str]:
 
 
 def scored_rules(val: Counts) -> list[str]:
-    """The rules that have a score on this split: without groups there is no worst group, without examples nothing."""
+    """The selection rules that have a score here: without groups there is no worst group, for example."""
     return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]
 
 
 def weights_path(directory: Path, epoch: int) -> Path:
+    """The file with the weights of ``epoch`` in the run's folder ``directory``."""
     return directory / "weights" / f"epoch-{epoch:04d}.safetensors"

@@ -1,4 +1,4 @@
-"""From what the user asks for, and what torchrun may have started already, to an engine whose processes run."""
+"""The engine that the user's flags, or an enclosing torchrun, ask for."""
 
 import os
 
@@ -11,7 +11,7 @@ STRATEGIES = ("ddp",)
 
 
 def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
-    """The engine with so many ``devices`` on each of ``nodes`` machines; what is not said is one, or what torchrun started."""
+    """An engine with ``devices`` on each of ``nodes`` machines; both default to 1, or to what torchrun has started."""
     if strategy is not None and strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
     for flag, number in (("--devices", devices), ("--nodes", nodes)):
@@ -40,7 +40,7 @@ def _under_torchrun(devices: int | None, nodes: int | None) -> Engine:
 
 
 def _checked(engine: Engine) -> Engine:
-    """``engine``, if this machine has its devices."""
+    """``engine``; raises if this machine has fewer devices."""
     there = torch.cuda.device_count() if engine.kind == "cuda" else 1 if engine.kind == "mps" else engine.devices
     if engine.devices > there:
         raise UserError(f"--devices must be at most the {there} of kind {engine.kind} here, got {engine.devices}.")

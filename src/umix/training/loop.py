@@ -1,4 +1,4 @@
-"""The loop: every gradient step of umix is taken here."""
+"""The training loop: every gradient step of umix is taken here."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,7 +9,7 @@ from umix.data.batch import Batch
 from umix.training.engine import Prepared
 from umix.training.objective import Objective, State
 
-_TICK = 64  # steps between two looks at the progress bar
+_TICK = 64  # steps between two updates of the progress bar
 
 #: Takes one step on a batch and returns the objective's state after it; ``descend`` is the usual one.
 Step = Callable[[Prepared, Objective, Batch, State, np.random.Generator, float | None], State]
@@ -47,8 +47,8 @@ def run_epoch(
 ) -> State:
     """Train the net in place on one pass of ``batches`` and return the objective's state after it.
 
-    ``lr_at(step)`` sets the learning rate where it is not constant. ``tick`` is told now and then how many steps were taken.
-    Nothing here waits for the device.
+    ``lr_at(step)`` is the learning rate if it is not constant. ``tick`` is called now and then with the number of steps taken
+    since its last call. Nothing here waits for the device.
     """
     optimizer, reset_at = prepared.optimizer, objective.reset_at
     prepared.net.train()

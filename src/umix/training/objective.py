@@ -1,4 +1,4 @@
-"""What one batch costs."""
+"""Objectives: the risk of a batch, which a fit minimises."""
 
 import abc
 from collections.abc import Callable
@@ -13,31 +13,35 @@ from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.nets.net import Net
 
-#: What an objective has learned so far: named tensors, saved with every checkpoint.
+#: The state of an objective: named tensors, which every checkpoint contains.
 State = dict[str, Tensor]
 
-#: Looks at the clean predictions of a batch: ``watch(index, logits, y)``.
+#: Is called with the predictions of a training batch: ``watch(index, logits, y)``.
 Watch = Callable[[Tensor, Tensor, Tensor], None]
 
 
 class Objective(abc.ABC):
-    """What one batch costs. The object itself never changes; whatever it learns travels in ``state``."""
+    """The risk of a batch. The object itself never changes: what it learns is passed along in ``state``."""
 
-    needs_groups: bool = False  # without it batches carry no group
-    takes_weights: bool = False  # whether it makes an example of ``batch.weight`` k count as k copies of it
-    reset_at: tuple[int, ...] = ()  # the steps before which the optimiser forgets its momentum: the risk changes there
+    needs_groups: bool = False  # without it batches have no group
+    takes_weights: bool = False  # whether an example with ``batch.weight`` k counts as k copies of it
+    reset_at: tuple[int, ...] = ()  # steps before which the optimiser's state is reset, because the risk changes there
 
     def init(self, n_groups: int) -> State:
         """The state before the first batch."""
         return {}
 
+    def logging_lambda(self, see: Callable[[float], None]) -> "Objective":
+        """This objective, which also calls ``see`` with the λ of every batch; objectives that mix nothing stay as they are."""
+        return self
+
     @abc.abstractmethod
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        """The scalar to minimise, and the state after this batch; random numbers come from ``rng`` only."""
+        """The scalar to minimise, and the state after this batch; all random numbers must come from ``rng``."""
 
 
 def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
-    """Refuse an objective that needs training groups it may not see, or that would ignore the weights of examples."""
+    """Raise if ``objective`` needs training groups that it may not see, or if it would ignore the weights of examples."""
     what = type(objective).__name__
     if objective.needs_groups and not groups:
         raise UserError(f"{what} needs training groups, but its method does not declare needs_groups.")
@@ -48,7 +52,7 @@ def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
 @final
 @dataclass(frozen=True, eq=False)
 class MeanRisk(Objective):
-    """Empirical risk: the mean loss. ``watch`` is shown the predictions of the training pass, which cost nothing extra."""
+    """Empirical risk: the mean loss. ``watch`` is called with the predictions of the training pass, at no extra cost."""
 
     takes_weights = True
 

@@ -1,9 +1,10 @@
 """One fit in several processes: each computes its share of a batch's rows, and all see the outputs of the whole batch.
 
-Every process draws the same batches from the same streams. What an objective is given as the net runs this process's rows only and
-gathers the outputs of the others, so weights, pairs, sorted losses, group weights and penalties mean what they mean in one process,
-by the same code: the risk is the same number everywhere. Its gradient reaches a process through its own rows only; DDP averages
-over the processes, which is why ``_Gather`` passes it on times their number.
+Every process draws the same batches from the same random streams. Objectives are given a ``SharedNet``, which runs only the
+rows of this process and gathers the outputs of the others. So one code computes weights, pairs, sorted losses, group
+weights and penalties as in a single process, and the risk is the same number in every process. The gradient of the risk
+reaches the parameters of a process through its own rows only. DDP averages gradients over processes, so ``_Gather``
+multiplies them by the number of processes.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from umix.nets.net import Net
 
 
 def share(n: int, rank: int, world: int) -> slice:
-    """The rows of a batch of ``n`` that belong to process ``rank``: a contiguous part, give or take one as large as the others.
+    """The rows of a batch of ``n`` that process ``rank`` computes: a slice; the sizes of all slices differ by at most one.
 
     >>> [share(5, rank, 2) for rank in range(2)]
     [slice(0, 3, None), slice(3, 5, None)]
@@ -27,7 +28,7 @@ def share(n: int, rank: int, world: int) -> slice:
 
 
 def gathered(mine: Tensor, n: int) -> Tensor:
-    """The outputs of all ``n`` rows, [n, ...], of which this process has computed its share ``mine``."""
+    """The outputs of all ``n`` rows, [n, ...]; ``mine`` are those that this process has computed."""
     rank, world = distributed.get_rank(), distributed.get_world_size()
     if torch.is_grad_enabled() and mine.requires_grad:
         rows: Tensor = _Gather.apply(mine, n, rank, world)  # type: ignore[no-untyped-call]
@@ -37,7 +38,7 @@ def gathered(mine: Tensor, n: int) -> Tensor:
 
 def _all_rows(mine: Tensor, n: int, world: int) -> Tensor:
     most = -(-n // world)
-    padded = mine.new_zeros(most, *mine.shape[1:])  # processes exchange parts of one size
+    padded = mine.new_zeros(most, *mine.shape[1:])  # all_gather needs parts of equal size
     padded[: len(mine)] = mine.detach()
     parts = [torch.empty_like(padded) for _ in range(world)]
     distributed.all_gather(parts, padded)
@@ -47,7 +48,7 @@ def _all_rows(mine: Tensor, n: int, world: int) -> Tensor:
 
 @final
 class _Gather(torch.autograd.Function):
-    """All rows forwards, this process's rows backwards: what comes after it is the same in every process."""
+    """Forward: the outputs of all rows. Backward: the gradient of this process's rows, times the number of processes."""
 
     @staticmethod
     def forward(ctx: Any, mine: Tensor, n: int, rank: int, world: int) -> Tensor:
@@ -60,11 +61,11 @@ class _Gather(torch.autograd.Function):
 
 
 @final
-class Spread:
-    """``net`` as an objective or an evaluation sees it where several processes share it: rows of the batch in, all outputs back.
+class SharedNet:
+    """A net that several processes share, as objectives and evaluation see it: takes a whole batch, returns all outputs.
 
-    ``runner`` is what runs the forward pass, the net itself or a wrapper of it. The head is small and its input known to all:
-    called by itself, it runs on all rows everywhere.
+    ``runner`` runs the forward pass: the net itself or a wrapper of it. The head alone is small, and every process has its
+    inputs, so each process runs it on all rows.
     """
 
     def __init__(self, net: Net, runner: Net | None = None) -> None:
@@ -73,18 +74,22 @@ class Spread:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Logits, [batch, classes]."""
-        return self._spread(self._runner, x)
+        return self._gathered(self._runner, x)
 
     def features(self, x: Tensor) -> Tensor:
         """Pooled features, [batch, width]."""
-        return self._spread(self._runner.features, x)
+        return self._gathered(self._runner.features, x)
 
     @staticmethod
-    def _spread(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def _gathered(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         n, world = len(x), distributed.get_world_size()
         if n < world:
-            return run(x)  # some process would have no row, which not every net can take: each runs them all
+            return run(x)  # some process would have no row, which not every net accepts: each process runs all rows
         return gathered(run(x[share(n, distributed.get_rank(), world)]), n)
+
+    @property
+    def is_linear(self) -> bool:
+        return self._net.is_linear
 
     @property
     def body(self) -> nn.Module:
@@ -95,8 +100,8 @@ class Spread:
         return self._net.head
 
     @property
-    def companion(self) -> "Spread | None":
-        return None if self._net.companion is None else Spread(self._net.companion)
+    def companion(self) -> "SharedNet | None":
+        return None if self._net.companion is None else SharedNet(self._net.companion)
 
     def train(self, mode: bool = True) -> Self:
         self._net.train(mode)

@@ -1,10 +1,10 @@
-"""What a trainer tells whoever is watching."""
+"""The interface by which fits report their progress."""
 
 from typing import Protocol, final
 
 
 class Progress(Protocol):
-    """Told when a stage begins, goes on and ends; counts are steps."""
+    """Is called when a stage begins, advances and ends; ``total``, ``done`` and ``steps`` count steps."""
 
     def start(self, stage: str, *, total: int, done: int) -> None: ...
 

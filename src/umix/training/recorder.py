@@ -1,4 +1,4 @@
-"""Records a trajectory during a fit and keeps its file in step with the fit's checkpoint."""
+"""Records a trajectory during a fit, and keeps its file consistent with the fit's checkpoint."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,9 +17,10 @@ from umix.training.trajectory import Trajectory
 
 @final
 class Recorder:
-    """The observer that closes an epoch of ``trajectory``; written before the checkpoint, so it is never behind it.
+    """The observer that ends an epoch of ``trajectory`` and saves it, before the checkpoint is written.
 
-    Examples of val, and of test where it is given, are not trained on: of them every epoch keeps the predictions of a clean pass.
+    So the file has at least as many epochs as the checkpoint. The predictions of val, and of test if it is given, are those
+    of an evaluation pass after every epoch.
     """
 
     def __init__(
@@ -54,9 +55,9 @@ class Recorder:
         test: Split | None = None,
         engine: Engine | None = None,
     ) -> Self:
-        """A recorder for these splits that goes on with what the stage's directory already holds of them.
+        """A recorder that continues the trajectory in the stage's directory, if there is one.
 
-        Where several processes share ``engine``, it is the first one's directory.
+        If ``engine`` has several processes, all continue the trajectory of the first.
         """
         train, path = splits["train"], None if stage.directory is None else stage.directory / "trajectory.safetensors"
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)

@@ -1,6 +1,6 @@
-"""Batch normalisation whose statistics are those of the whole batch, though each process has some of its rows.
+"""Batch normalisation with the statistics of the whole batch, while each process has only some of its rows.
 
-torch's own SyncBatchNorm does this on GPUs only, where it replaces this module's.
+On GPUs torch's own SyncBatchNorm is used, which works on GPUs only.
 """
 
 from typing import Any, final
@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def share_norms(net: nn.Module) -> None:
-    """Replace every batch normalisation inside ``net`` by one over all processes, with the same parameters and buffers."""
+    """Replace every batch normalisation in ``net`` by one over all processes, with the same parameters and buffers."""
     for name, part in net.named_children():
         if not isinstance(part, _BatchNorm) or isinstance(part, SharedNorm | nn.SyncBatchNorm):
             share_norms(part)
@@ -23,7 +23,7 @@ def share_norms(net: nn.Module) -> None:
 
 @final
 class SharedNorm(_BatchNorm):
-    """``norm`` with the mean and variance of the rows of all processes in training."""
+    """``norm``, but in training with the mean and variance over the rows of all processes."""
 
     def __init__(self, norm: _BatchNorm) -> None:
         _BatchNorm.__init__(
@@ -33,7 +33,7 @@ class SharedNorm(_BatchNorm):
         self._buffers.update(norm._buffers)
         self.training = norm.training
 
-    def _check_input_dim(self, input: Tensor) -> None:  # any number of dimensions will do
+    def _check_input_dim(self, input: Tensor) -> None:  # any number of dimensions is allowed
         return
 
     def forward(self, input: Tensor) -> Tensor:
@@ -44,13 +44,13 @@ class SharedNorm(_BatchNorm):
         rows = x.new_full((1,), x.numel() / x.shape[1])
         n, total = _summed(torch.cat([rows, x.sum(axes)])).tensor_split([1])
         mean = total / n
-        centred = x - self._spread(mean, x)
+        centred = x - self._broadcast(mean, x)
         var = _summed(centred.square().sum(axes)) / n
         if self.training and self.running_mean is not None and self.running_var is not None:
             self._remember(mean.detach(), (var * n / (n - 1).clamp(min=1)).detach())
-        y = centred * self._spread((var + self.eps).rsqrt(), x)
+        y = centred * self._broadcast((var + self.eps).rsqrt(), x)
         if self.affine:
-            y = y * self._spread(self.weight, x) + self._spread(self.bias, x)
+            y = y * self._broadcast(self.weight, x) + self._broadcast(self.bias, x)
         return y.to(input.dtype)
 
     def _remember(self, mean: Tensor, var: Tensor) -> None:
@@ -62,12 +62,12 @@ class SharedNorm(_BatchNorm):
         self.running_var.lerp_(var.to(self.running_var), share)
 
     @staticmethod
-    def _spread(value: Tensor, like: Tensor) -> Tensor:
+    def _broadcast(value: Tensor, like: Tensor) -> Tensor:
         return value.view(1, -1, *[1] * (like.dim() - 2))
 
 
 def _summed(value: Tensor) -> Tensor:
-    """The sum of ``value`` over all processes; its gradient is the sum of theirs."""
+    """The sum of ``value`` over all processes; its gradient is summed over all processes, too."""
     total: Tensor = _Sum.apply(value)  # type: ignore[no-untyped-call]
     return total
 

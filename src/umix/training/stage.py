@@ -1,17 +1,44 @@
-"""Which fit this is, and what it was."""
+"""The fits of a run: what identifies one before it is trained, and what is reported of it afterwards."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 from umix.errors import UserError
 from umix.training.fit_settings import FitSettings
+
+#: Which predictions a trajectory records: those of the training pass, or of an evaluation pass after every epoch.
+Record = Literal["online", "epoch_end"]
+
+
+@final
+@dataclass(frozen=True)
+class ErmStage:
+    """An ERM fit that a method needs before its final fit; runs with the same data, net, settings and seed share it.
+
+    ``epochs`` is the number that the method needs; the user's settings of the stage override it. With ``record`` the fit
+    records a trajectory. ``settings`` is the name under which users set its fit settings (``NAME.lr``): by default the
+    stage's own name. Several stages may share the settings of one name.
+    """
+
+    name: str
+    epochs: int
+    record: Record | None = None
+    settings: str | None = None
+
+    @property
+    def settings_name(self) -> str:
+        """The name under which users set the fit settings of this stage."""
+        return self.name if self.settings is None else self.settings
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Which fit this is: ``key`` is a hash of all that decides its numbers, ``directory`` is where it can be resumed."""
+    """A fit that is ready to be trained.
+
+    ``key`` is a hash of everything that decides its numbers. ``directory`` holds the checkpoint from which it is resumed.
+    """
 
     name: str
     settings: FitSettings
@@ -23,7 +50,7 @@ class Stage:
 @final
 @dataclass(frozen=True)
 class StageReport:
-    """What a fit was: for the run's record."""
+    """What the run's record says about a fit; ``reused`` if all of its epochs were trained before."""
 
     key: str
     epochs: int
@@ -31,11 +58,10 @@ class StageReport:
     reused: bool
 
 
-def require_epochs(stage: Stage, epochs: int) -> Stage:
-    """``stage``; raises where it has fewer epochs than a method looks at."""
+def require_epochs(stage: Stage, epochs: int) -> None:
+    """Raise if ``stage`` has fewer epochs than a method needs."""
     if stage.settings.epochs < epochs:
         raise UserError(
             f"The window must end within the {stage.settings.epochs} epochs of stage {stage.name!r}, but it needs {epochs}; "
             f"set {stage.name}.epochs={epochs} or choose an earlier or shorter window."
         )
-    return stage

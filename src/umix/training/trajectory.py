@@ -1,8 +1,8 @@
 """The training trajectory: was example i predicted correctly in epoch t?
 
-One bit per example and epoch, and one more that says whether the example was visited at all: a prediction that was never made is
-an error, not a mistake of the model. ``val`` and ``test`` are the same of the examples of those splits, where they were looked at
-too, which costs a pass over them after every epoch. Works in any loop::
+It holds two bits per example and epoch: was the example predicted correctly, and was it visited at all? To ask for a
+prediction that was never made is an error; it does not count as wrong. ``val`` and ``test`` are trajectories of those
+splits, if they were recorded; this costs an evaluation pass after every epoch. It works in any training loop::
 
     trajectory = Trajectory(len(y))
     for epoch in range(epochs):
@@ -22,17 +22,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.forgetting import forgetting_events
 from umix.core.weights import uncertainty
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
 
-_PENDING = 2**14  # logits held back before they are turned into bits: bounded memory, few device syncs
+_PENDING = (
+    2**14
+)  # logits collected before they are turned into bits: bounds the memory, with few transfers from the device
 _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 
 
 @final
 class Trajectory:
-    """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` names the data they come from."""
+    """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` is that of their split."""
 
     def __init__(
         self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None, test: "Trajectory | None" = None
@@ -49,23 +52,23 @@ class Trajectory:
 
     @property
     def epochs(self) -> int:
-        """How many epochs are recorded to their end."""
+        """The number of finished epochs."""
         return len(self._correct)
 
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
-        """Remember the predictions of a batch in the current epoch; of several for one example the last counts."""
+        """Record the predictions of a batch in the current epoch; for an example that is seen again the last one counts."""
         self._pending.append((index, logits.detach(), y))
         self._pending_size += logits.numel()
         if self._pending_size >= _PENDING:
             self._flush()
 
     def see_all(self, correct: Tensor) -> None:
-        """Remember one clean pass over all examples, bool [n]."""
+        """Record the current epoch from an evaluation pass over all examples, bool [n]."""
         self._flush()
         self._open = (np.packbits(correct.cpu().numpy()), np.packbits(np.ones(self.n, dtype=bool)))
 
     def end_epoch(self) -> None:
-        """Close the current epoch; what was not seen in it stays unvisited."""
+        """End the current epoch; examples that were not seen in it count as not visited."""
         self._flush()
         correct, visited = self._row()
         self._correct.append(correct)
@@ -79,13 +82,13 @@ class Trajectory:
         return self._open
 
     def _flush(self) -> None:
-        """Turn the pending logits into bits: one transfer from the device for many batches."""
+        """Turn the pending logits into bits, with one transfer from the device for many batches."""
         if not self._pending:
             return
         index, logits, y = (torch.cat(part) for part in zip(*self._pending, strict=True))
         self._pending, self._pending_size = [], 0
         where, hit = index.cpu().numpy(), (logits.argmax(dim=1) == y).cpu().numpy()
-        # The last visit of an example is the first in reversed order.
+        # np.unique finds first occurrences: in reversed order these are the last visits.
         where, last = np.unique(where[::-1], return_index=True)
         if len(where) and not 0 <= where[0] <= where[-1] < self.n:
             raise UserError(f"Trajectory.see must be given indices in 0..{self.n - 1}, got {where[0]}..{where[-1]}.")
@@ -96,7 +99,7 @@ class Trajectory:
         np.bitwise_xor.at(correct, byte[~hit], bit[~hit])
 
     def window(self, *, start: int, length: int) -> Iterator[Tensor]:
-        """Blocks of examples [block, length] of the window, 1 correct, 0 wrong, NaN not visited."""
+        """The window in blocks of examples, [block, length]: 1 correct, 0 wrong, NaN not visited."""
         correct, visited = (
             np.stack(self._correct[start : start + length]),
             np.stack(self._visited[start : start + length]),
@@ -110,7 +113,7 @@ class Trajectory:
     def uncertainty(self, *, start: int, length: int) -> Tensor:
         """Share of the epochs ``start … start+length-1`` in which each example was wrong, [n] (UMIX eq. 6).
 
-        The window must be recorded for every example; else the error names the epochs and how many examples they miss.
+        Every example must have been visited in every epoch of the window.
         """
         missing = {epoch: self._n_missing(epoch) for epoch in range(start, start + length)}
         gaps = ", ".join(f"epoch {epoch}: {count} of {self.n}" for epoch, count in missing.items() if count)
@@ -123,7 +126,7 @@ class Trajectory:
         return torch.cat(parts) if parts else torch.zeros(0)
 
     def val_uncertainty(self, *, start: int, length: int) -> Tensor:
-        """The same share for every validation example, [n_val], by clean passes after each epoch."""
+        """The same share for every validation example, [n_val]."""
         return self._known_val().uncertainty(start=start, length=length)
 
     def rates(self) -> list[float]:
@@ -131,7 +134,7 @@ class Trajectory:
         return [int(np.unpackbits(row, count=self.n).sum()) / max(1, self.n) for row in self._correct]
 
     def val_rates(self) -> list[float]:
-        """The same share of the validation examples."""
+        """The share of validation examples that were predicted correctly, for every epoch."""
         return self._known_val().rates()
 
     def _known_val(self) -> "Trajectory":
@@ -140,7 +143,7 @@ class Trajectory:
         return self.val
 
     def test_uncertainty(self, *, start: int, length: int) -> Tensor | None:
-        """The same share for every test example, [n_test], for reports; None where the test split was not looked at."""
+        """The same share for every test example, [n_test], for reports; None if test examples were not recorded."""
         return None if self.test is None else self.test.uncertainty(start=start, length=length)
 
     def _n_missing(self, epoch: int) -> int:
@@ -149,25 +152,23 @@ class Trajectory:
         return self.n - int(np.unpackbits(self._visited[epoch], count=self.n).sum())
 
     def forgetting(self) -> Tensor:
-        """Forgetting events of every example: visits at which it was wrong after having been right, [n] (Toneva et al. 2019)."""
-        events = np.zeros(self.n, dtype=np.int64)
-        knew = np.zeros(self.n, dtype=bool)
-        for correct, visited in zip(self._correct, self._visited, strict=True):
-            hit = np.unpackbits(correct, count=self.n).astype(bool)
-            seen = np.unpackbits(visited, count=self.n).astype(bool)
-            events += seen & knew & ~hit
-            knew = np.where(seen, hit, knew)
-        return torch.from_numpy(events)
+        """Forgetting events of every example, [n]: visits at which it was wrong after it had been right."""
+        rows = zip(self._correct, self._visited, strict=True)
+        epochs = ((self._unpacked(correct), self._unpacked(visited)) for correct, visited in rows)
+        return torch.from_numpy(forgetting_events(epochs, n=self.n))
+
+    def _unpacked(self, bits: np.ndarray) -> np.ndarray:
+        return np.unpackbits(bits, count=self.n).astype(bool)
 
     def truncate(self, epochs: int) -> None:
-        """Forget every epoch from ``epochs`` on: they were recorded after the checkpoint that training goes on from."""
+        """Delete all epochs from ``epochs`` on: they were recorded after the checkpoint from which training resumes."""
         del self._correct[epochs:], self._visited[epochs:]
         for part in (self.val, self.test):
             if part is not None:
                 part.truncate(epochs)
 
     def save(self, path: str | Path) -> None:
-        """Write the finished epochs to ``path``, whole or not at all."""
+        """Write the finished epochs to ``path``, atomically."""
         known = {"": self, "val/": self.val, "test/": self.test}
         parts = {prefix: part for prefix, part in known.items() if part is not None}
         bits = {f"{prefix}{name}": row for prefix, part in parts.items() for name, row in part._bits().items()}
@@ -184,7 +185,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
-        """The trajectory at ``path``; with ``fingerprint``, one that was recorded on other data is refused."""
+        """The trajectory at ``path``; raises if it was recorded on data with another ``fingerprint``."""
         tensors, metadata = read_tensors(Path(path), kind="trajectory")
         if fingerprint is not None and metadata["fingerprint"] != fingerprint:
             raise UserError(

@@ -1,5 +1,6 @@
 """From a study to runs, and what is on disk of them."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,50 @@ def test_the_stage_that_is_foreseen_is_the_one_that_is_trained(tmp_path: Path) -
         record = execute(entry.spec, out=tmp_path)
         assert entry.stage == next(iter(record.stages.values())).key
         assert is_cached(Places(tmp_path), entry)
+
+
+NET = """
+import torch
+from torch import nn
+
+def make(example, n_classes):
+    body = nn.Sequential(nn.Flatten(), nn.Linear(example.numel(), 6))
+    nn.init.normal_(body[1].weight, generator=torch.Generator().manual_seed(0))
+    nn.init.zeros_(body[1].bias)
+    return body, nn.Linear(6, n_classes)
+"""
+
+
+@pytest.fixture
+def frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A study of two kinds of UMIX with a frozen net, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "study_net", raising=False)
+    (tmp_path / "study_net.py").write_text(NET)
+    data = {key: value for key, value in FAST.items() if key != "hidden"}
+    settings = {**data, "net": "study_net:make", "net.freeze": True}
+    return Study(tasks=["four_moons"], methods=[umix("a", eta=1), umix("b", eta=2)], seeds=(0, 1), settings=settings)
+
+
+def test_the_stage_on_the_features_of_a_frozen_net_is_foreseen_once_they_are_stored(frozen: Study) -> None:
+    places = Places(Path("runs"), cache=Path("elsewhere"))
+    record = execute(make_grid(frozen, places).entries[0].spec, places=places)
+    entries = {(entry.label, entry.spec.seed): entry for entry in make_grid(frozen, places).entries}
+    assert entries["a", 0].stage == record.stages["trajectory"].key
+    assert {place for place, entry in entries.items() if is_cached(places, entry)} == {("a", 0), ("b", 0)}
+    assert not any(entry.lacks_features for entry in entries.values())
+
+
+def test_before_features_are_stored_no_stage_on_them_is_cached_but_its_runs_are_far_apart(frozen: Study) -> None:
+    places = Places(Path("runs"))
+    made = make_grid(frozen, places)
+    assert all(entry.lacks_features and not is_cached(places, entry) for entry in made.entries)
+    stages = {(entry.label, entry.spec.seed): entry.stage for entry in made.entries}
+    assert stages["a", 0] == stages["b", 0] != stages["a", 1] == stages["b", 1]
+    assert [(entry.label, entry.spec.seed) for entry in made.runs] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert len(stages_to_train(places, made.runs)) == 2
+    assert not Path("runs").exists()
 
 
 def test_planning_trains_nothing_and_leaves_the_global_generator_alone(

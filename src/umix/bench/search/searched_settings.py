@@ -86,20 +86,26 @@ def _number_kinds(annotation: Any) -> set[type]:
 
 
 def shared_stage(base: RunSpec, space: Mapping[str, Dimension]) -> dict[str, Any]:
-    """The settings that let all trials share one first stage: as many epochs as the longest window among them needs."""
+    """The settings that let all trials share one recorded stage: as many epochs as the longest window among them needs."""
     of_method = {key: d for key, d in space.items() if key.startswith(f"{base.method}.") and _numbers(d)}
     extremes = [{key: pick(d.ends) for key, d in of_method.items()} for pick in (min, max)]
     plans = [base.plan, *(_with(base, settings).plan for settings in extremes)]
-    needed = {plan.method.first_stage(plan.fit.epochs) for plan in plans} - {None}
-    if len(needed) < 2:
+    needed: dict[str, set[int]] = {}
+    for plan in plans:
+        for stage in plan.method.erm_stages(plan.fit.epochs):
+            if stage.record is not None:
+                needed.setdefault(stage.settings_name, set()).add(stage.epochs)
+    return {key: most for stage, epochs in needed.items() for key, most in _enough_epochs(base, stage, epochs).items()}
+
+
+def _enough_epochs(base: RunSpec, stage: str, needed: set[int]) -> dict[str, int]:
+    """The setting that makes ``stage`` as long as the largest of ``needed``; none if all need the same or it is long enough."""
+    most, known = max(needed), base.plan.stages.get(stage, {}).get("epochs")
+    if len(needed) < 2 or (known is not None and known >= most):
         return {}
-    most = max(epochs for epochs in needed if epochs is not None)
-    known = base.plan.stages.get("trajectory", {}).get("epochs")
-    if known is not None and known >= most:
-        return {}
-    if "trajectory.epochs" in base.settings:
-        raise UserError(f"trajectory.epochs must be at least {most} for the longest window searched, got {known}.")
-    return {"trajectory.epochs": most}
+    if f"{stage}.epochs" in base.settings:
+        raise UserError(f"{stage}.epochs must be at least {most} for the longest window searched, got {known}.")
+    return {f"{stage}.epochs": most}
 
 
 def _numbers(dimension: Dimension) -> bool:

@@ -11,7 +11,7 @@ from umix.bench.runs.lock import is_locked
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RECORD
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.scout import shared_stage
+from umix.bench.study.shared_stages import SharedStage, StagePlanner
 from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
 from umix.data.task import Task
 from umix.errors import UserError
@@ -27,12 +27,22 @@ class StudyEntry:
     task: str  # as the tables call it
     label: str
     spec: RunSpec
-    stage: str | None  # the first stage that it shares with other runs
+    shared: SharedStage | None  # the first stage that it shares with other runs
     fingerprint: str  # of the data
 
     @property
     def key(self) -> str:
         return self.spec.key
+
+    @property
+    def stage(self) -> str | None:
+        """The key of the shared stage; entries with the same one wait for each other's training."""
+        return None if self.shared is None else self.shared.key
+
+    @property
+    def lacks_features(self) -> bool:
+        """Whether its shared stage trains on features of a frozen net that are not computed yet."""
+        return self.shared is not None and not self.shared.has_inputs
 
 
 @final
@@ -46,9 +56,9 @@ class StudyGrid:
 
     @property
     def runs(self) -> list[StudyEntry]:
-        """Cells of different runs, in the order to execute them in.
+        """Entries of different runs, in the order to execute them in.
 
-        Runs that want the same shared stage are far from each other, so that workers do not wait for the one that trains it.
+        Runs that share a stage are far apart, so that workers do not wait for the one that trains it.
         """
         return spread_out({entry.key: entry for entry in self.entries}.values())
 
@@ -58,7 +68,7 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
     places = places or Places()
     roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
     places = replace(places, roots={**places.roots, **roots})
-    names = titled(study.tasks)
+    names, planner = titled(study.tasks), StagePlanner(places.cache_folder)
     entries: list[StudyEntry] = []
     skipped: list[str] = []
     for study_task in study.tasks:
@@ -68,7 +78,9 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
             reason = _impossible(specs[0], task)
             if reason is None:
                 found = (names[study_task.name], method.title)
-                entries += [StudyEntry(*found, spec, shared_stage(spec, task), task.fingerprint) for spec in specs]
+                entries += [
+                    StudyEntry(*found, spec, planner.first_stage(spec, task), task.fingerprint) for spec in specs
+                ]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
             else:
@@ -108,7 +120,7 @@ def _impossible(spec: RunSpec, task: Task) -> str | None:
 
 
 def spread_out(entries: Iterable[StudyEntry]) -> list[StudyEntry]:
-    """``entries`` so that those with one shared stage are as far apart as their number allows, else in the order given."""
+    """``entries`` in an order in which those that share a stage are far apart; otherwise they keep their order."""
     turns: dict[str, int] = {}
     ranked = []
     for entry in entries:
@@ -132,8 +144,10 @@ def state(out: Path, spec: RunSpec) -> State:
 
 
 def is_cached(places: Places, entry: StudyEntry) -> bool:
-    """Whether the shared stage that ``entry`` asks for first was trained before, at least in part."""
-    return entry.stage is not None and (places.stages_folder / entry.stage / "checkpoint.safetensors").exists()
+    """Whether the first shared stage of ``entry`` was trained before, at least in part."""
+    if entry.shared is None or not entry.shared.has_inputs:
+        return False
+    return (places.stages_folder / entry.shared.key / "checkpoint.safetensors").exists()
 
 
 def stages_to_train(places: Places, entries: Sequence[StudyEntry]) -> list[StudyEntry]:

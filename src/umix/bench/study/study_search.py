@@ -1,4 +1,4 @@
-"""A fair comparison: before the runs of a study, every method's settings are searched with the same budget."""
+"""A fair comparison: the settings of every method are searched with the same budget before the runs of a study."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from umix.bench.search.search_result import Tuned
 from umix.bench.search.searched_settings import dimensions
 from umix.bench.search.tune import News, tune
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.scout import shared_stage
+from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
 from umix.errors import UserError
 from umix.training.progress import Progress, Silent
@@ -21,7 +21,7 @@ from umix.training.progress import Progress, Silent
 @final
 @dataclass(frozen=True)
 class Searched:
-    """How a search ended: with what it found, or with the sentence that says why it could not."""
+    """The result of a search, or the error with which it ended."""
 
     key: str
     found: Tuned | None = None
@@ -32,7 +32,7 @@ class Searched:
 @final
 @dataclass(frozen=True, eq=False)
 class SearchJob:
-    """The search of one method's settings on one task, trial after trial; ``key`` is what people call it."""
+    """The search of one method's settings on one task, trial by trial; ``key`` is the name that people see."""
 
     key: str
     spec: RunSpec
@@ -82,10 +82,10 @@ def search_grid(
     progress: Progress | None = None,
     workers: Processes | None = None,
 ) -> tuple[StudyGrid, list[Tuned]]:
-    """``grid`` with the settings that ``trials`` trials find for every task and method, and what the searches found.
+    """``grid`` with the best settings of ``trials`` trials for every task and method, and the results of the searches.
 
-    They have a seed that the study does not, the same for all. A method without settings to search stays as it is. With
-    ``workers`` several searches go on at once, each in one process: what they find is the same.
+    All searches use one seed, which the study does not use. A method without settings to search stays as it is. With
+    ``workers`` several searches run at once, each in one process; their results are the same.
     """
     jobs = search_jobs(grid, trials=trials, select=select)
     found: dict[str, Tuned] = {}
@@ -93,10 +93,11 @@ def search_grid(
         if searched.found is None:
             raise UserError(searched.error)
         found[searched.key] = searched.found
+    planner = StagePlanner(grid.places.cache_folder)
     entries = []
     for entry in grid.entries:
         tuned = found.get(_key(entry))
-        entries.append(entry if tuned is None else _with(entry, tuned, grid.places))
+        entries.append(entry if tuned is None else _with(entry, tuned, grid.places, planner))
     return replace(grid, entries=tuple(entries)), [found[job.key] for job in jobs]
 
 
@@ -126,8 +127,8 @@ def _key(entry: StudyEntry) -> str:
     return f"{entry.label} on {entry.task}"
 
 
-def _with(entry: StudyEntry, found: Tuned, places: Places) -> StudyEntry:
+def _with(entry: StudyEntry, found: Tuned, places: Places, planner: StagePlanner) -> StudyEntry:
     spec = entry.spec
     settings = {**spec.settings, **found.settings}
     changed = RunSpec(task=spec.task, method=spec.method, settings=settings, seed=spec.seed, preset=spec.preset)
-    return replace(entry, spec=changed, stage=shared_stage(changed, places.load_cached(changed)))
+    return replace(entry, spec=changed, shared=planner.first_stage(changed, places.load_cached(changed)))

@@ -1,11 +1,12 @@
-"""``eta="auto"``: how much uncertainty should count, found on validation without group labels.
+"""``eta="auto"``: how much uncertainty should count, chosen on validation without group labels.
 
-Large weights on what ERM gets wrong lift a minority where the labels are right, and turn the model around where they are noise
-(the paper's own limitation). So settings of rising eta are tried, each by a fit like the final one, once with every example's own
-uncertainty and once with its class's mean, which noise within a class cannot disturb. An epoch of a trial is admissible if
-validation accuracy is at most ``budget`` below the best of the first stage; the setting with the best admissible score wins
-(``core.weight_choice``: accuracy on what the first stage was certain of, uncertain of, and of the worst class). Eta is not raised
-further once a setting breaks the budget or falls behind.
+Large weights on the examples that ERM gets wrong help a minority if the labels are right. If they are noise, large weights
+ruin the model (a limitation that the paper names). So values of eta are tried in rising order, each by a fit like the
+final one: first with every example's own uncertainty, then with the mean of its class, which label noise within a class
+does not change. An epoch of a trial is admissible if validation accuracy is at most ``budget`` below the best of the first
+stage. The trial with the best score in an admissible epoch wins. The score is in ``core.weight_choice``: accuracy on the
+examples that the first stage was certain of, on those that it was uncertain of, and in the worst class. Eta is not raised
+further once a trial has no admissible epoch or scores clearly below an earlier one.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,24 +19,24 @@ from torch import Tensor
 from umix.core.weight_choice import trial_rates
 from umix.training.objective import Objective
 from umix.training.trainer import Trainer
-from umix.training.trial import Trial
+from umix.training.validation_trial import ValidationTrial
 
 Pool = Literal["example", "class"]
 ETAS = (1.0, 3.0, 10.0, 30.0)
-_BEHIND = 0.02  # a score this far below the best of smaller etas ends the climb
-_UNCERTAIN = 0.5  # share of the window in which a validation example was wrong
+_BEHIND = 0.02  # larger etas are not tried after a score that is this far below the best of smaller ones
+_UNCERTAIN = 0.5  # share of wrong epochs in the window from which on a validation example is called uncertain
 
 
 @final
 @dataclass(frozen=True)
-class Tried:
-    """A setting and the best admissible epoch of its trial; ``score`` is NaN where no epoch was."""
+class TrialResult:
+    """A tried setting and its best admissible epoch; ``score`` is NaN if no epoch was admissible."""
 
     eta: float
     pool: Pool
     score: float
     parts: tuple[float, ...]
-    change: float  # of the validation average against the first stage
+    change: float  # of average validation accuracy, compared with the first stage
 
     @property
     def admissible(self) -> bool:
@@ -49,7 +50,7 @@ class Tried:
         )
 
 
-#: The objective of a fit with these weights: what a trial minimises, given eta and pool.
+#: The objective that a trial minimises with given eta and pool.
 Candidate = Callable[[float, Pool], Objective]
 
 
@@ -64,16 +65,16 @@ def settle(
     pools: Sequence[Pool],
     content: str,
 ) -> tuple[float, Pool]:
-    """The eta and pool that do best on validation, written down with the reason as a decision of the run.
+    """The eta and pool that do best on validation; the choice and its reason are saved as decisions of the run.
 
-    ``uncertainty`` [n_val] is the first stage's on validation examples, ``baseline`` its best accuracy there; ``content`` names
-    everything else that decides what a candidate is, so that runs may share trials.
+    ``uncertainty`` [n_val] is that of the first stage on validation examples, ``baseline`` its best accuracy there.
+    ``content`` identifies everything else that decides what a candidate is, so that runs can share trials.
     """
-    tried: list[Tried] = []
+    tried: list[TrialResult] = []
     for pool in pools:
         best = -np.inf
         for eta in etas:
-            trial = Trial(
+            trial = ValidationTrial(
                 trainer.splits["val"],
                 uncertainty >= _UNCERTAIN,
                 n_classes=trainer.task.n_classes,
@@ -98,10 +99,12 @@ def settle(
     return chosen.eta, chosen.pool
 
 
-def _judged(trial: Trial, eta: float, pool: Pool, *, baseline: float, budget: float) -> Tried:
+def _judged(trial: ValidationTrial, eta: float, pool: Pool, *, baseline: float, budget: float) -> TrialResult:
     parts, score, average = trial_rates(trial.hits, trial.sizes)
     score = np.where(average >= baseline - budget, score, np.nan)
     if np.isnan(score).all():
-        return Tried(eta, pool, np.nan, (np.nan, np.nan, np.nan), float(average.max() - baseline))
+        return TrialResult(eta, pool, np.nan, (np.nan, np.nan, np.nan), float(average.max() - baseline))
     epoch = int(np.nanargmax(score))
-    return Tried(eta, pool, float(score[epoch]), tuple(parts[:, epoch].tolist()), float(average[epoch] - baseline))
+    return TrialResult(
+        eta, pool, float(score[epoch]), tuple(parts[:, epoch].tolist()), float(average[epoch] - baseline)
+    )

@@ -1,4 +1,4 @@
-"""The objective of every method that looks at one clean pass: a loss per example, a weight per example, a risk of the batch."""
+"""The objective of methods without mixing: a loss and a weight per example, and a risk of the batch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from umix.training.objective import Objective, State
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchRisk(Objective):
-    """``risk(w * loss(logits, y))``; ``weights`` [n] belong to the examples of the training split, None weighs all alike."""
+    """``risk_of(w * loss(logits, y))``; ``weights`` [n] has a weight for every training example, None means equal weights."""
 
     loss: Callable[[Tensor, Tensor], Tensor] = cross_entropy
     risk_of: Callable[[Tensor], Tensor] = torch.mean
@@ -25,7 +25,7 @@ class BatchRisk(Objective):
 
     @property
     def takes_weights(self) -> bool:  # type: ignore[override]
-        """Weighing the losses is what copies do only where the risk is their mean."""
+        """A weight of k has the effect of k copies only if the risk is the mean of the losses."""
         return self.risk_of is torch.mean
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:

@@ -1,36 +1,28 @@
-"""Where pairs are mixed: in the input, by pasting boxes, or in the features."""
+"""Ways to mix pairs of examples: their inputs, boxes of their images, or their features."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from umix.core.mixing import cutmix, mix
 from umix.errors import UserError
 from umix.nets.net import Net
 
-#: Where to mix; the names people set.
+#: What is mixed, by the names that users set.
 Mixing = Literal["input", "cutmix", "features"]
 
-#: Logits of the mixed batch, and the lam that the loss must use: ``mixer(net, x, pair, lam, rng)``.
+#: ``mixer(net, x, pair, lam, rng)`` returns the logits of the mixed batch and the λ to use in the loss.
 Mixer = Callable[[Net, Tensor, Tensor, float | Tensor, np.random.Generator], tuple[Tensor, float | Tensor]]
-
-
-def is_linear(net: Net) -> bool:
-    """Whether the net is a linear layer on inputs as they are: then mixing its logits is mixing its inputs.
-
-    They are fewer: on the features of a frozen net, mixing inputs costs more than the rest of the step.
-    """
-    return isinstance(net.body, nn.Sequential) and len(net.body) == 0 and isinstance(net.head, nn.Linear)
 
 
 def mix_inputs(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
     """Mixup of inputs (Zhang et al. 2018)."""
-    if is_linear(net):
+    if net.is_linear:  # logits are fewer than inputs: mixing the inputs would cost more than the rest of the step
         return mix(net(x), pair, lam), lam
     return net(mix(x, pair, lam)), lam
 
@@ -38,7 +30,7 @@ def mix_inputs(
 def mix_boxes(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
-    """CutMix (Yun et al. 2019): lam becomes the true share of the image that stayed."""
+    """CutMix (Yun et al. 2019); the returned λ is the true share of the image that was not replaced."""
     mixed, true_lam = cutmix(x, pair, lam, rng=rng)
     return net(mixed), true_lam
 
@@ -46,14 +38,14 @@ def mix_boxes(
 def mix_features(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
-    """Manifold mixup at the last layer (Verma et al. 2019): pooled features are mixed before the head."""
-    if is_linear(net):
+    """Manifold mixup at the last layer (Verma et al. 2019): mixes the pooled features."""
+    if net.is_linear:
         return mix(net(x), pair, lam), lam
     return net.head(mix(net.features(x), pair, lam)), lam
 
 
 def require_mixable(mixing: Mixing, example: Tensor) -> None:
-    """Raise unless examples like this one can be mixed in this way; called before anything is trained."""
+    """Raise if examples like ``example`` cannot be mixed in this way; methods call this before they train anything."""
     if mixing == "cutmix" and example.dim() < 2:
         raise UserError(
             f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "

@@ -1,7 +1,7 @@
-"""Importance weights from uncertainty (UMIX Algorithm 2): the first stage that UMIX and its compositions share."""
+"""Importance weights from uncertainty (UMIX Algorithm 2), for UMIX and methods that build on it."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, final
 
@@ -17,7 +17,10 @@ from umix.methods.parts.automatic import ETAS, Pool, settle
 from umix.methods.parts.weight_warnings import warn_about
 from umix.settings import among
 from umix.training.evaluate import correctness
+from umix.training.history import HeldOutUncertainty
 from umix.training.objective import Objective
+from umix.training.stage import ErmStage
+from umix.training.stage_key import recorded_splits
 from umix.training.trainer import Trainer
 
 Eta = Annotated[float, Field(ge=0)] | Literal["auto"]
@@ -26,7 +29,7 @@ LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto:
 
 
 class UncertaintyWeights(Method, abc.ABC):
-    """A method whose training examples weigh eta·u + c, where u is how often ERM gets them wrong."""
+    """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong."""
 
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
@@ -50,23 +53,23 @@ class UncertaintyWeights(Method, abc.ABC):
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
 
-    def first_stage(self, epochs: int) -> int | None:
-        if self.uncertainty == "ensemble":
-            return None
-        return epochs if self.length == "auto" else self.start + self.length
-
-    def measure(self, trainer: Trainer) -> "Measured":
-        """The uncertainty of training and validation examples (eq. 6)."""
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         if self.uncertainty == "ensemble":
             if self.length == "auto":
                 raise UserError("length must be a number of models where uncertainty=ensemble, got 'auto'.")
-            return ensemble_uncertainty(trainer, size=self.length)
-        if self.length == "auto":
-            trajectory = trainer.trajectory(epochs=trainer.settings.epochs, record=self.record)
+            return ensemble_members(self.length, epochs)
+        recorded = epochs if self.length == "auto" else self.start + self.length
+        return (ErmStage("trajectory", recorded, record=self.record),)
+
+    def measure(self, trainer: Trainer) -> "Measured":
+        """The uncertainty of all examples, measured by ERM fits (eq. 6)."""
+        stages = self.erm_stages(trainer.settings.epochs)
+        if self.uncertainty == "ensemble":
+            return ensemble_uncertainty(trainer, stages)
+        trajectory, length = trainer.trajectory(stages[0]), self.length
+        if length == "auto":
             length = early_epochs(trajectory.rates()[self.start :])
             trainer.decisions |= {"start": self.start, "length": length}
-        else:
-            trajectory, length = trainer.trajectory(epochs=self.start + self.length, record=self.record), self.length
         return Measured(
             train=trajectory.uncertainty(start=self.start, length=length),
             val=trajectory.val_uncertainty(start=self.start, length=length),
@@ -77,7 +80,7 @@ class UncertaintyWeights(Method, abc.ABC):
     def settled(
         self, measured: "Measured", trainer: Trainer, objective: Callable[[Tensor], Objective]
     ) -> tuple[float, Pool]:
-        """The eta and pool to use: as given, or found by trials on validation where one of them is ``auto``."""
+        """The eta and pool to use: as set, or chosen by trials on validation if one of them is ``auto``."""
         if self.eta != "auto" and self.pool != "auto":
             return self.eta, self.pool
         return settle(
@@ -98,26 +101,34 @@ class UncertaintyWeights(Method, abc.ABC):
         w = importance_weights(pooled, eta=eta, c=self.c)
         return (normalized(w, by=train.weight) if self.normalize else w).to(trainer.device)
 
-    def weights(self, trainer: Trainer, objective: Callable[[Tensor], Objective]) -> Tensor:
-        """The weight of every training example, [n], on the trainer's device; kept with the run (Algorithm 2).
+    def weigh_examples(self, trainer: Trainer, objective: Callable[[Tensor], Objective]) -> "Weighed":
+        """The weights of all training examples, which are also saved with the run (Algorithm 2).
 
-        ``objective`` is what the method minimises with given weights, for trials.
+        ``objective`` is what the method minimises with given weights; trials of eta and pool need it.
         """
         measured = self.measure(trainer)
         eta, pool = self.settled(measured, trainer, objective)
         w = self.weigh(measured.train, trainer, eta=eta, pool=pool)
-        trainer.val_uncertainty, trainer.test_uncertainty = measured.val, measured.test
         trainer.keep(uncertainty=measured.train, weight=w)
         warn_about(w.cpu(), trainer, u=measured.train)
-        return w
+        return Weighed(w, HeldOutUncertainty(measured.val, measured.test))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """The weights of the training examples, [n], on the trainer's device, and the uncertainty of the held-out examples."""
+
+    weights: Tensor
+    held_out: HeldOutUncertainty
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the first stage says: uncertainty of training [n] and validation [n_val] examples, its best validation accuracy.
+    """The first stage's uncertainty of training [n] and validation [n_val] examples, and its best validation accuracy.
 
-    ``test`` [n_test] is for reports, and None where there are groups.
+    ``test`` [n_test] is for reports. It is None where the task has groups.
     """
 
     train: Tensor
@@ -126,18 +137,24 @@ class Measured:
     test: Tensor | None = None
 
 
-def ensemble_uncertainty(trainer: Trainer, *, size: int) -> Measured:
-    """Share of ``size`` ERM models, each with its own initialisation and order, that misclassify each example.
+def ensemble_members(size: int, epochs: int) -> tuple[ErmStage, ...]:
+    """The stages ``member-0``, ``member-1``, … of an ensemble of ``size`` ERM models, all with the settings of ``ensemble``."""
+    return tuple(ErmStage(f"member-{member}", epochs, settings="ensemble") for member in range(size))
 
-    Each is a stage ``member-i`` of its own, shared between runs like a trajectory; all have the fit settings of ``ensemble``
-    (UMIX, appendix on the simulated data set).
+
+def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measured:
+    """Share of the ``members`` that misclassify each example (UMIX, appendix on the simulated data set).
+
+    Every member is an ERM model with an initialisation and an order of its own.
     """
-    watched = ("train", "val") if trainer.task.groups else ("train", "val", "test")
-    correct: dict[str, list[Tensor]] = {split: [] for split in watched}
-    for member in range(size):
-        net = trainer.engine.spread(trainer.reference(stage=f"member-{member}", settings="ensemble"))
+    correct: dict[str, list[Tensor]] = {split: [] for split in ("train", *recorded_splits(trainer.task))}
+    for member in members:
+        net = trainer.engine.shared(trainer.reference(member))
         for split, rows in correct.items():
             rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
-    u = {split: uncertainty(torch.stack(rows, dim=1), start=0, length=size).cpu() for split, rows in correct.items()}
+    u = {
+        split: uncertainty(torch.stack(rows, dim=1), start=0, length=len(members)).cpu()
+        for split, rows in correct.items()
+    }
     best_val = 1 - float(u["val"].mean())
     return Measured(train=u["train"], val=u["val"], best_val=best_val, test=u.get("test"))

@@ -1,15 +1,15 @@
-"""Warnings about importance weights that say little: their method then hardly differs from ERM, or learns from a handful."""
+"""Warnings about importance weights that are nearly equal, or that are concentrated on a few examples."""
 
 from torch import Tensor
 
 from umix.core.weights import effective_sample_size
 from umix.training.trainer import Trainer
 
-_FEW = 0.02  # share of the training examples below which the effective sample size is worth a word
+_FEW = 0.02  # warn if the effective sample size is below this share of the training examples
 
 
 def warn_about(weights: Tensor, trainer: Trainer, *, u: Tensor) -> None:
-    """Warn where the uncertainties ``u`` [n] or the ``weights`` [n] made of them do not tell training examples apart."""
+    """Warn if the uncertainties ``u`` [n] are all 0 or saturated, or if the ``weights`` [n] favour few examples."""
     n = len(u)
     if not u.any():
         trainer.warn("No training example was ever wrong in the window: all weights are equal.")

@@ -1,7 +1,7 @@
-"""The weighted mixup objective: what UMIX's second stage minimises, and every other mixup method with other weights or pairs."""
+"""The weighted mixup objective of UMIX; other mixup methods use it with other weights or pairs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -16,23 +16,23 @@ from umix.methods.parts.mixers import MIXERS, Mixing
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
 
-#: Gives every example of the batch a partner, as positions [batch].
+#: The partner of every example of the batch, as positions in the batch [batch].
 Pairing = Callable[[Batch, np.random.Generator], Ids]
 
 
 def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
-    """Any example with any: a random permutation of the batch."""
+    """Any two examples: a random permutation of the batch."""
     return partners(len(batch.y), rng=rng)
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WeightedMixup(Objective):
-    """With probability ``sigma`` the weighted loss of mixed pairs, else that of the batch as it is (UMIX Algorithm 1).
+    """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] belong to the examples of the training split. One draw and one λ ~ Beta(alpha, alpha) per batch, or per
-    example with ``per_example``. ``pairing`` says who is mixed with whom. ``watch`` is shown the λ of every batch, 1 where it is
-    not mixed.
+    ``weights`` [n] has a weight for every training example. λ ~ Beta(alpha, alpha), and whether to mix at all, are drawn once
+    per batch, or per example with ``per_example``. ``pairing`` chooses the partners. ``watch`` is called with the λ of every
+    batch: 1 if it is not mixed.
     """
 
     takes_weights = True
@@ -44,6 +44,9 @@ class WeightedMixup(Objective):
     per_example: bool = False
     pairing: Pairing = any_pair
     watch: Callable[[float], None] | None = None
+
+    def logging_lambda(self, see: Callable[[float], None]) -> "WeightedMixup":
+        return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w = self.weights.index_select(0, batch.index)
@@ -58,7 +61,7 @@ class WeightedMixup(Objective):
         return mixed_risk(logits, batch.y, w, pair, lam), state
 
     def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
-        """λ of the batch or of each example; None where nothing is mixed. An example that is not mixed has λ = 1."""
+        """The λ of the batch or of each example; None if nothing is mixed. An example that is not mixed has λ = 1."""
         if not self.per_example:
             one = rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
             if self.watch is not None:

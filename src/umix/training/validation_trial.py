@@ -1,4 +1,4 @@
-"""A fit that is judged and thrown away: what it does to validation examples."""
+"""The observer of a trial fit: the fit is judged on validation and its net is discarded."""
 
 from collections.abc import Mapping
 from typing import final
@@ -15,10 +15,11 @@ from umix.training.evaluate import correctness
 
 
 @final
-class Trial:
-    """The observer that counts validation hits by class, apart for examples that a first stage was certain or uncertain of.
+class ValidationTrial:
+    """Counts validation hits by class after every epoch, separately for certain and uncertain examples.
 
-    ``uncertain`` is bool [n_val]. Test examples and groups are out of its sight.
+    ``uncertain`` is bool [n_val]: whether an earlier stage was uncertain of the example. Test examples and groups are not
+    used.
     """
 
     def __init__(self, val: Split, uncertain: Tensor, *, n_classes: int, batch_size: int) -> None:
@@ -39,7 +40,7 @@ class Trial:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many validation examples there are, [certain and uncertain, classes]."""
+        """Numbers of validation examples, [certain and uncertain, classes]."""
         counted = torch.bincount(self._cell.cpu(), minlength=2 * self._n_classes)
         return counted.numpy().reshape(2, self._n_classes)
 
