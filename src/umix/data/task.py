@@ -212,6 +212,24 @@ class TaskSource(Settings, abc.ABC):
         """What people call these data; the names of their runs' folders begin with it."""
         return self.name
 
+    @property
+    def content(self) -> str | None:
+        """A hash of the files that the options name, which is part of a run's key; None where they name no files.
+
+        Constructing a source reads no file; the files are read when ``content`` is first asked for.
+        """
+        return None
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that decides the task: its name, its options, and what its files hold, but not where they lie."""
+        content = self.content
+        known = {} if content is None else {"content": content}
+        return {"name": self.name, **self.model_dump(mode="json"), **known}
+
+    def check_files(self) -> None:
+        """Raise before anything is trained where a file that the options name is missing or does not fit them."""
+        return
+
     @abc.abstractmethod
     def load(self, root: Path | None) -> Task:
         """The task, read from the local folder ``root`` where it has files; nothing is ever downloaded."""

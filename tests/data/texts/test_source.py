@@ -13,6 +13,7 @@ from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.data.registry import load_task
+from umix.data.rows.known_rows import known_rows
 from umix.data.texts.text_reader import TextReader
 from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer, tokenizer_hash
@@ -135,7 +136,7 @@ def test_odd_texts_are_texts(tmp_path, tiny_bert, tokens):
         ({"text": "reviews", "label": "stars"}, "did you mean 'review'"),
         ({"text": "review", "label": "review"}, "must have one role"),
         ({"text": "review", "label": "stars", "groups": "review"}, "must have one role"),
-        ({"text": "review"}, "needs --label"),
+        ({"text": "review"}, "needs label="),
     ],
 )
 def test_a_column_that_cannot_play_its_role_is_refused(reviews, options, message):
@@ -181,7 +182,7 @@ def test_runs_train_and_predict_texts(reviews, tiny_bert, tmp_path, capsys, toke
     record = load_run(run)
     known = polars.read_parquet(reviews)
     said = record.predict(known)["label"].to_numpy()
-    test = spec(reviews).plan.source.known_rows(known).rows["test"]
+    test = known_rows(spec(reviews).plan.source, known).rows["test"]
     hits = int((said[test] == known["stars"].to_numpy()[test]).sum())
     assert hits == record.counts["test"].class_hits[record.best_epoch()].sum()
     with pytest.raises(UserError, match="must have the column 'review'"):

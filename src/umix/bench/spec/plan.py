@@ -38,7 +38,7 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Everything in the plan, defaults spelled out."""
         return {
-            "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
+            "task": self.source.as_json(),
             "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
@@ -47,7 +47,7 @@ class Plan:
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
         """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
-        parts = _fields(type(self.source), self.method.name, type(self.net), hidden={"content"})
+        parts = _fields(type(self.source), self.method.name, type(self.net), hidden=set())
         part, field = _locate(key, parts, data=self.source.name)
         stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
         owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
@@ -75,6 +75,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
         except UserError as error:
             raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
     source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    source.check_files()
     _check_weights(source, method_name)
     return Plan(
         source=source,
@@ -122,7 +123,7 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
-    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, "content"})
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
             f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."

@@ -6,13 +6,14 @@ worst of them is the headline, and the average is over all comments, with an ide
 need disjoint ones, which are declared: label × whether black is mentioned (as in WILDS), or × whether any identity is.
 """
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import NOT_USED, SPLITS
@@ -50,13 +51,11 @@ class CivilComments(CheckedSource):
         None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
     )
     tokens: int = Field(300, ge=2, description="longest comment in tokens; what is beyond is cut")
-    content: str = Field("", description="hash of the tokenizer, which decides the run's key")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _know_the_tokenizer(cls, values: dict[str, Any]) -> dict[str, Any]:
-        tokenizer = values.get("tokenizer")
-        return {**values, "content": tokenizer_hash(tokenizer) if tokenizer else ""}
+    @cached_property
+    def content(self) -> str:
+        """The hash of the tokenizer; empty without one."""
+        return tokenizer_hash(self.tokenizer) if self.tokenizer else ""
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from umix.data.rows.role_columns import SPLIT_WORDS
 from umix.data.rows.table_file import read_table
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -24,18 +24,17 @@ PATH, FOLDER, SPLIT = "path", "folder", "split"
 
 @final
 @dataclass(frozen=True)
-class Found:
-    """Images below a folder (names relative to it, in order), files that are none, and folders without any."""
+class FolderImages:
+    """The images below a folder (sorted names relative to it), how many other files there are, and empty folders."""
 
     names: tuple[str, ...]
     others: int
     empty: tuple[str, ...]
 
 
-def find_images(folder: Path) -> Found:
-    """What lies below ``folder``: hidden files are passed over, links followed, but no folder is entered twice."""
-    if not folder.is_dir():
-        raise UserError(f"There is no folder {folder}.")
+def find_images(folder: Path) -> FolderImages:
+    """The images below ``folder``; hidden files are ignored, links are followed, and no folder is entered twice."""
+    require_folder(folder)
     names: list[str] = []
     empty: list[str] = []
     others, entered = 0, set()
@@ -53,7 +52,13 @@ def find_images(folder: Path) -> Found:
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
         if not images and not folders:
             empty.append(where.as_posix())
-    return Found(tuple(sorted(names)), others, tuple(sorted(empty)))
+    return FolderImages(tuple(sorted(names)), others, tuple(sorted(empty)))
+
+
+def require_folder(folder: Path) -> None:
+    """Raise where there is no such folder."""
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {folder}.")
 
 
 def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
@@ -112,7 +117,9 @@ def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
     usual = [name for name in columns if name.lower() in PATHS]
     if len(usual) != 1:
         raise UserError(
-            f"{table.name} needs --path with the column that names the images; it has {', '.join(columns)}."
+            f"{table.name} needs ",
+            Setting("path_column"),
+            f" with the column that names the images; it has {', '.join(columns)}.",
         )
     return usual[0]
 
