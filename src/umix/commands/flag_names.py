@@ -6,10 +6,7 @@ from umix.errors import Setting
 _OTHER = {
     "path_column": "--path",
     "stream": "--no-cache",
-    "ranges": "--range",
-    "loggers": "--log",
-    "cpus_per_run": "--cpus",
-    "gpus_per_run": "--gpus",
+    "address": "--ray",
 }
 #: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
 _SAME = frozenset(
@@ -36,7 +33,6 @@ _SAME = frozenset(
         "out",
         "output",
         "range",
-        "ray",
         "root",
         "rows",
         "seeds",

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,11 @@ class Groups:
     def ids(self) -> Tensor:
         """The one group of every example, int64 [n]; overlapping or incomplete groups have no such id."""
         if not self.names:
-            raise UserError("This needs groups, but the task has none; for a table, name their columns with --groups.")
+            raise UserError(
+                "This needs groups, but the task has none; for a table, name their columns with ",
+                Setting("groups"),
+                ".",
+            )
         if not self.disjoint:
             raise UserError(
                 f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "

@@ -18,7 +18,7 @@ from umix.data.rows.table_file import SUFFIXES
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.data.texts.source import TextSource
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 TASKS: dict[str, type[TaskSource]] = {
     source.name: source for source in (ColoredDigits, FourMoons, Waterbirds, CelebA, CivilComments, Camelyon17)
@@ -54,7 +54,9 @@ def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
     """Raise where a folder was named and no task has files to look for there."""
     able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
     if root is not None and not set(able.values()).intersection(kinds):
-        raise UserError(f"--root must go with a task that has files in a folder ({', '.join(able)}), got {root} alone.")
+        raise UserError(
+            Setting("root"), f" must go with a task that has files in a folder ({', '.join(able)}), got {root} alone."
+        )
 
 
 def task_source(name: str, **options: Any) -> TaskSource:

@@ -19,7 +19,7 @@ def library(name: str, *, extra: str) -> ModuleType:
         reason = " ".join(str(error).split())
         raise UserError(
             f"Nets called {extra}:… need {name}, which is installed but cannot be imported ({reason}); install a build of it for "
-            f"this torch: pip install --upgrade 'umix[{extra}]'."
+            f"this torch: pip install -U 'umix[{extra}]'."
         ) from None
 
 

@@ -8,7 +8,7 @@ from typing import final
 
 from umix.bench.runs.record import RECORD, load_run
 from umix.bench.runs.store import load_runs
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged, arrange
 
 _FAILED = "failed.json"
@@ -35,7 +35,9 @@ def gather(directory: str | Path) -> Gathered:
         return Gathered(arrange([load_run(folder)]), [], [])
     found = load_runs(folder)
     if not found.records:
-        raise UserError(f"There is no finished run in {directory}; make some with umix run --out {directory}.")
+        raise UserError(
+            f"There is no finished run in {directory}; make some with umix run ", Setting("out", f"{directory}"), "."
+        )
     return Gathered(arrange(found.records), found.skipped, _failures(folder))
 
 

@@ -53,9 +53,9 @@ def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None
     jobs = search_jobs(make_grid(STUDY), trials=2, out=tmp_path, select=None, places={"storage": "nonsense"})
     (searched, _) = Processes(1).work(jobs, lambda event: None)
     assert searched.found is None
-    assert searched.error.startswith("--storage must be the URL of a database")
+    assert str(searched.error).startswith("storage= must be the URL of a database")
 
 
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--tune must be at least 1"):
+    with pytest.raises(UserError, match="tune= must be at least 1"):
         searched(tmp_path, trials=0)

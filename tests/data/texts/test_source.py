@@ -61,7 +61,7 @@ def test_a_tokenizer_is_restored_from_what_it_writes(tiny_bert):
 
 
 def test_a_folder_without_a_tokenizer_and_an_absent_one_are_said(tmp_path):
-    with pytest.raises(UserError, match=r"must hold a tokenizer that .* --set task.tokenizer=FOLDER"):
+    with pytest.raises(UserError, match=r"must hold a tokenizer that .* task.tokenizer=FOLDER"):
         Tokenizer.of(str(tmp_path), length=9)
     with pytest.raises(UserError, match="There is no folder"):
         Tokenizer.of(str(tmp_path / "absent"), length=9)

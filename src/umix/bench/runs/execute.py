@@ -22,7 +22,7 @@ from umix.bench.runs.training_rows import image_files, write_training
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import read_tensors
 from umix.methods.method import Method
 from umix.nets.backbone import Backbone
@@ -86,7 +86,7 @@ def require_groups(method: Method, task: Task) -> None:
     if not task.groups and (method.needs_groups or method.needs_val_groups):
         split = "validation" if method.needs_val_groups else "training"
         raise UserError(
-            f"{method.name} needs {split} groups, but the task has none; name their columns with --groups, or take a method "
+            f"{method.name} needs {split} groups, but the task has none; name their columns with ", Setting("groups"), ", or take a method "
             "that needs none (umix methods)."
         )
     if method.needs_groups:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from pydantic import Field, model_validator
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.settings import Settings
 
 
@@ -75,7 +75,7 @@ def parse_range(text: str) -> tuple[str, Range]:
     except ValueError:
         low = high = math.nan
     if not key.strip() or math.isnan(low + high) or ends[2:] not in ([], ["log"]):
-        raise UserError(f"--range must be given key=low:high or key=low:high:log, got {text!r}.")
+        raise UserError(Setting("range"), f" must be given key=low:high or key=low:high:log, got {text!r}.")
     return key.strip(), Range(low=low, high=high, log=len(ends) == 3)
 
 
@@ -88,7 +88,7 @@ def parse_choices(text: str) -> tuple[str, list[Any]]:
     key, _, listed = text.partition("=")
     values = [part.strip() for part in listed.split(",") if part.strip()]
     if not key.strip() or not values:
-        raise UserError(f"--choices must be given key=a,b,c, got {text!r}.")
+        raise UserError(Setting("choices"), f" must be given key=a,b,c, got {text!r}.")
     return key.strip(), [_value(value) for value in values]
 
 

@@ -32,7 +32,7 @@ from umix.bench.search.search_space import Range, SearchSpace
 from umix.bench.search.searched_settings import Dimension
 from umix.bench.search.validation_score import rule_of, validation_score
 from umix.core.selection import Counts
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import ensure_writable
 from umix.training.engine import Engine
 from umix.training.history import weights_path
@@ -79,7 +79,7 @@ def tune(
     ``space`` goes over the ranges that come with umix. A study in ``storage`` (else a file below ``out``) goes on where it was.
     """
     if trials < 1:
-        raise UserError(f"--trials must be at least 1, got {trials}.")
+        raise UserError(Setting("trials"), f" must be at least 1, got {trials}.")
     search = plan_search(
         task, method, settings=settings, preset=preset, space=space, seeds=seeds, select=select, name=name, out=out
     )

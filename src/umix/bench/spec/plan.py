@@ -11,7 +11,7 @@ from umix.data.arrays.source import ArraySource
 from umix.data.registry import source_kind
 from umix.data.rows.row_roles import RowRoles
 from umix.data.task import TaskSource
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
@@ -126,7 +126,10 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
-            f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
+            Setting("freeze", "True"),
+            " must be used with a pretrained net (",
+            Setting("net", "hf:FOLDER"),
+            f", for example), got {net_name!r}.",
         )
     for key, value in settings.items():
         part, field = _locate(key, parts, data=kind.name)
@@ -140,8 +143,9 @@ def _check_weights(source: object, method_name: str) -> None:
     if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
         able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
         raise UserError(
-            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
-            "can do it."
+            Setting("weight"),
+            f" must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it.",
         )
 
 
@@ -174,7 +178,7 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
     dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
     if dot:
         if key not in dotted and part == "task":
-            raise unknown(f"setting --{field.replace('_', '-')} of {data} data", field, parts[part])
+            raise unknown(("setting ", Setting(field), f" of {data} data"), field, parts[part])
         if key not in dotted:
             raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field

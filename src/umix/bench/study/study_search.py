@@ -15,7 +15,7 @@ from umix.bench.search.tune import News, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.scout import shared_stage
 from umix.bench.study.study_runs import Cell, Grid
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.training.progress import Progress, Silent
 
 
@@ -26,7 +26,7 @@ class Searched:
 
     key: str
     found: Tuned | None = None
-    error: str = ""
+    error: str | UserError = ""
     busy: bool = False
 
 
@@ -56,7 +56,7 @@ class SearchJob:
                 watch=lambda news: tell(self._event(news)),
             )
         except UserError as error:
-            return Searched(self.key, error=str(error))
+            return Searched(self.key, error=error)
         return Searched(self.key, found)
 
     def died(self, error: Exception) -> Searched:
@@ -101,7 +101,7 @@ def search_jobs(
 ) -> list[SearchJob]:
     """The searches that ``grid`` needs: one for every task and method that has something to search."""
     if trials < 1:
-        raise UserError(f"--tune must be at least 1 trial, got {trials}.")
+        raise UserError(Setting("tune"), f" must be at least 1 trial, got {trials}.")
     seed = 1 + max(cell.spec.seed for cell in grid.cells)
     first = {_key(cell): cell.spec for cell in reversed(grid.cells)}
     jobs = []

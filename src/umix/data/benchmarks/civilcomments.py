@@ -22,7 +22,7 @@ from umix.data.groups import Groups
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -69,7 +69,9 @@ class CivilComments(CheckedSource):
         mismatches = [] if self.allow_subset else table.mismatches()
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+            raise UserError(
+                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
+            )
         rows = {name: np.flatnonzero(table.split == code) for code, name in enumerate(SPLITS)}
         for name, index in rows.items():
             if not len(index):
@@ -117,7 +119,9 @@ def find(root: Path | None) -> Path:
     given = "no folder was given" if root is None else f"{root} does not hold that"
     raise UserError(
         f"The task civilcomments must be given the folder {FOLDER} with {TABLE} ({', '.join(_COLUMNS)}), but {given}; get it from "
-        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as ",
+        Setting("root"),
+        ": umix downloads nothing.",
     )
 
 

@@ -15,7 +15,7 @@ from umix.data.groups import Groups
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import RandomBox
 from umix.data.task import CheckedSource, Split, Task, Transform
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 SMALL = 64  # pixels
 
@@ -71,7 +71,9 @@ class ImageTask(CheckedSource, abc.ABC):
         mismatches = [] if self.allow_subset else self.mismatches(listing)
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+            raise UserError(
+                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
+            )
         splits = {name: self._split(name, folder, listing) for name in SPLITS}
         return Task(self.name, splits, self.labels)
 
@@ -92,7 +94,9 @@ class ImageTask(CheckedSource, abc.ABC):
         given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(self.tables)}"
         raise UserError(
             f"The task {self.name} must be given the folder {' or '.join(self.folders)} with {self.contents}, but {given}; get it "
-            f"from {self.origin}, unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+            f"from {self.origin}, unpack it and pass it (or the folder above) as ",
+            Setting("root"),
+            ": umix downloads nothing.",
         )
 
     def counts(self, listing: Listing) -> dict[str, dict[str, int]]:

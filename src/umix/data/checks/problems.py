@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 _LISTED = 10
 
@@ -39,7 +39,9 @@ class Findings:
     def refuse(self, task: str, folder: object) -> None:
         """Raise the first finding, if there is any."""
         if self.entries:
-            raise UserError(f"{self.entries[0]}; umix doctor {task} --root {folder} lists all that is wrong.")
+            raise UserError(
+                f"{self.entries[0]}; umix doctor {task} ", Setting("root", f"{folder}"), " lists all problems."
+            )
 
 
 @final

@@ -13,7 +13,7 @@ import torch
 from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import require_space, sweep, whole
 
 _AT_ONCE = 512  # images in memory while decoding
@@ -36,12 +36,15 @@ def cached(
     absent = {name: x for name, x in images.items() if not paths[name].exists()}
     if absent:
         size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
-        fix = "choose another folder with --cache or stream with --no-cache"
+        fix = UserError(
+            "choose another folder with ",
+            Setting("cache"),
+            " or decode images in every epoch with ",
+            Setting("stream", "True"),
+        )
         require_space(directory, size, what="The image cache needs", fix=fix)
         n = sum(len(x) for x in absent.values())
-        announce(
-            f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB); --no-cache decodes them every epoch."
-        )
+        announce(f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB).")
         sweep(directory)
         for name, x in absent.items():
             _write(paths[name], x, advance)

@@ -34,7 +34,7 @@ def identifiers(table: "polars.DataFrame") -> list[str]:
     """A note for every input that may be nothing but the row's name."""
     n = len(table)
     names = [c.name for c in table.iter_columns() if n > 100 and not c.dtype.is_float() and c.n_unique() == n]
-    return [f"{name!r} is different in every row: if it only names the row, use --id {name}." for name in names]
+    return [f"{name!r} is different in every row: if it only names the row, make it the id column." for name in names]
 
 
 def small_groups(splits: Mapping[str, Split]) -> list[str]:
@@ -45,5 +45,5 @@ def small_groups(splits: Mapping[str, Split]) -> list[str]:
         return []
     return [
         f"{few} of {len(names)} groups have fewer than {_FEW} rows in val or test: their rates say little, and an epoch "
-        "selected by the worst of them too; name fewer --groups or use --select worst_class."
+        "selected by the worst of them too; use fewer group columns or the selection rule worst_class."
     ]

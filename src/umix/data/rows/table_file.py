@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import write_whole
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def read_table(path: Path) -> "polars.DataFrame":
 def check_output(path: Path) -> None:
     """Refuse a file whose suffix says nothing that a table could be written as."""
     if path.suffix.lower() not in WRITERS:
-        raise UserError(f"--output must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
+        raise UserError(Setting("output"), f" must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
 
 
 def write_table(frame: "polars.DataFrame", path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 if TYPE_CHECKING:
     import polars
@@ -28,7 +28,9 @@ def kind_of(column: "polars.Series") -> Kind:
     if kind in (polars.Date, polars.Datetime):
         return "moment"
     raise UserError(
-        f"The input {column.name!r} must hold numbers, texts or dates, got {kind}; leave it out with --drop {column.name}."
+        f"The input {column.name!r} must hold numbers, texts or dates, got {kind}; leave it out with ",
+        Setting("drop", column.name),
+        ".",
     )
 
 

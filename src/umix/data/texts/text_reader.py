@@ -14,7 +14,7 @@ from umix.data.rows.table_file import as_frame
 from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer
 from umix.data.texts.word_features import WordFeatures
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def read_texts(column: "polars.Series") -> tuple[list[str], list[str]]:
 
     if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
         raise UserError(
-            f"The text column {column.name!r} must hold texts, got {column.dtype}; leave --text out to use it as a number."
+            f"The text column {column.name!r} must hold texts, got {column.dtype}; leave ",
+            Setting("text"),
+            " out to use it as a number.",
         )
     texts = column.cast(polars.String).fill_null("").to_list()
     empty = sum(not text.strip() for text in texts)

@@ -9,7 +9,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from umix.data.texts.token_ids import TokenIds
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 _FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
 _AT_ONCE = 4096
@@ -96,7 +96,9 @@ def _load(model: str) -> Any:
             reason = " ".join(str(error).split()).rstrip(".")[:160]
     raise UserError(
         f"{model} must hold a tokenizer that transformers' AutoTokenizer loads, but it does not ({reason}); copy the files of its "
-        "tokenizer beside the model, or name another with --set task.tokenizer=FOLDER."
+        "tokenizer beside the model, or name another with ",
+        Setting("task.tokenizer", "FOLDER"),
+        ".",
     )
 
 
