@@ -108,14 +108,23 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors and metadata of a safetensors file of this ``kind``; never unpickles anything.
+    """The torch tensors and the metadata of a safetensors file of this ``kind``.
 
-    A truncated file, or one that umix did not write as this kind, is refused in words.
+    A file that is truncated, or that umix did not write as this kind, is refused in one sentence. Nothing is unpickled.
     """
+    return _read(path, kind=kind, framework="pt")
+
+
+def read_arrays(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same as NumPy arrays, without importing torch."""
+    return _read(path, kind=kind, framework="np")
+
+
+def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework=framework) as file:
             written = json.loads((file.metadata() or {}).get("umix", "{}"))
             metadata: dict[str, str] = written if isinstance(written, dict) else {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict

@@ -10,7 +10,7 @@ from umix.errors import UserError
 from umix.version import __version__
 
 if TYPE_CHECKING:
-    from umix.data.checks.data_check import Examination
+    from umix.data.checks.data_check import DataCheck
 
 _NEEDED = (
     "torch",
@@ -59,9 +59,9 @@ def facts() -> dict[str, dict[str, Any]]:
     }
 
 
-def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "Examination":
+def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "DataCheck":
     """Everything that is wrong with the folder of ``task``, or what a file of one's own holds, without training on it."""
-    from umix.data.checks.data_check import examine, examine_rows
+    from umix.data.checks.data_check import check_data, check_rows
     from umix.data.registry import TASKS, source_kind
     from umix.data.task import CheckedSource
 
@@ -73,7 +73,7 @@ def check(task: str, root: Path | None, *, allow_subset: bool = False, **options
             f"The doctor must be given a task with a folder ({', '.join(checked)}) or the path of your own data, got {task!r}."
         )
     source = kind(**options, **subset, **implied)
-    return examine(source, root) if isinstance(source, CheckedSource) else examine_rows(Path(task), source.load(root))
+    return check_data(source, root) if isinstance(source, CheckedSource) else check_rows(Path(task), source.load(root))
 
 
 def _version(package: str) -> str | None:

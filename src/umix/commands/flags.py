@@ -192,19 +192,3 @@ def parse_names(text: str | None) -> list[str]:
     ['tensorboard', 'mlflow']
     """
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def parse_numbers(text: str, *, flag: str) -> list[int]:
-    """The whole numbers in a text ``0,2`` or ``0:3``, whose end is not among them.
-
-    >>> parse_numbers("0:3", flag="--seeds"), parse_numbers("4,7", flag="--seeds")
-    ([0, 1, 2], [4, 7])
-    """
-    try:
-        first, colon, last = text.partition(":")
-        numbers = list(range(int(first), int(last))) if colon else [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers:
-        raise UserError(f"{flag} must be whole numbers as 0,1 or 0:3, got {text!r}.")
-    return numbers

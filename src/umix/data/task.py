@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.data.checks.problems import Checked
+from umix.data.checks.problems import FolderCheck
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings
@@ -239,5 +239,5 @@ class CheckedSource(TaskSource, abc.ABC):
     """A source with a folder that the doctor can look through."""
 
     @abc.abstractmethod
-    def check(self, root: Path | None) -> Checked:
+    def check(self, root: Path | None) -> FolderCheck:
         """What the folder says, and what is wrong with it; nothing is refused that can be told."""

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.checks.problems import Findings
+from umix.data.checks.problems import Problems
 from umix.errors import UserError, unknown
 
 Columns = dict[str, list[str]]
@@ -57,22 +57,22 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
 
 
 def codes(
-    where: str, values: Sequence[str], legal: Mapping[int, int], findings: Findings, *, first_line: int = 2
+    where: str, values: Sequence[str], legal: Mapping[int, int], problems: Problems, *, first_line: int = 2
 ) -> Codes:
-    """The code that ``legal`` gives to each of ``values``; ``NOT_USED`` for others, which are noted in ``findings``."""
+    """The code that ``legal`` gives to each of ``values``; ``NOT_USED`` for others, which are noted in ``problems``."""
     distinct, inverse = np.unique(np.array(values, dtype=str), return_inverse=True)
     numbered: dict[float, int] = dict(legal.items())
     meant = [numbered.get(_number(text), NOT_USED) for text in distinct]
     read: Codes = np.array(meant, dtype=np.int64)[inverse]
     bad = [f"line {row + first_line}: {values[row]!r}" for row in np.flatnonzero(read == NOT_USED).tolist()]
-    findings.add(f"{where} must be {' or '.join(str(number) for number in legal)} in every row", bad)
+    problems.add(f"{where} must be {' or '.join(str(number) for number in legal)} in every row", bad)
     return read
 
 
-def check_unique(where: str, values: Sequence[str], findings: Findings) -> None:
-    """Note in ``findings`` which values occur more than once."""
+def check_unique(where: str, values: Sequence[str], problems: Problems) -> None:
+    """Note in ``problems`` which values occur more than once."""
     twice = [f"{value!r} ({n} times)" for value, n in Counter(values).items() if n > 1]
-    findings.add(f"{where} must occur once each", twice)
+    problems.add(f"{where} must occur once each", twice)
 
 
 def _number(text: str) -> float:

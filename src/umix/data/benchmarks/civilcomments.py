@@ -17,7 +17,7 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import NOT_USED, SPLITS
-from umix.data.checks.problems import Checked, Findings
+from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
@@ -63,9 +63,9 @@ class CivilComments(CheckedSource):
 
     def load(self, root: Path | None) -> Task:
         """The task; comments become inputs as the net wants them."""
-        folder, findings = find(root), Findings()
-        table = Comments(folder / TABLE, findings)
-        findings.refuse(self.name, folder)
+        folder, problems = find(root), Problems()
+        table = Comments(folder / TABLE, problems)
+        problems.raise_first(self.name, folder)
         mismatches = [] if self.allow_subset else table.mismatches()
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
@@ -86,17 +86,17 @@ class CivilComments(CheckedSource):
             splits[name] = Split(x[name], y, evaluation_groups(y, mentions), training)
         return Task(self.name, splits, LABELS, preprocessing=reader, notes=tuple(notes))
 
-    def check(self, root: Path | None) -> Checked:
+    def check(self, root: Path | None) -> FolderCheck:
         """What the table says, and what is wrong with it."""
-        folder, findings = find(root), Findings()
-        table = Comments(folder / TABLE, findings)
+        folder, problems = find(root), Problems()
+        table = Comments(folder / TABLE, problems)
         counts = {}
         for code, name in enumerate(SPLITS):
             rows = np.flatnonzero((table.split == code) & (table.y >= 0))
             y, mentions = torch.from_numpy(table.y[rows]), torch.from_numpy(table.mentions[rows])
             sizes = evaluation_groups(y, mentions).sizes.tolist()
             counts[name] = {"all": len(rows), **dict(zip(GROUPS, sizes, strict=True))}
-        return Checked(folder, [], counts, findings, table.mismatches(), self.allow_subset)
+        return FolderCheck(folder, [], counts, problems, table.mismatches(), self.allow_subset)
 
     def _training_groups(self, y: Tensor, mentions: Tensor) -> Groups:
         black = self.training_groups == "black"
@@ -127,9 +127,9 @@ def find(root: Path | None) -> Path:
 
 @final
 class Comments:
-    """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``findings``."""
+    """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``problems``."""
 
-    def __init__(self, path: Path, findings: Findings) -> None:
+    def __init__(self, path: Path, problems: Problems) -> None:
         import polars
 
         try:
@@ -147,13 +147,13 @@ class Comments:
         said = table["split"].fill_null("").str.strip_chars()
         self.split: NDArray[np.int64] = said.replace_strict(known, default=NOT_USED).to_numpy().astype(np.int64)
         bad = np.flatnonzero(self.split == NOT_USED).tolist()
-        findings.add(
+        problems.add(
             f"{TABLE}: split must be train, val or test in every row", [f"row {r + 1}: {said[r]!r}" for r in bad]
         )
-        toxicity = _shares(table, "toxicity", findings)
+        toxicity = _shares(table, "toxicity", problems)
         self.y: NDArray[np.int64] = np.where(np.isnan(toxicity), NOT_USED, toxicity >= 0.5).astype(np.int64)
         self.mentions: NDArray[np.bool_] = np.stack(
-            [_shares(table, name, findings) >= 0.5 for name in IDENTITIES], axis=1
+            [_shares(table, name, problems) >= 0.5 for name in IDENTITIES], axis=1
         )
 
     def mismatches(self) -> list[str]:
@@ -166,7 +166,7 @@ class Comments:
         ]
 
 
-def _shares(table: "polars.DataFrame", name: str, findings: Findings) -> NDArray[np.float64]:
+def _shares(table: "polars.DataFrame", name: str, problems: Problems) -> NDArray[np.float64]:
     """A column of shares in [0, 1]; NaN where it holds anything else, which is noted."""
     import polars
 
@@ -174,7 +174,7 @@ def _shares(table: "polars.DataFrame", name: str, findings: Findings) -> NDArray
         table[name].str.strip_chars().cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
     )
     odd = ~((values >= 0) & (values <= 1))
-    findings.add(
+    problems.add(
         f"{TABLE}: {name} must be a number in [0, 1] in every row",
         [f"row {row + 1}: {table[name][row]!r}" for row in np.flatnonzero(odd).tolist()],
     )

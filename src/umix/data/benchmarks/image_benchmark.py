@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import SPLITS, Listing
-from umix.data.checks.problems import Checked, Findings
+from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import RandomBox
@@ -42,8 +42,8 @@ class ImageTask(CheckedSource, abc.ABC):
         return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
 
     @abc.abstractmethod
-    def listing(self, folder: Path, findings: Findings) -> Listing:
-        """What ``folder`` says of its images; whatever is wrong is noted in ``findings``."""
+    def listing(self, folder: Path, problems: Problems) -> Listing:
+        """What ``folder`` says of its images; whatever is wrong is noted in ``problems``."""
 
     @abc.abstractmethod
     def groups(self, y: Tensor, attribute: Tensor) -> Groups:
@@ -65,9 +65,9 @@ class ImageTask(CheckedSource, abc.ABC):
 
     def load(self, root: Path | None) -> Task:
         """The task, its images decoded when they are needed (``umix.data.images.decoded_cache.cached`` decodes them once)."""
-        folder, findings = self.find(root), Findings()
-        listing = self.listing(folder, findings)
-        findings.refuse(self.name, folder)
+        folder, problems = self.find(root), Problems()
+        listing = self.listing(folder, problems)
+        problems.raise_first(self.name, folder)
         mismatches = [] if self.allow_subset else self.mismatches(listing)
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
@@ -77,12 +77,12 @@ class ImageTask(CheckedSource, abc.ABC):
         splits = {name: self._split(name, folder, listing) for name in SPLITS}
         return Task(self.name, splits, self.labels)
 
-    def check(self, root: Path | None) -> Checked:
+    def check(self, root: Path | None) -> FolderCheck:
         """What the archive's table says, and what is wrong with it."""
-        folder, findings = self.find(root), Findings()
-        listing = self.listing(folder, findings)
-        return Checked(
-            folder, listing.files, self.counts(listing), findings, self.mismatches(listing), self.allow_subset
+        folder, problems = self.find(root), Problems()
+        listing = self.listing(folder, problems)
+        return FolderCheck(
+            folder, listing.files, self.counts(listing), problems, self.mismatches(listing), self.allow_subset
         )
 
     def find(self, root: Path | None) -> Path:

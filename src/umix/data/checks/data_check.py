@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from umix.data.checks.problems import Finding
+from umix.data.checks.problems import Problem
 from umix.data.images.image_files import decode
 from umix.data.task import CheckedSource, Task
 
@@ -16,7 +16,7 @@ _AT_ONCE = 256
 
 @final
 @dataclass(frozen=True)
-class Examination:
+class DataCheck:
     """What was found in ``folder``, or a file: problems, counts by split and group, and counts that are not as published.
 
     Where it was loaded, ``classes`` are the counts by split and class. Without groups, ``counts`` are the same.
@@ -25,7 +25,7 @@ class Examination:
     folder: Path
     images: int
     counts: dict[str, dict[str, int]]
-    problems: list[Finding]
+    problems: list[Problem]
     mismatches: list[str]
     allow_subset: bool
     notes: list[str]
@@ -42,12 +42,12 @@ class Examination:
         return not self.problems and (self.allow_subset or not self.mismatches)
 
 
-def examine(
+def check_data(
     source: CheckedSource, root: Path | None, *, advance: Callable[[int], None] = lambda n: None
-) -> Examination:
+) -> DataCheck:
     """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
     checked = source.check(root)
-    folder, findings = checked.folder, checked.findings
+    folder, problems = checked.folder, checked.problems
     missing, unreadable = [], []
     names = list(dict.fromkeys(checked.images))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -59,24 +59,24 @@ def examine(
                 elif problem:
                     unreadable.append(f"{name} ({problem})")
             advance(len(part))
-    findings.add("listed images must be in the folder", missing)
-    findings.add("images must be decodable", unreadable)
-    return Examination(
+    problems.add("listed images must be in the folder", missing)
+    problems.add("images must be decodable", unreadable)
+    return DataCheck(
         folder,
         len(names),
         checked.counts,
-        findings.entries,
+        problems.entries,
         checked.mismatches,
         checked.allow_subset,
         checked.notes,
     )
 
 
-def examine_rows(path: Path, task: Task) -> Examination:
+def check_rows(path: Path, task: Task) -> DataCheck:
     """What ``task`` holds, which was loaded from the file at ``path``: what is wrong with that is refused by loading."""
     counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
     classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
-    return Examination(path, 0, counts, [], [], False, list(task.notes), classes)
+    return DataCheck(path, 0, counts, [], [], False, list(task.notes), classes)
 
 
 _MISSING = "missing"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 from pydantic import Field, field_serializer, model_validator
 
-from umix.data.checks.problems import Checked, Findings
+from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.images.folder_listing import (
     FOLDER,
     PATH,
@@ -152,14 +152,14 @@ class ImageFolder(RowRoles, CheckedSource):
         notes += [*known.notes, *small_groups(splits)]
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
-    def check(self, root: Path | None) -> Checked:
+    def check(self, root: Path | None) -> FolderCheck:
         """What the folder says of its images; ``root`` is not needed."""
         frame, column, notes = self._frame()
-        known, findings = known_rows(self._roles(frame), frame), Findings()
+        known, problems = known_rows(self._roles(frame), frame), Problems()
         counts = {
             name: known.split(name, known.y[rows]).group_sizes(known.classes) for name, rows in known.rows.items()
         }
-        return Checked(self.path, frame[column].to_list(), counts, findings, notes=[*notes, *known.notes])
+        return FolderCheck(self.path, frame[column].to_list(), counts, problems, notes=[*notes, *known.notes])
 
     def _frame(self) -> tuple["polars.DataFrame", str, list[str]]:
         """One row per image, the column that names it, and notes."""
