@@ -199,7 +199,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return recipe.train(trainer)
 
     def _learn(self, trainer: Trainer, net: Net, known: KnownRows, rule: str) -> None:
-        """Keep what the training of ``net`` has shown, and the weights that ``rule`` selects."""
+        """Set the fitted attributes, with the weights of the epoch that ``rule`` selects."""
         for message in trainer.warnings:
             warnings.warn(message, UserWarning, stacklevel=3)
         val = trainer.history.counts("val")

@@ -51,7 +51,7 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
 
 
 def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
-    """Raise where a folder was named and no task has files to look for there."""
+    """Raise where a folder is given and none of the tasks reads files from a folder."""
     able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
     if root is not None and not set(able.values()).intersection(kinds):
         raise UserError(

@@ -1,4 +1,4 @@
-"""The table that comes with a folder of images: read as text, every value checked."""
+"""The table that comes with a benchmark: read as text, every value checked."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ Codes = NDArray[np.int64]
 SPLITS = ("train", "val", "test")
 #: For columns that hold the codes themselves.
 BINARY, THREE = {0: 0, 1: 1}, {0: 0, 1: 1, 2: 2}
-#: The code of what is wrong or belongs to no split.
+#: The code of values that are wrong, and of images in no split.
 NOT_USED = -1
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """What a folder says of its images, one entry per image; codes are ``NOT_USED`` where they could not be read."""
+    """File, label, attribute and split of every image; codes are ``NOT_USED`` where they could not be read."""
 
     files: list[str]  # relative to the folder
     y: Codes

@@ -52,7 +52,7 @@ class CelebA(ImageTask):
         problems.add(f"images of {where} must be in {where_parts}", [i for i in traits["image_id"] if i not in code])
         problems.add(f"images of {where_parts} must be in {where}", [i for i in parts["image_id"] if i not in known])
         images = _IMAGES
-        if (folder / _IMAGES / _IMAGES).is_dir():  # as some copies unpack
+        if (folder / _IMAGES / _IMAGES).is_dir():  # some archives hold the folder twice
             images = f"{_IMAGES}/{_IMAGES}"
         binary = {
             column: codes(f"{where}: {column}", traits[column], {-1: 0, 1: 1}, problems, first_line=line)
@@ -70,7 +70,7 @@ class CelebA(ImageTask):
 
     @property
     def stored(self) -> tuple[int, int]:
-        side = min(WIDTH, self.size)  # enlarging can wait until the batch is on the device
+        side = min(WIDTH, self.size)  # stored small; batches are enlarged on the device
         return round(side * HEIGHT / WIDTH), side
 
     @property

@@ -62,7 +62,7 @@ class CivilComments(CheckedSource):
         return {**tokenizer_of(net), **options}
 
     def load(self, root: Path | None) -> Task:
-        """The task; comments become inputs as the net wants them."""
+        """The task; comments become token ids or word features."""
         folder, problems = find(root), Problems()
         table = Comments(folder / TABLE, problems)
         problems.raise_first(self.name, folder)
@@ -87,7 +87,7 @@ class CivilComments(CheckedSource):
         return Task(self.name, splits, LABELS, preprocessing=reader, notes=tuple(notes))
 
     def check(self, root: Path | None) -> FolderCheck:
-        """What the table says, and what is wrong with it."""
+        """The counts in the table, and its problems."""
         folder, problems = find(root), Problems()
         table = Comments(folder / TABLE, problems)
         counts = {}
@@ -157,7 +157,7 @@ class Comments:
         )
 
     def mismatches(self) -> list[str]:
-        """Where the counts are not the published ones, in words."""
+        """A sentence for every count that differs from the published one."""
         found = {name: int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
         return [
             f"The {name} split of civilcomments must hold {number:,} comments as published, got {found[name]:,}"
@@ -167,7 +167,7 @@ class Comments:
 
 
 def _shares(table: "polars.DataFrame", name: str, problems: Problems) -> NDArray[np.float64]:
-    """A column of shares in [0, 1]; NaN where it holds anything else, which is noted."""
+    """A column of shares in [0, 1]; other values become NaN and are noted in ``problems``."""
     import polars
 
     values: NDArray[np.float64] = (

@@ -1,4 +1,4 @@
-"""What the benchmarks of images share: a folder is found, its table checked against what was published, its images made lazy."""
+"""The base of the image benchmarks: find the folder, check its table against the published counts, load images lazily."""
 
 import abc
 from collections.abc import Mapping
@@ -38,19 +38,19 @@ class ImageTask(CheckedSource, abc.ABC):
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with a size that a small net from scratch can use, at a pace that a CPU can keep, where none is given."""
+        """``options`` with a small image size for nets trained from scratch, fast enough on a CPU, where no size is given."""
         return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
 
     @abc.abstractmethod
     def listing(self, folder: Path, problems: Problems) -> Listing:
-        """What ``folder`` says of its images; whatever is wrong is noted in ``problems``."""
+        """File, label, attribute and split of every image in ``folder``; errors are noted in ``problems``."""
 
     @abc.abstractmethod
     def groups(self, y: Tensor, attribute: Tensor) -> Groups:
         """The evaluation groups of these examples."""
 
     def training_groups(self, attribute: Tensor) -> Groups | None:
-        """The groups or domains of training examples with this attribute, where they are not those of evaluation."""
+        """The groups or domains that training uses; None where they are the evaluation groups."""
         return None
 
     @property
@@ -61,7 +61,7 @@ class ImageTask(CheckedSource, abc.ABC):
     @property
     @abc.abstractmethod
     def evaluation(self) -> Transform:
-        """From decoded images to what the net sees."""
+        """The transform from decoded images to the inputs of the net."""
 
     def load(self, root: Path | None) -> Task:
         """The task, its images decoded when they are needed (``umix.data.images.decoded_cache.cached`` decodes them once)."""
@@ -78,7 +78,7 @@ class ImageTask(CheckedSource, abc.ABC):
         return Task(self.name, splits, self.labels)
 
     def check(self, root: Path | None) -> FolderCheck:
-        """What the archive's table says, and what is wrong with it."""
+        """The images and counts in the archive's table, and its problems."""
         folder, problems = self.find(root), Problems()
         listing = self.listing(folder, problems)
         return FolderCheck(
@@ -108,7 +108,7 @@ class ImageTask(CheckedSource, abc.ABC):
         return found
 
     def mismatches(self, listing: Listing) -> list[str]:
-        """Where the counts are not the published ones, in words."""
+        """A sentence for every count that differs from the published one."""
         differences = []
         for split, found in self.counts(listing).items():
             expected = self.published[split]

@@ -1,4 +1,4 @@
-"""The check of data without training: what a folder's table says and whether every image can be decoded; what rows hold."""
+"""The check of data without training: a folder's table, whether every image can be decoded, and counts."""
 
 import os
 from collections.abc import Callable
@@ -17,9 +17,9 @@ _AT_ONCE = 256
 @final
 @dataclass(frozen=True)
 class DataCheck:
-    """What was found in ``folder``, or a file: problems, counts by split and group, and counts that are not as published.
+    """The check of a folder or file: problems, counts by split and group, and counts that differ from the published ones.
 
-    Where it was loaded, ``classes`` are the counts by split and class. Without groups, ``counts`` are the same.
+    ``classes`` are the counts by split and class, where the data were loaded. Without groups, ``counts`` are the same.
     """
 
     folder: Path
@@ -33,7 +33,7 @@ class DataCheck:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The size of every split, where it was loaded."""
+        """The size of every split, where the data were loaded."""
         return {name: sum(sizes.values()) for name, sizes in self.classes.items()}
 
     @property
@@ -45,7 +45,7 @@ class DataCheck:
 def check_data(
     source: CheckedSource, root: Path | None, *, advance: Callable[[int], None] = lambda n: None
 ) -> DataCheck:
-    """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
+    """The check of the folder of ``source``; ``advance`` is called with the number of images just opened."""
     checked = source.check(root)
     folder, problems = checked.folder, checked.problems
     missing, unreadable = [], []
@@ -73,7 +73,7 @@ def check_data(
 
 
 def check_rows(path: Path, task: Task) -> DataCheck:
-    """What ``task`` holds, which was loaded from the file at ``path``: what is wrong with that is refused by loading."""
+    """The counts of ``task``, which was loaded from ``path``; loading has already raised what is wrong with the file."""
     counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
     classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
     return DataCheck(path, 0, counts, [], [], False, list(task.notes), classes)
@@ -88,6 +88,6 @@ def _problem(path: Path) -> str:
         decode(path)
     except FileNotFoundError:
         return _MISSING
-    except Exception as error:  # Pillow has many kinds for broken files
+    except Exception as error:  # Pillow raises many types for broken files
         return str(error).replace(str(path), "it") or type(error).__name__
     return ""

@@ -13,12 +13,12 @@ from umix.errors import Setting, UserError, unknown
 if TYPE_CHECKING:
     import polars
 
-#: What a file of an image may end in.
+#: The suffixes of image files.
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"))
-#: The table that a folder may hold, and what its column of files may be called.
+#: Names of the table in a folder, and of its column of image files.
 TABLES = ("metadata.csv", "metadata.parquet")
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path", "img_path", "img_filename")
-#: The columns made of where images lie.
+#: The columns that are made from the images' paths.
 PATH, FOLDER, SPLIT = "path", "folder", "split"
 
 
@@ -62,7 +62,7 @@ def require_folder(folder: Path) -> None:
 
 
 def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
-    """Path, folder (the class) and, where folders called train, val or test come first, split of every image; and notes."""
+    """Path and folder (the class) of every image, its split where the top folders are called train, val or test, and notes."""
     import polars
 
     found = find_images(folder)
@@ -90,7 +90,7 @@ def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
 
 
 def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", str]:
-    """The rows of ``table``, and which of its columns names the images (relative to ``folder``); each must be there once."""
+    """The rows of ``table`` and its column of image paths, relative to ``folder``; every image must have one row."""
     frame = read_table(table)
     name = path_column(frame.columns, path, table)
     files = frame[name]
@@ -109,7 +109,7 @@ def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataF
 
 
 def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
-    """The column that names the images: the one given, or the only one that is called as such columns are."""
+    """The column that names the images: the one given, or the only one with a usual name (``PATHS``)."""
     if named is not None:
         if named not in columns:
             raise unknown(f"path column of {table.name}", named, columns)

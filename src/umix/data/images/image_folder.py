@@ -91,7 +91,7 @@ class ImageFolder(RowRoles, CheckedSource):
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with the size that nets of other libraries were made for, where no size is given."""
+        """``options`` with the image size of pretrained nets for nets of other libraries, where no size is given."""
         return {"size": LARGE, **options} if ":" in net else options
 
     @property
@@ -115,7 +115,7 @@ class ImageFolder(RowRoles, CheckedSource):
         return digest.hexdigest()[:32]
 
     def as_json(self) -> dict[str, Any]:
-        """What every source says, with the table that was found in the folder."""
+        """Everything that decides the task, with the table that was found in the folder."""
         return {**TaskSource.as_json(self), "metadata": self._file_name(self.table)}
 
     def check_files(self) -> None:
@@ -153,7 +153,7 @@ class ImageFolder(RowRoles, CheckedSource):
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
     def check(self, root: Path | None) -> FolderCheck:
-        """What the folder says of its images; ``root`` is not needed."""
+        """The images of the folder, their counts and problems; ``root`` is not needed."""
         frame, column, notes = self._frame()
         known, problems = known_rows(self._roles(frame), frame), Problems()
         counts = {
@@ -193,7 +193,7 @@ class ImageReader(Reader):
 
     def images(self, folder: Path, files: list[str]) -> Images:
         """These images, decoded when they are needed."""
-        side = round(self.size * 256 / 224)  # boxes are cut from more than the net sees
+        side = round(self.size * 256 / 224)  # larger than the net's input: random boxes are cut from it
         return Images(folder, files, height=side, width=side)
 
     def inputs(self, new: Any) -> NewInputs:

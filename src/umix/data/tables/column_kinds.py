@@ -1,4 +1,4 @@
-"""Three kinds of input columns: numbers, texts and moments; every type of a table is read as one of them."""
+"""The kind of each input column: number, text or moment in time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,7 @@ Kind = Literal["number", "text", "moment"]
 
 
 def kind_of(column: "polars.Series") -> Kind:
-    """What the column is read as; lists, structures and bytes are refused.
+    """The kind that the column is read as; raises for lists, structures and bytes.
 
     >>> import polars
     >>> kind_of(polars.Series([True, False])), kind_of(polars.Series(["a"]))
@@ -35,7 +35,7 @@ def kind_of(column: "polars.Series") -> Kind:
 
 
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":
-    """The columns named in ``kinds`` read as these; what cannot be read so, or is not there, becomes a gap."""
+    """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars
 
     empty = polars.Series([None] * len(frame), dtype=polars.String)

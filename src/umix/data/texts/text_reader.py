@@ -1,4 +1,4 @@
-"""From texts to inputs: token ids for a net that reads them, features of words for any other; and how new texts follow."""
+"""From texts to inputs: token ids for nets that read them, word features for other nets; the same for new texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ class TextReader(Reader):
 def text_inputs(
     texts: Sequence[str], rows: Mapping[str, Rows], *, column: str, id: str | None, tokenizer: str | None, length: int
 ) -> tuple[dict[str, Tensor | TokenIds], TextReader, list[str]]:
-    """The inputs of every split, who reads new texts, and notes; without a ``tokenizer`` words are counted."""
+    """The inputs of every split, the reader of new texts, and notes; without a ``tokenizer`` inputs are word features."""
     parts = {name: [texts[row] for row in index.tolist()] for name, index in rows.items()}
     how = Tokenizer.of(tokenizer, length=length) if tokenizer else WordFeatures.fit(parts["train"], column)
     reader = TextReader(column, id, how)
