@@ -1,8 +1,10 @@
 """What umix says when a name does not exist."""
 
+import pickle
+
 import pytest
 
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 
 def test_a_user_error_is_a_value_error():
@@ -34,3 +36,29 @@ def test_a_long_list_is_left_out_beside_a_good_guess_and_given_without_one():
     names = [f"setting_{number:02}" for number in range(13)]
     assert str(unknown("setting", "seting_09", names)) == "Unknown setting 'seting_09'; did you mean 'setting_09'?"
     assert str(unknown("setting", "q", names)).endswith(f". Known: {', '.join(names)}.")
+
+
+def shout(setting):
+    return f"--{setting.name.upper()}"
+
+
+def test_settings_are_spelled_as_in_python_unless_asked_otherwise():
+    error = UserError("Name columns with ", Setting("groups", "a,b"), ".")
+    assert str(error) == "Name columns with groups=a,b."
+    assert error.message(shout) == "Name columns with --GROUPS."
+
+
+def test_an_error_inside_another_keeps_its_settings():
+    error = UserError("study.toml: ", UserError(Setting("trials"), " must be at least 1."))
+    assert str(error) == "study.toml: trials= must be at least 1."
+    assert error.message(shout) == "study.toml: --TRIALS must be at least 1."
+
+
+def test_a_pickled_error_keeps_its_settings():
+    error = pickle.loads(pickle.dumps(UserError("Leave ", Setting("weight"), " out.")))
+    assert error.message(shout) == "Leave --WEIGHT out."
+
+
+def test_the_kind_of_an_unknown_name_may_hold_a_setting():
+    error = unknown(("setting ", Setting("drop"), " of images"), "drop", ["size"])
+    assert error.message(shout) == "Unknown setting --DROP of images 'drop'. Known: size."

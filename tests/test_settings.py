@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.settings import Settings, legal
 
 
@@ -130,3 +130,16 @@ def test_settings_survive_a_pickle():
 def test_settings_survive_json():
     settings = Mixing(sigma=0.1, patience=3)
     assert Mixing.model_validate_json(settings.model_dump_json()) == settings
+
+
+def test_a_validator_may_name_settings_that_commands_spell_their_own_way():
+    class Named(Settings):
+        label: str
+
+        @model_validator(mode="after")
+        def _never(self) -> Self:
+            raise UserError(Setting("label"), " must be another.")
+
+    with pytest.raises(UserError, match=r"^label= must be another\.$") as caught:
+        Named(label="y")
+    assert caught.value.message(lambda setting: f"--{setting.name}") == "--label must be another."

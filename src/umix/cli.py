@@ -1,4 +1,4 @@
-"""The command line: thin. Exit code 0 done, 2 the user's input is wrong (one sentence), 1 anything else."""
+"""The command line. Exit codes: 0 done, 2 the user's input is wrong (one sentence is printed), 1 anything else."""
 
 from cyclopts import App, CycloptsError
 
@@ -6,6 +6,7 @@ from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.figures import figures
+from umix.commands.flag_names import as_flag
 from umix.commands.listings import methods, nets, presets, tasks
 from umix.commands.predict import predict
 from umix.commands.report import report
@@ -23,7 +24,7 @@ app = App(
     name="umix",
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
-    suppress_keyboard_interrupt=False,  # main says what becomes of the work
+    suppress_keyboard_interrupt=False,  # main prints what to do next
 )
 
 for _command in (
@@ -51,7 +52,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
-    except (UserError, CycloptsError) as error:
+    except UserError as error:
+        ERR.out(f"umix: {error.message(as_flag).strip()}", highlight=False)
+        return 2
+    except CycloptsError as error:
         ERR.out(f"umix: {str(error).strip()}", highlight=False)
         return 2
     except KeyboardInterrupt:

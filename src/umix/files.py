@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes, locks, disk space, and safetensors files."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ _ASIDE = ".aside"
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write into; it is at ``path`` once the block ends, and nowhere if it raises: readers see the old or the new."""
+    """A file to write into, which replaces ``path`` when the block ends; if the block raises, ``path`` stays as it was."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}")
@@ -36,11 +36,11 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     except IsADirectoryError:
         raise UserError(f"Cannot write {path}: it is a folder; name a file.") from None
     except OSError as error:
-        raise UserError(f"Cannot write {path}: {_trouble(path, error)} to write to.") from error
+        raise UserError(f"Cannot write {path}: {_reason(path, error)} to write to.") from error
 
 
-def _trouble(path: Path, error: OSError) -> str:
-    """Why nothing could be written at ``path``, and what helps, in words that fit whatever was written."""
+def _reason(path: Path, error: OSError) -> str:
+    """Why nothing could be written at ``path``, and what the user can do."""
     if file := next((folder for folder in path.parents if folder.is_file()), None):
         return f"{file} is a file and no folder; choose another place"
     free = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
@@ -48,21 +48,21 @@ def _trouble(path: Path, error: OSError) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``: write aside, flush to disk, rename."""
+    """Write ``content`` to ``path`` atomically: to a file beside it, which is flushed to disk and renamed."""
     with whole(path) as file:
         file.write(content)
 
 
-def require_space(directory: Path, size: int, *, what: str, fix: str) -> None:
-    """Raise unless ``size`` bytes are free where ``directory`` is or will be."""
+def require_space(directory: Path, size: int, *, what: str, fix: UserError) -> None:
+    """Raise unless ``size`` bytes are free on the disk of ``directory``, which need not exist yet; ``fix`` ends the message."""
     there = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
     free = shutil.disk_usage(there).free
     if size > free:
-        raise UserError(f"{what} {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; {fix}.")
+        raise UserError(f"{what} {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; ", fix, ".")
 
 
 def ensure_writable(directory: Path) -> None:
-    """Raise now, not after the first epoch, if nothing can be written into ``directory``."""
+    """Raise if nothing can be written into ``directory``: better now than after the first epoch."""
     probe = directory / ".probe"
     write_whole(probe, b"umix")
     probe.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def ensure_writable(directory: Path) -> None:
 
 @contextlib.contextmanager
 def locked(directory: Path | None) -> Iterator[None]:
-    """Inside the block no other process is in the block of the same ``directory``; a killed process lets go by itself."""
+    """Inside the block this process holds the lock of ``directory``; the lock of a killed process is released by the system."""
     if directory is None:
         yield
         return
@@ -80,7 +80,7 @@ def locked(directory: Path | None) -> Iterator[None]:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what a killed process of this machine had written aside in ``directory`` and never renamed."""
+    """Remove the unfinished files that killed processes of this machine left in ``directory``."""
     for aside in directory.glob(f".*{_ASIDE}"):
         name, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
         ours = name.endswith(f".{socket.gethostname()}") and pid.isdecimal()
@@ -100,22 +100,31 @@ def is_alive(pid: int) -> bool:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
-    """Put torch ``tensors`` and text ``metadata`` at ``path`` as one safetensors file, whole."""
+    """Write torch ``tensors`` and text ``metadata`` to one safetensors file, atomically."""
     from safetensors.torch import save
 
-    # As one text: safetensors writes several in random order, and equal content must make equal files.
+    # One metadata entry: safetensors writes several in random order, and equal content must make equal files.
     write_whole(path, save(dict(tensors), metadata={"umix": json.dumps(dict(metadata), sort_keys=True)}))
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors and metadata of a safetensors file of this ``kind``; never unpickles anything.
+    """The torch tensors and the metadata of a safetensors file of this ``kind``.
 
-    A truncated file, or one that umix did not write as this kind, is refused in words.
+    A file that is truncated, or that umix did not write as this kind, is refused in one sentence. Nothing is unpickled.
     """
+    return _read(path, kind=kind, framework="pt")
+
+
+def read_arrays(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same as NumPy arrays, without importing torch."""
+    return _read(path, kind=kind, framework="np")
+
+
+def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework=framework) as file:
             written = json.loads((file.metadata() or {}).get("umix", "{}"))
             metadata: dict[str, str] = written if isinstance(written, dict) else {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict

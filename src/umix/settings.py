@@ -15,7 +15,7 @@ from umix.errors import UserError, unknown
 class Settings(BaseModel):
     """A frozen value whose constructor raises one sentence that names the field, its rule and what it got."""
 
-    part: ClassVar[str] = ""  # of a run, where the settings are one that people can set
+    part: ClassVar[str] = ""  # the part of a run that these settings are: fit, net, task; empty for others
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -23,7 +23,7 @@ class Settings(BaseModel):
         try:
             BaseModel.__init__(self, **values)
         except ValidationError as error:
-            raise UserError(_sentence(type(self), error)) from None
+            raise _user_error(type(self), error) from None
 
 
 @final
@@ -120,7 +120,7 @@ def _kind(annotation: Any) -> str:
 
 
 def _several(arms: list[Any]) -> str:
-    """A tuple in words: any number of its one kind of item, or exactly as many as it names."""
+    """A tuple type in words: a list of any length, or of the length that the type fixes."""
     item, *rules = get_args(arms[0]) if get_origin(arms[0]) is Annotated else [arms[0]]
     count = "" if arms[-1] is Ellipsis else f"{len(arms)} "
     kind = {int: "whole numbers", float: "numbers", str: "texts"}.get(item, "names or tables")
@@ -133,18 +133,19 @@ def _literals(annotation: Any) -> Iterator[object]:
 
 
 def _title(owner: type[Settings]) -> str:
-    """The part of a run that ``owner`` holds, as ``--set part.field=value`` calls it, or its name in Python."""
+    """What people call these settings: the part of a run (``fit`` in ``fit.lr``) or the name of the class."""
     return owner.part or getattr(owner, "name", owner.__name__)
 
 
-def _sentence(owner: type[Settings], error: ValidationError) -> str:
-    """The first thing wrong, in words: ``UMIX.sigma must be a number in [0, 1], got 50.``"""
+def _user_error(owner: type[Settings], error: ValidationError) -> UserError:
+    """The first thing wrong in one sentence: ``umix.sigma must be a number in [0, 1], got 50.``"""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        return str(unknown(f"setting of {_title(owner)}", name, owner.model_fields))
+        return unknown(f"setting of {_title(owner)}", name, owner.model_fields)
     if first["type"] == "missing" and len(first["loc"]) == 1:
-        return f"{_title(owner)}.{name} must be given."
+        return UserError(f"{_title(owner)}.{name} must be given.")
     if first["type"] == "value_error":
-        return f"{first['ctx']['error']}"
-    return f"{_title(owner)}.{name} must be {legal(owner.model_fields[name])}, got {first['input']!r}."
+        raised = first["ctx"]["error"]
+        return raised if isinstance(raised, UserError) else UserError(f"{raised}")
+    return UserError(f"{_title(owner)}.{name} must be {legal(owner.model_fields[name])}, got {first['input']!r}.")

@@ -123,7 +123,7 @@ def test_predictions_never_take_the_place_of_their_own_input(record: RunRecord, 
     link.symlink_to(new)
     before = new.read_bytes()
     for output in (new, tmp_path / "." / "new.csv", link):
-        with pytest.raises(UserError, match="--output must be another file than the new data"):
+        with pytest.raises(UserError, match="output= must be another file than the new data"):
             write_predictions(record, new, output)
     assert new.read_bytes() == before
     with pytest.raises(UserError, match=r"There is no file .*absent\.csv"):
@@ -191,7 +191,7 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert summary.average is not None
     assert np.mean(summary.quintiles) == pytest.approx(summary.average)  # fifths of all test examples
     assert predict(again, table(), select="last").height == 200
-    with pytest.raises(UserError, match="--select worst must know the groups"):
+    with pytest.raises(UserError, match="select=worst must know the groups"):
         again.summary("worst")
 
 
@@ -229,7 +229,7 @@ def test_a_method_that_needs_groups_is_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(
         UserError,
-        match=rf"^{method} needs (training|validation) groups, but the task has none; name their columns with --groups",
+        match=rf"^{method} needs (training|validation) groups, but the task has none; name their columns with groups=",
     ):
         execute(spec(path, method), out=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()

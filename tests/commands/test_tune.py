@@ -30,7 +30,7 @@ def test_tune_then_run_with_the_preset_it_wrote(tmp_path: Path, capsys: pytest.C
     ("flags", "message"),
     [
         (["--trials", "0"], "--trials must be at least 1, got 0."),
-        (["--seeds", "x"], "--seeds must be whole numbers"),
+        (["--seeds", "x"], "Seeds must be a range as 0:5 or a list as 0,1,2"),
         (["--range", "eta"], "--range must be given key=low:high"),
         (["--range", "eta=1:3", "--choices", "eta=1,2"], "Every setting must be searched in one place"),
         (["--name", ""], "--name must be letters"),
@@ -43,3 +43,9 @@ def test_wrong_flags_are_one_sentence(
     assert main(["tune", "four_moons", "umix", "--out", str(tmp_path / "out"), *flags]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_seeds_may_be_ranges_and_lists_as_in_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tune", "four_moons", "focal", "--trials", "1", "--seeds", "0:1,7", *SMALL, "-q", "--out", str(tmp_path)]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seeds"] == [0, 7]

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from umix.data.groups import Groups
+from umix.data.registry import task_source
 from umix.data.task import Split, Task, TaskSource
 from umix.errors import UserError
 
@@ -288,3 +289,12 @@ def test_rows_of_a_lazy_split_are_lazy_and_know_which_they_are(split):
     assert [float(some.x[row][0]) for row in range(len(some))] == [2.0, 0.0]
     others = [replace(split, x=_Folder("here")).rows(torch.tensor(rows)) for rows in ([2, 0], [0, 2], [2, 1])]
     assert [some.fingerprint == other.fingerprint for other in others] == [True, False, False]
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.npz", "absent/"])
+def test_constructing_a_source_reads_no_file_and_checking_its_files_does(tmp_path, name):
+    options = {"label_from": "folder"} if name.endswith("/") else {"label": "y"}
+    source = task_source(f"{tmp_path}/{name}", **options)
+    for read in (source.check_files, source.as_json, source.load, lambda: source.content):
+        with pytest.raises(UserError, match=r"^There is no (file|folder) "):
+            read()

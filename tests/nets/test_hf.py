@@ -208,7 +208,7 @@ def test_a_hub_name_that_cannot_be_reached_says_how_to_go_on(tmp_path, monkeypat
     assert asked == [True, False]  # the local cache first
     assert str(error.value) == (
         "The model nobody/nothing is neither a folder nor in the local cache of the Hugging Face hub, and the hub cannot be "
-        "reached; give a local folder with --net hf:FOLDER."
+        "reached; give a local folder with net=hf:FOLDER."
     )
 
 

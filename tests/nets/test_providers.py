@@ -149,9 +149,7 @@ def test_weights_that_cannot_be_downloaded_say_how_to_give_a_file(fake_torchvisi
         raise OSError("no route")
 
     fake_torchvision.get_model = refused
-    with pytest.raises(
-        UserError, match=r"cannot be downloaded \(no route\); give a local file with --set net\.weights"
-    ):
+    with pytest.raises(UserError, match=r"cannot be downloaded \(no route\); give a local file with net\.weights"):
         built(net_settings("torchvision:small"))
 
 

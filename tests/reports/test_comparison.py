@@ -78,7 +78,7 @@ def test_methods_without_a_score_under_the_rule_are_left_out_and_named(runs: Run
     comparison = compare(runs, select="uncertainty_quintile")
     assert list(comparison.cells["toy"]) == ["umix"]
     assert comparison.notes == ("toy: erm left out: no score under the rule uncertainty_quintile.",)
-    with pytest.raises(UserError, match="--select cvar must have a score in some run"):
+    with pytest.raises(UserError, match="select=cvar must have a score in some run"):
         compare(runs, select="cvar")
 
 

@@ -185,7 +185,7 @@ def test_wrong_devices_are_one_sentence(
 def test_more_gpus_than_there_are_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(UserError, match="--devices must be at most the 1 of kind cuda here, got 2"):
+    with pytest.raises(UserError, match="devices= must be at most the 1 of kind cuda here, got 2"):
         asked(devices=2)
 
 

@@ -1,1 +1,1 @@
-"""umix inside the tools that people train with already: what each of them calls a model, a trainer or a loop."""
+"""umix inside other libraries' interfaces, such as a scikit-learn estimator."""

@@ -1,7 +1,6 @@
-"""Rows of arrays that somebody holds in memory, as the task a trainer takes: training and validation rows, no test rows."""
+"""Rows of arrays in memory, divided into training and validation rows, as the task that a trainer takes; no test rows."""
 
-from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,70 +10,48 @@ from umix.core.streams import stream
 from umix.core.subsets import stratified_split
 from umix.data.arrays.array_file import columns
 from umix.data.groups import Groups
-from umix.data.rows.role_columns import encode_attribute
-from umix.data.task import Split, Task
+from umix.data.rows.known_rows import KnownRows
+from umix.data.rows.role_columns import Rows, encode_attribute
+from umix.data.task import Task
 from umix.errors import UserError
 
-Rows = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class GivenRows:
-    """Class ``y`` [n], groups and weight of all rows, and which are trained on or held out; rows of weight 0 are neither.
+def divide_rows(
+    y: Rows, classes: tuple[str, ...], *, groups: Any, weight: Floats | None, val_share: float, seed: int
+) -> KnownRows:
+    """The rows divided at random, stratified by class, and by group where ``groups`` gives each row a value.
 
-    ``weight`` [n] is None where all others weigh the same; ``names`` are those of the classes, all of which are trained on.
+    Rows of ``weight`` 0 are in no split. Equal weights are the same as none.
     """
-
-    y: Rows
-    names: tuple[str, ...]
-    groups: Groups
-    weight: Floats | None
-    train: Rows
-    val: Rows
-
-    @classmethod
-    def divide(
-        cls, y: Rows, names: tuple[str, ...], *, groups: Any, weight: Floats | None, val_share: float, seed: int
-    ) -> Self:
-        """The rows divided at random, every class alike, and every group where ``groups`` gives each row a value."""
-        known = _no_groups(len(y)) if groups is None else _cells(y, names, groups)
-        used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-        stratum = y if groups is None else known.ids.numpy()
-        train, val = stratified_split(stratum[used], share=1 - val_share, rng=stream(seed, "data", "rows/split"))
-        if weight is not None and (weight[used] == weight[used[0]]).all():
-            weight = None
-        if not len(val):
-            raise UserError(
-                f"Some class must have two rows, one to train on and one to validate with, but of {len(used)} rows no class "
-                "has two."
-            )
-        return cls(y, names, known, weight, used[train], used[val])
-
-    def task(self, x: Floats) -> Task:
-        """The task of the inputs ``x`` [n, ...]; its test split is empty."""
-        rows = {"train": self.train, "val": self.val, "test": np.zeros(0, dtype=np.int64)}
-        return Task("rows", {name: self._split(name, x, index) for name, index in rows.items()}, self.names)
-
-    def _split(self, name: str, x: Floats, index: Rows) -> Split:
-        weight = None
-        if name == "train" and self.weight is not None:
-            given = self.weight[index]
-            weight = torch.from_numpy((given / given.mean()).astype(np.float32))
-        inputs = torch.from_numpy(x[index].astype(np.float32, copy=False))
-        where = torch.from_numpy(index)
-        return Split(inputs, torch.from_numpy(self.y[index]), self.groups.rows(where), weight=weight)
+    known = None if groups is None else _cells(y, classes, groups)
+    used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    stratum = y if known is None else known.ids.numpy()
+    train, val = stratified_split(stratum[used], share=1 - val_share, rng=stream(seed, "data", "rows/split"))
+    if not len(val):
+        raise UserError(
+            f"Some class must have two rows, one to train on and one to validate with, but of {len(used)} rows no class "
+            "has two."
+        )
+    counts = None
+    if weight is not None and not (weight[used] == weight[used[0]]).all():
+        given = weight[used[train]]
+        counts = torch.from_numpy((given / given.mean()).astype(np.float32))
+    rows = {"train": used[train], "val": used[val], "test": np.zeros(0, dtype=np.int64)}
+    return KnownRows(torch.from_numpy(y), classes, known, rows, counts)
 
 
-def _no_groups(n: int) -> Groups:
-    return Groups(torch.zeros(n, 0, dtype=torch.bool), ())
+def task_of(known: KnownRows, x: Floats) -> Task:
+    """The task of the inputs ``x`` [n, ...] of all rows; its test split is empty."""
+    inputs = {name: torch.from_numpy(x[rows].astype(np.float32, copy=False)) for name, rows in known.rows.items()}
+    return Task("rows", {name: known.split(name, part) for name, part in inputs.items()}, known.classes)
 
 
-def _cells(y: Rows, names: tuple[str, ...], given: Any) -> Groups:
-    """Label × value cells, as tables have them; a missing value is a value."""
+def _cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
+    """Groups of label × value, as tables have them; a missing value is a value of its own."""
     values = np.asarray(given)
     if values.dtype.kind == "O":
         values = np.array([None if value is None or value != value else str(value) for value in values], dtype=object)
     attribute, attributes = encode_attribute([columns({"groups": values}, n=len(y))["groups"]])
-    return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=names, attributes=attributes)
+    return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=classes, attributes=attributes)

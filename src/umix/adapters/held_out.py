@@ -1,29 +1,28 @@
-"""What held-out rows say of a fit: the epoch that a rule selects, and the rates in it."""
+"""Evaluation of a fit on held-out rows: the epoch that a rule selects, and the rates at that epoch."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.bench.runs.record import known_rule
 from umix.core.rates import per_group
 from umix.core.selection import RULES, Counts, best_epoch
 from umix.data.groups import Groups
-from umix.errors import UserError, unknown
+from umix.errors import UserError
 
 
-def known_rule(select: str | None, *, groups: bool) -> str:
+def chosen_rule(select: str | None, *, groups: bool) -> str:
     """The rule ``select``; by default the worst group, or the worst class where there are no groups."""
     if select is None:
         return "worst" if groups else "worst_class"
-    if select not in RULES:
-        raise unknown("selection rule", select, RULES)
-    if select == "worst" and not groups:
+    if known_rule(select) == "worst" and not groups:
         raise UserError("select='worst' must know the groups, but none are given; select worst_class or average.")
     return select
 
 
 def selected_epoch(val: Counts, rule: str, *, method: str) -> int:
-    """The epoch that ``rule`` selects; refused where ``method`` has left nothing for it to look at."""
+    """The epoch that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
     if np.isnan(RULES[rule](val)).all():
         raise UserError(
             f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
@@ -31,7 +30,7 @@ def selected_epoch(val: Counts, rule: str, *, method: str) -> int:
     return best_epoch(val, rule)
 
 
-def rates_at(epoch: int, val: Counts, classes: NDArray[Any], groups: Groups) -> dict[str, Any]:
+def rates_at(epoch: int, val: Counts, classes: NDArray[Any], groups: Groups | None) -> dict[str, Any]:
     """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
     by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
     known = by_group[~np.isnan(by_group)]
@@ -39,5 +38,5 @@ def rates_at(epoch: int, val: Counts, classes: NDArray[Any], groups: Groups) -> 
         "average": float(val.all_hits[epoch] / val.n),
         "worst": float(known.min()) if len(known) else None,
         "classes": dict(zip(classes.tolist(), by_class.tolist(), strict=True)),
-        "groups": dict(zip(groups.names, by_group.tolist(), strict=True)),
+        "groups": dict(zip(groups.names if groups else (), by_group.tolist(), strict=True)),
     }

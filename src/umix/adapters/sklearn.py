@@ -20,9 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from umix.adapters.given_rows import Floats, GivenRows
-from umix.adapters.held_out import known_rule, rates_at, selected_epoch
+from umix.adapters.given_rows import Floats, divide_rows, task_of
+from umix.adapters.held_out import chosen_rule, rates_at, selected_epoch
 from umix.bench.spec.presets import preset
+from umix.data.rows.known_rows import KnownRows
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
@@ -122,7 +123,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         recipe, net = self._method(), self._net()
         division = Division(val_share=self.val_share, random_state=self.random_state)
         fit = self._fit_settings()
-        rule = known_rule(self.select, groups=groups is not None)
+        rule = chosen_rule(self.select, groups=groups is not None)
         if groups is None and (recipe.needs_groups or recipe.needs_val_groups):
             raise UserError(
                 f"method={recipe.name!r} trains with groups, but none are given; fit(X, y, groups=...) takes them."
@@ -131,17 +132,18 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         weight = self._sample_weight(sample_weight, X, recipe)
         self.classes_, codes = _classes(y, weight)
         names = tuple(str(name) for name in self.classes_)
-        rows = GivenRows.divide(
+        known = divide_rows(
             codes, names, groups=groups, weight=weight, val_share=division.val_share, seed=division.random_state
         )
-        counts = None if rows.weight is None else rows.weight[rows.train]
-        self.scaler_ = StandardScaler().fit(X[rows.train], sample_weight=counts)
+        train = known.rows["train"]
+        counts = None if weight is None or known.weight is None else weight[train]
+        self.scaler_ = StandardScaler().fit(X[train], sample_weight=counts)
         if self.batch_size == "auto":
-            fit = fit.model_copy(update={"batch_size": int(np.clip(len(rows.train) // 32, 32, 256))})
-        task, seed = rows.task(self._scaled(X)), division.random_state
+            fit = fit.model_copy(update={"batch_size": int(np.clip(len(train) // 32, 32, 256))})
+        task, seed = task_of(known, self._scaled(X)), division.random_state
         trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, hold=True)
         trained = self._train(recipe, trainer)
-        self._learn(trainer, trained, rows, rule)
+        self._learn(trainer, trained, known, rule)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -196,8 +198,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         with Bars() as trainer.progress:
             return recipe.train(trainer)
 
-    def _learn(self, trainer: Trainer, net: Net, rows: GivenRows, rule: str) -> None:
-        """Keep what the training of ``net`` has shown, and the weights that ``rule`` selects."""
+    def _learn(self, trainer: Trainer, net: Net, known: KnownRows, rule: str) -> None:
+        """Set the fitted attributes, with the weights of the epoch that ``rule`` selects."""
         for message in trainer.warnings:
             warnings.warn(message, UserWarning, stacklevel=3)
         val = trainer.history.counts("val")
@@ -206,19 +208,19 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         net.load_state_dict(trainer.history.best.held[self.best_epoch_])
         self.net_ = net.cpu().double().eval()
         self.decisions_ = dict(trainer.decisions)
-        self.validation_rates_ = rates_at(self.best_epoch_, val, self.classes_, rows.groups)
+        self.validation_rates_ = rates_at(self.best_epoch_, val, self.classes_, known.groups)
         self.uncertainty_, self.weights_ = (
-            self._spread(trainer.kept.get(name), rows) for name in ("uncertainty", "weight")
+            self._spread(trainer.kept.get(name), known) for name in ("uncertainty", "weight")
         )
 
     @staticmethod
-    def _spread(known: torch.Tensor | None, rows: GivenRows) -> NDArray[np.float64] | None:
-        """What is ``known`` of training rows, at their places among all given rows."""
-        if known is None:
+    def _spread(values: torch.Tensor | None, known: KnownRows) -> NDArray[np.float64] | None:
+        """The ``values`` of training rows at their places among all given rows; NaN for other rows."""
+        if values is None:
             return None
-        values = np.full(len(rows.y), np.nan)
-        values[rows.train] = known.numpy()
-        return values
+        spread = np.full(len(known.y), np.nan)
+        spread[known.rows["train"]] = values.numpy()
+        return spread
 
     @torch.no_grad()
     def _logits(self, X: Any) -> NDArray[np.float64]:  # noqa: N803

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, Protocol, final, runtime_checkable
 
 from umix.bench.runs.record import RunRecord, known_rule
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.reports.arrange import arrange
 from umix.reports.charts.figure import write_figures
@@ -65,7 +65,7 @@ def write_report(
 ) -> WrittenReport:
     """``report`` with the notes that the command prints."""
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"--output must end in .html, got {str(output)!r}.")
+        raise UserError(Setting("output"), f" must end in .html, got {str(output)!r}.")
     if select is not None:
         known_rule(select)
     gathered, folder = _gathered(runs)

@@ -12,7 +12,7 @@ from umix.errors import UserError
 from umix.version import __version__
 
 if TYPE_CHECKING:
-    from umix.data.checks.data_check import Examination
+    from umix.data.checks.data_check import DataCheck
 
 _DEVELOPERS = "dev"  # the extra for working on umix itself
 _REQUIREMENT = re.compile(r"""(?P<package>[\w.-]+)[^;]*(;.*extra == ['"](?P<extra>[\w.-]+)['"])?""")
@@ -67,9 +67,9 @@ def _state(extra: str, packages: Sequence[str]) -> str:
     return ", ".join(known) if len(known) == len(versions) else f"not installed: pip install 'umix[{extra}]'"
 
 
-def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "Examination":
+def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "DataCheck":
     """The problems in the folder of ``task``, or the contents of your own data; nothing is trained."""
-    from umix.data.checks.data_check import examine, examine_rows
+    from umix.data.checks.data_check import check_data, check_rows
     from umix.data.registry import TASKS, source_kind
     from umix.data.task import CheckedSource
 
@@ -81,7 +81,7 @@ def check(task: str, root: Path | None, *, allow_subset: bool = False, **options
             f"The doctor must be given a task with a folder ({', '.join(checked)}) or the path of your own data, got {task!r}."
         )
     source = kind(**options, **subset, **implied)
-    return examine(source, root) if isinstance(source, CheckedSource) else examine_rows(Path(task), source.load(root))
+    return check_data(source, root) if isinstance(source, CheckedSource) else check_rows(Path(task), source.load(root))
 
 
 def _requires() -> list[str]:

@@ -18,7 +18,7 @@ from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.nets.net import Net
 from umix.training.progress import Progress, Silent
 
@@ -106,7 +106,7 @@ def write_predictions(
     """Predict ``new`` and write the result to ``output``, whose suffix says as what."""
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
-        raise UserError(f"--output must be another file than the new data, got {str(output)!r} for both.")
+        raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
     prediction = predict_new(record, new, select=select, progress=progress)
     write_table(prediction.table, output)
     return prediction

@@ -147,7 +147,7 @@ def _blaming(file: Path | None) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise error if file is None else UserError(f"{file}: {error}") from None
+        raise error if file is None else UserError(f"{file}: ", error) from None
 
 
 def _loggers(log: str | None, mlflow_uri: str | None, out: Path) -> "list[Logger]":

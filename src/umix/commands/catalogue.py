@@ -13,7 +13,7 @@ from umix.terminal import OUT
 
 if TYPE_CHECKING:
     from umix.bench.spec.presets import Tables
-    from umix.data.checks.data_check import Examination
+    from umix.data.checks.data_check import DataCheck
 
 
 def print_json(content: object) -> None:
@@ -75,7 +75,7 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     OUT.print(table)
 
 
-def print_examination(found: "Examination", title: str) -> None:
+def print_data_check(found: "DataCheck", title: str) -> None:
     """What was found in a folder or a file: counts, then problems."""
     table = Table(
         "group" if found.counts != found.classes else "class", *found.counts, title=escape(title), title_justify="left"
@@ -86,8 +86,8 @@ def print_examination(found: "Examination", title: str) -> None:
         _add_counts(table, found.classes, "class ")
     _add_counts(table, found.counts)
     OUT.print(table)
-    for finding in found.problems:
-        OUT.print(f"[red]wrong:[/red] {escape(str(finding))}", highlight=False, soft_wrap=True)
+    for problem in found.problems:
+        OUT.print(f"[red]wrong:[/red] {escape(str(problem))}", highlight=False, soft_wrap=True)
     for note in found.notes:
         OUT.print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     for mismatch in found.mismatches:

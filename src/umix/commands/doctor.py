@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from umix.commands.catalogue import print_examination, print_facts, print_json
+from umix.commands.catalogue import print_data_check, print_facts, print_json
 from umix.commands.flags import ImageFlags, Json, Root, Subset, TableFlags, TextFlags
 
 
@@ -31,7 +31,7 @@ def doctor(
             found = {**dataclasses.asdict(examination), "folder": str(examination.folder)}
             print_json({"fine": examination.fine, **found, **({"rows": examination.rows} if examination.rows else {})})
         else:
-            print_examination(examination, f"umix doctor {task}")
+            print_data_check(examination, f"umix doctor {task}")
         return 0 if examination.fine else 2
     machine = facts()
     if as_json:

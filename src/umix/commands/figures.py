@@ -64,15 +64,16 @@ def _present(root: Path) -> list[str]:
     from umix.data.registry import load_task
     from umix.errors import UserError
 
-    found, reasons = [], []
+    found: list[str] = []
+    reasons: list[UserError] = []
     for task in _REAL:
         try:
             load_task(task, root=root, allow_subset=True)
             found.append(task)
         except UserError as error:
-            reasons.append(str(error))
+            reasons.append(error)
     if not found:
-        raise UserError(f"--root must hold one of {', '.join(_REAL)}, but {root} does not: {reasons[0]}")
+        raise UserError(f"--root must hold one of {', '.join(_REAL)}, but {root} does not: ", reasons[0])
     return found
 
 

@@ -1,4 +1,4 @@
-"""The flags of the command line: their types, their help, and what ``--set`` texts mean."""
+"""The flags that several commands share: their types, their help, and how their texts are parsed."""
 
 import tomllib
 from dataclasses import asdict, dataclass, field
@@ -50,12 +50,12 @@ class DeviceFlags:
     precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
 
     def settings(self) -> dict[str, Any]:
-        """What decides the run's numbers: the precision, but not the number of devices."""
+        """The flags that decide the run's numbers, as settings: the precision, but not the number of devices."""
         return {} if self.precision is None else {"fit.precision": self.precision}
 
     def engine(self) -> "Engine":
-        """The devices that were asked for, or that torchrun has started processes for."""
-        from umix.training.launch import asked  # takes the second that torch does
+        """The devices that the flags name, or that torchrun has started processes for."""
+        from umix.training.launch import asked  # imports torch, which takes a second
 
         return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 
@@ -155,15 +155,15 @@ class DataFlags:
 
     @property
     def own(self) -> dict[str, Any]:
-        """What was said about data of one's own, as settings of a run."""
+        """The flags about data of one's own, as settings of a run."""
         return self.table.settings() | self.images.settings() | self.texts.settings()
 
     def settings(self) -> dict[str, Any]:
-        """All that decides the run's numbers."""
+        """The flags that decide the run's numbers, as settings of a run."""
         return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
 
     def places(self, out: Path) -> "Places":
-        """The folders, which decide none of them."""
+        """The folders, which do not decide them."""
         from umix.bench.runs.places import Places
 
         return Places(out, root=self.root, cache=self.cache, stream=self.no_cache)
@@ -175,7 +175,7 @@ def task_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """``key=value`` texts as settings; values are read as TOML where they are, else as text."""
+    """``key=value`` texts as settings; a value that is not TOML is a text."""
     settings = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -195,19 +195,3 @@ def parse_names(text: str | None) -> list[str]:
     ['tensorboard', 'mlflow']
     """
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def parse_numbers(text: str, *, flag: str) -> list[int]:
-    """The whole numbers in a text ``0,2`` or ``0:3``, whose end is not among them.
-
-    >>> parse_numbers("0:3", flag="--seeds"), parse_numbers("4,7", flag="--seeds")
-    ([0, 1, 2], [4, 7])
-    """
-    try:
-        first, colon, last = text.partition(":")
-        numbers = list(range(int(first), int(last))) if colon else [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers:
-        raise UserError(f"{flag} must be whole numbers as 0,1 or 0:3, got {text!r}.")
-    return numbers

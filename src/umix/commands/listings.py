@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
 def tasks(*, as_json: Json = False) -> None:
     """List the tasks, each with its options."""
-    from umix.data.arrays.source import ArrayOptions
+    from umix.data.arrays.source import ArraySource
     from umix.data.images.image_folder import ImageFolder
     from umix.data.registry import TASKS
-    from umix.data.tables.source import TableOptions
-    from umix.data.texts.source import TextOptions
+    from umix.data.tables.source import TableSource
+    from umix.data.texts.source import TextSource
 
     own: dict[str, type[Settings]] = {
-        "FILE.csv": TableOptions,
-        "FILE.csv --text": TextOptions,
-        "FILE.npz": ArrayOptions,
+        "FILE.csv": TableSource,
+        "FILE.csv --text": TextSource,
+        "FILE.npz": ArraySource,
         "FOLDER/": ImageFolder,
     }
     kinds: dict[str, type[Settings]] = {**TASKS, **own}
-    print_catalogue({name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json)
+    print_catalogue(
+        {name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json, hidden=("path",)
+    )
     _print_problems(TASKS)
 
 

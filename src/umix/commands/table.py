@@ -111,7 +111,7 @@ def load(directory: Path) -> "list[RunRecord]":
     runs = load_runs(directory)
     for message in runs.skipped:
         ERR.print(f"skipped: {message}", highlight=False, markup=False, soft_wrap=True)
-    for failure in load_failures(directory):
+    for failure in filter(None, load_failures(directory).values()):
         run = f"{Path(failure.task).name} · {failure.method} · seed {failure.seed}"
         ERR.print(f"failed: {run}: {failure.sentence}", highlight=False, markup=False, soft_wrap=True)
     if not runs.records:

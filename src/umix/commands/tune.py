@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_numbers, parse_settings
+from umix.commands.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_settings
 from umix.errors import UserError
 from umix.terminal import OUT, Bars
 
@@ -21,7 +21,9 @@ def tune(
     method: str,
     *,
     trials: Annotated[int, Parameter(help="How many settings to try, counted over all workers of the study.")] = 50,
-    seeds: Annotated[str, Parameter(help="Seeds of every trial, as 0,1 or 0:3; the score is their mean.")] = "0",
+    seeds: Annotated[
+        str, Parameter(help="Seeds of every trial, as 0,1 or 0:3 or 0:3,7; the score is their mean.")
+    ] = "0",
     range_: Annotated[
         tuple[str, ...],
         Parameter(name="--range", negative="", help="Search key=low:high or key=low:high:log; repeat for more."),
@@ -48,6 +50,7 @@ def tune(
     """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
     from umix.bench.search.search_space import parse_choices, parse_range
     from umix.bench.search.tune import tune as search
+    from umix.bench.study.study import parse_seeds
     from umix.data.registry import refuse_root, source_kind
     from umix.reports.tables.search_table import score_text, tuning_json, tuning_table
 
@@ -73,7 +76,7 @@ def tune(
             settings=settings,
             preset=preset,
             space=space,
-            seeds=parse_numbers(seeds, flag="--seeds"),
+            seeds=parse_seeds(seeds),
             select=select,
             prune=prune,
             name=name,

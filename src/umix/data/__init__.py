@@ -1,6 +1,6 @@
 """Tasks: splits of examples, what is known of them, and how they become batches.
 
-The names are loaded when they are first used: reports read tables with ``data.table_file``, which needs no torch.
+The names are loaded when they are first used: reports read tables with ``data.rows.table_file``, which needs no torch.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What an objective sees of the data."""
+"""A batch of examples, as objectives get it."""
 
 from dataclasses import dataclass
 from typing import final
@@ -11,15 +11,15 @@ from torch import Tensor
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some examples and their places in the split; ``group`` is None unless the objective declares that it needs it."""
+    """Some examples and their row numbers in the split; ``group`` is None unless the objective declares that it needs it."""
 
     x: Tensor
     y: Tensor  # [batch] int64
     index: Tensor  # [batch] int64, rows of the split
     step: int = 0  # gradient steps taken before this batch, over the whole fit
     group: Tensor | None = None  # [batch] int64
-    rows: NDArray[np.int64] | None = None  # ``index`` on the host, to be looked at without waiting for the device
-    weight: Tensor | None = None  # [batch], what each example counts for; None: all alike
+    rows: NDArray[np.int64] | None = None  # ``index`` on the host, which can be read without waiting for the device
+    weight: Tensor | None = None  # [batch], what each example counts for; None: all count the same
 
     def known_group(self) -> Tensor:
         """The groups, [batch]; the objective must have declared that it needs them."""

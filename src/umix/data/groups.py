@@ -1,4 +1,4 @@
-"""Who belongs to which group: a matrix, because groups may overlap and a split may miss some."""
+"""Group membership as a matrix, because groups may overlap and may be empty in a split."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +76,13 @@ class Groups:
 
     @cached_property
     def ids(self) -> Tensor:
-        """The one group of every example, int64 [n]; overlapping or incomplete groups have no such id."""
+        """The one group of every example, int64 [n]; raises where groups overlap or leave examples out."""
         if not self.names:
-            raise UserError("This needs groups, but the task has none; for a table, name their columns with --groups.")
+            raise UserError(
+                "This needs groups, but the task has none; for a table, name their columns with ",
+                Setting("groups"),
+                ".",
+            )
         if not self.disjoint:
             raise UserError(
                 f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "

@@ -19,7 +19,7 @@ class Lazy(Protocol):
 
 @final
 class LazyRows:
-    """The examples ``index`` of lazy inputs, as lazy as they are."""
+    """The examples ``index`` of lazy inputs, also read only when they are needed."""
 
     def __init__(self, x: Lazy, index: Tensor) -> None:
         self._x = x
@@ -34,7 +34,7 @@ class LazyRows:
 
 
 class Sliced(abc.ABC):
-    """Inputs of which whole batches are cut out at once, without a device waiting for them."""
+    """Inputs from which a whole batch is sliced at once."""
 
     fingerprint: str
 
@@ -46,16 +46,16 @@ class Sliced(abc.ABC):
 
     @abc.abstractmethod
     def take(self, rows: Tensor) -> Tensor:
-        """These rows as a batch of its own on the host, [len(rows), ...]; whoever changes it changes nothing else."""
+        """A copy of these rows on the host, [len(rows), ...]."""
 
     @abc.abstractmethod
     def rows(self, index: Tensor) -> "Sliced":
-        """The examples ``index``, cut out of the same memory."""
+        """The examples ``index``, sliced from the same memory."""
 
 
 @final
 class Mapped(Sliced):
-    """Inputs that lie in one memory-mapped file, of which batches are sliced; ``values`` is [n, ...] and is never written to.
+    """Inputs in one memory-mapped file, from which batches are sliced; ``values`` is [n, ...] and is never written to.
 
     The fingerprint is that of what the file was made from, so that nothing has to be read to compute it.
     """
@@ -83,5 +83,5 @@ class Mapped(Sliced):
 
 
 def rows_fingerprint(fingerprint: str, index: Tensor) -> str:
-    """The fingerprint of some rows of inputs that have this one."""
+    """The fingerprint of the rows ``index`` of inputs whose fingerprint is given."""
     return hashlib.sha256(f"{fingerprint}{index.tolist()}".encode()).hexdigest()[:32]

@@ -26,13 +26,13 @@ def batches(
     workers: int | None = None,
     augment: np.random.Generator | None = None,
 ) -> Iterator[Batch]:
-    """The examples ``order`` [m] of ``split`` in batches; ``group`` is filled only where ``groups`` is asked for.
+    """The examples ``order`` [m] of ``split`` in batches; ``group`` is filled only with ``groups=True``.
 
     With a generator in ``augment`` these are training batches: inputs are augmented with draws from it where the split says how.
     Lazy inputs are read by so many ``workers``, by default one per core; what comes back does not depend on their number.
     """
     group, device, change = split.group if groups else None, split.y.device, _change(split, augment)
-    parts = order.split(batch_size) if len(order) else ()  # torch splits nothing into one empty part
+    parts = order.split(batch_size) if len(order) else ()  # torch would split an empty order into one empty part
     for step, (rows, x) in enumerate(zip(parts, _inputs(split, parts, workers), strict=True), start=first_step):
         index = rows.to(device, non_blocking=True)
         if change is not None:
@@ -48,7 +48,7 @@ def n_batches(n: int, batch_size: int) -> int:
 
 
 def _change(split: Split, augment: np.random.Generator | None) -> Transform | None:
-    """What happens to the stored inputs of a batch before the net sees them; None where nothing does."""
+    """The transform of a batch's stored inputs into the net's inputs; None where they are the same."""
     draw = split.augment
     if augment is None or draw is None:
         return split.transform
@@ -72,8 +72,8 @@ def _inputs(split: Split, parts: Sequence[Tensor], workers: int | None) -> Itera
 def _read(x: Lazy, parts: Sequence[Tensor], workers: int) -> Iterator[Tensor]:
     """The rows of each part of lazy inputs, stacked; threads read the next parts meanwhile.
 
-    Threads, not processes: what reads images lets go of the interpreter, so nothing has to be copied between processes, started
-    anew every epoch, or seeded.
+    Threads, not processes: image decoders release the interpreter lock, so no data have to be copied between processes, and no
+    processes have to be started every epoch or seeded.
     """
     if not workers:
         for rows in parts:
@@ -88,4 +88,4 @@ def _read(x: Lazy, parts: Sequence[Tensor], workers: int) -> Iterator[Tensor]:
         while ahead:
             yield torch.stack([read.result() for read in ahead.popleft()])
     finally:
-        pool.shutdown(cancel_futures=True)  # also when an image cannot be read, or nobody wants the rest
+        pool.shutdown(cancel_futures=True)  # also when an image cannot be read, or the caller stops early

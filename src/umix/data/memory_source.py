@@ -9,7 +9,7 @@ from pydantic import Field
 from umix.data.task import Task, TaskSource
 from umix.errors import UserError
 
-_NAME = re.compile(r"memory:(?P<kind>\w+)/(?P<label>.+)@(?P<content>[0-9a-f]{32})")
+_NAME = re.compile(r"memory:(?P<kind>\w+)/(?P<label>.+)@(?P<fingerprint>[0-9a-f]{32})")
 
 
 @final
@@ -20,12 +20,12 @@ class MemorySource(TaskSource):
 
     kind: str = Field(description="kind of data whose presets apply: table, arrays, images, text or a benchmark")
     label: str = Field(description="what people call the task")
-    content: str = Field(description="fingerprint of the task")
+    fingerprint: str = Field(description="hash of everything in the task")
 
     @classmethod
     def of(cls, task: Task) -> "MemorySource":
         """The source of ``task``."""
-        return cls(kind=_kind(task), label=task.name, content=task.fingerprint)
+        return cls(kind=_kind(task), label=task.name, fingerprint=task.fingerprint)
 
     @classmethod
     def parse(cls, reference: str) -> dict[str, str] | None:
@@ -40,7 +40,7 @@ class MemorySource(TaskSource):
     @property
     def reference(self) -> str:
         """The task's name in a spec."""
-        return f"memory:{self.kind}/{self.label}@{self.content}"
+        return f"memory:{self.kind}/{self.label}@{self.fingerprint}"
 
     @property
     def title(self) -> str:

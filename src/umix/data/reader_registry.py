@@ -1,4 +1,4 @@
-"""The class that reads new data for a finished run: a line for each kind of data that people bring."""
+"""The readers of new data for a finished run: one line for each kind of data that people bring."""
 
 from umix.data.arrays.preprocessing import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader

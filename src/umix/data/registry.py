@@ -14,7 +14,7 @@ from umix.data.rows.table_file import SUFFIXES
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.data.texts.source import TextSource
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.registry import Registry
 
 TASKS: Registry[TaskSource] = Registry(
@@ -65,7 +65,9 @@ def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
         return  # without listing the tasks, which would import plug-ins
     able = {name: kind for name, kind in TASKS.items() if issubclass(kind, CheckedSource)}
     if not set(able.values()).intersection(kinds):
-        raise UserError(f"--root must go with a task that has files in a folder ({', '.join(able)}), got {root} alone.")
+        raise UserError(
+            Setting("root"), f" must go with a task that has files in a folder ({', '.join(able)}), got {root} alone."
+        )
 
 
 def task_source(name: str, **options: Any) -> TaskSource:

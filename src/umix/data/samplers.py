@@ -26,7 +26,7 @@ class Sampler(abc.ABC):
 @final
 @dataclass(frozen=True)
 class Shuffled(Sampler):
-    """Every example once, in random order: depends on the number of examples and the stream only."""
+    """Every example once, in random order, which depends only on the number of examples and the stream."""
 
     def size(self, split: Split) -> int:
         return len(split)
@@ -68,9 +68,9 @@ class Weighted(Sampler):
 @final
 @dataclass(frozen=True, eq=False)
 class Balanced(Sampler):
-    """As many visits as there are examples, the groups taking turns: every batch holds as many of each group, give or take one.
+    """As many visits as there are examples, the groups taking turns: the counts of groups in a batch differ by at most one.
 
-    A group's examples are gone through in random order, again and again where the group is small. Empty groups have no turn.
+    A group's examples are visited in random order, repeatedly where the group is small. Empty groups are skipped.
     """
 
     group: Tensor  # [n] int64

@@ -12,21 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.data.checks.problems import Checked
+from umix.data.checks.problems import FolderCheck
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy, LazyRows, Sliced
 from umix.settings import Settings
 
 
 class Preprocessing(Protocol):
-    """What was learned to turn raw data into inputs, saved with a run so that new data are treated alike."""
+    """A fitted transformation of raw data into inputs, saved with a run so that new data are transformed the same way."""
 
     def save(self, directory: Path) -> None: ...
 
 
-#: What evaluation makes of a batch of stored inputs before the net sees it.
+#: From a batch of stored inputs to the inputs of the net, in evaluation.
 Transform = Callable[[Tensor], Tensor]
-#: What training makes of it; randomness comes from the generator given.
+#: The same in training; random numbers come from the generator.
 Augment = Callable[[Tensor, np.random.Generator], Tensor]
 
 
@@ -35,9 +35,9 @@ class Split:
     """Examples ``x``, labels ``y`` [n] and groups of one split.
 
     ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
-    group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` makes their inputs of a
-    batch of it, and ``augment`` does in training (``transform`` does where it is None); both are values with a telling repr.
-    ``weight`` [n], of mean 1, is what each example counts for in training; None where all count alike. Rates never use it.
+    group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` turns a batch of
+    it into their inputs. In training ``augment`` does so, where there is one. Both have a repr that tells their settings.
+    ``weight`` [n], of mean 1, is what each example counts for in training; None where all count the same. Rates never use it.
     ``origin`` [n] is the row of each example in the file it came from, where it came from rows: for people, never for training.
     """
 
@@ -66,7 +66,7 @@ class Split:
 
     @property
     def example(self) -> Tensor:
-        """The first input as nets see it: for its shape and type."""
+        """The first input as nets get it, for its shape and type."""
         x = self.x[0]
         return x if self.transform is None else self.transform(x[None])[0]
 
@@ -101,7 +101,10 @@ class Split:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of inputs, labels and weights, in order. Groups are not in it: what ignores them is shared across groupings."""
+        """A hash of inputs, labels and weights, in order.
+
+        Groups are left out, so that stages which ignore groups are shared across groupings.
+        """
         digest = hashlib.sha256()
         if isinstance(self.x, Tensor):
             digest.update(f"{self.x.dtype}{list(self.x.shape)}".encode())
@@ -157,7 +160,7 @@ class Task:
     splits: Mapping[str, Split]
     classes: tuple[str, ...]
     preprocessing: Preprocessing | None = None
-    notes: tuple[str, ...] = ()  # what people should know of how the data were read
+    notes: tuple[str, ...] = ()  # what people should know about how the data were read
     kind: str = ""  # kind of data whose presets apply: table, arrays, images, text or the name of a benchmark
     source: "TaskSource | None" = None  # what loads the same task again, if it came from files or is embedded
 
@@ -207,7 +210,7 @@ class TaskSource(Settings, abc.ABC):
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with what the net called ``net`` wants of the data, where they do not say it."""
+        """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size."""
         return options
 
     @property
@@ -215,14 +218,32 @@ class TaskSource(Settings, abc.ABC):
         """What people call these data; the names of their runs' folders begin with it."""
         return self.name
 
+    @property
+    def content(self) -> str | None:
+        """A hash of the files that the options name, which is part of a run's key; None where they name no files.
+
+        Constructing a source reads no file; the files are read when ``content`` is first asked for.
+        """
+        return None
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that decides the task: its name, its options, and what its files hold, but not where they lie."""
+        content = self.content
+        known = {} if content is None else {"content": content}
+        return {"name": self.name, **self.model_dump(mode="json"), **known}
+
+    def check_files(self) -> None:
+        """Raise before anything is trained where a file that the options name is missing or does not fit them."""
+        return
+
     @abc.abstractmethod
     def load(self, root: Path | None) -> Task:
         """The task, read from the local folder ``root`` where it has files; nothing is ever downloaded."""
 
 
 class CheckedSource(TaskSource, abc.ABC):
-    """A source with a folder that the doctor can look through."""
+    """A source whose folder ``umix doctor`` can check."""
 
     @abc.abstractmethod
-    def check(self, root: Path | None) -> Checked:
-        """What the folder says, and what is wrong with it; nothing is refused that can be told."""
+    def check(self, root: Path | None) -> FolderCheck:
+        """The contents of the folder and its problems, which are collected instead of raised."""

@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.errors import UserError, cause
+from umix.errors import Setting, UserError, cause
 from umix.nets.net import Net, NetSettings
 from umix.nets.weight_files import files_hash
 
@@ -95,8 +95,9 @@ def require_images(example: Tensor, title: str) -> None:
     """Raise UserError unless ``example`` is an image (or a volume) with its channels first."""
     if not example.is_floating_point() or example.dim() < 3:
         raise UserError(
-            f"The net {title} takes images [channels, height, width], got examples of {kind_of(example)}; choose another net with "
-            "--net."
+            f"The net {title} takes images [channels, height, width], got examples of {kind_of(example)}; choose another net with ",
+            Setting("net"),
+            ".",
         )
 
 
@@ -104,7 +105,9 @@ def require_tokens(example: Tensor, title: str) -> None:
     """Raise UserError unless ``example`` is a text as token ids, [length]."""
     if example.is_floating_point() or example.dim() != 1:
         raise UserError(
-            f"The net {title} takes texts as token ids [length], got examples of {kind_of(example)}; choose another net with --net."
+            f"The net {title} takes texts as token ids [length], got examples of {kind_of(example)}; choose another net with ",
+            Setting("net"),
+            ".",
         )
 
 
@@ -150,7 +153,9 @@ def _tried(part: nn.Module, x: Tensor, rule: str) -> Any:
     except UserError:
         raise
     except Exception as error:  # a forward pass may raise anything for inputs that it cannot take
-        raise UserError(f"{rule}, but it raised {cause(error)}; correct it or choose another net with --net.") from None
+        raise UserError(
+            f"{rule}, but it raised {cause(error)}; correct it or choose another net with ", Setting("net"), "."
+        ) from None
     finally:
         part.train(training)
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.nets.library import library
 from umix.nets.weight_files import files_hash
 
@@ -67,7 +67,9 @@ def _snapshot(model: str, pretrained: bool) -> Path:
         why = "the hub has no public model of that name" if missing else "the hub cannot be reached"
         raise UserError(
             f"The model {model} is neither a folder nor in the local cache of the Hugging Face hub, and {why}; give a local folder "
-            "with --net hf:FOLDER."
+            "with ",
+            Setting("net", "hf:FOLDER"),
+            ".",
         ) from None
     if not _complete(folder, pretrained):
         raise UserError(f"The model {model} of the Hugging Face hub must hold config.json and weights; it does not.")

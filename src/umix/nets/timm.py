@@ -5,7 +5,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.nets.backbone import file_content, require_images
 from umix.nets.library import library
 from umix.nets.provider import LibraryNet
@@ -44,7 +44,9 @@ class Timm(LibraryNet):
         except Exception as error:  # the hub, the network and the nets raise different exceptions
             reason = " ".join(str(error).split()).rstrip(".")[:200]
             raise UserError(
-                f"{self.title} cannot be made ({reason}); give a local file with --set net.weights=FILE, or another net."
+                f"{self.title} cannot be made ({reason}); give a local file with ",
+                Setting("net.weights", "FILE"),
+                ", or another net.",
             ) from None
         if self.weights is not None:
             load_weights(model, self.weights)

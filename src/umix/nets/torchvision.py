@@ -5,7 +5,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.nets.backbone import file_content, require_images, without_last_layer
 from umix.nets.library import library
 from umix.nets.provider import LibraryNet
@@ -38,7 +38,9 @@ class TorchVision(LibraryNet):
         except OSError as error:
             raise UserError(
                 f"The weights of {self.title} are not in the local cache and cannot be downloaded ({error}); give a local file "
-                "with --set net.weights=FILE."
+                "with ",
+                Setting("net.weights", "FILE"),
+                ".",
             ) from None
         if self.weights is not None:
             load_weights(model, self.weights)

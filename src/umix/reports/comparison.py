@@ -10,7 +10,7 @@ import numpy as np
 from umix.bench.runs.record import RunRecord, Summary, known_rule
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, worst_interval
 from umix.core.streams import stream
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 #: The rates of a row, by name: always printed under these words.
 RATES = ("average", "adjusted", "group_mean", "worst")
@@ -69,7 +69,7 @@ def compare(
     if baseline is not None and baseline not in known:
         raise unknown("baseline", baseline, known)
     chosen = baseline or (BASELINE if BASELINE in known else None)
-    notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method with --baseline."]
+    notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method as the baseline."]
     cells: dict[str, dict[str, MethodRates]] = {}
     for task, methods in runs.items():
         scored = {label: _summaries(records, select) for label, records in methods.items()}
@@ -85,7 +85,9 @@ def compare(
         }
         cells |= {task: here} if here else {}
     if not cells:
-        raise UserError(f"--select {select} must have a score in some run, but no run here has one; try average.")
+        raise UserError(
+            Setting("select", f"{select}"), " must have a score in some run, but no run here has one; try average."
+        )
     sizes = {task: _sizes(next(iter(methods.values()))[0]) for task, methods in runs.items()}
     return Comparison(cells, chosen, sizes, tuple(notes))
 

@@ -1,17 +1,14 @@
 """The runs that a report is about: one folder's, or a single one."""
 
-import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from umix.bench.runs.failure import FAILED, load_failures
 from umix.bench.runs.record import RECORD, load_run
 from umix.bench.runs.store import load_runs
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged, arrange
-
-_FAILED = "failed.json"
 
 
 @final
@@ -35,20 +32,17 @@ def gather(directory: str | Path) -> Gathered:
         return Gathered(arrange([load_run(folder)]), [], [])
     found = load_runs(folder)
     if not found.records:
-        raise UserError(f"There is no finished run in {directory}; make some with umix run --out {directory}.")
+        raise UserError(
+            f"There is no finished run in {directory}; make some with umix run ", Setting("out", f"{directory}"), "."
+        )
     return Gathered(arrange(found.records), found.skipped, _failures(folder))
 
 
 def _failures(folder: Path) -> list[str]:
     """A sentence for every run that failed and was not repeated."""
-    told = []
-    for name in sorted(os.listdir(folder)):
-        path = folder / name / _FAILED
-        if not path.exists() or (folder / name / RECORD).exists():
-            continue
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            told.append(f"{name}: {found['error']}: {found['message']}")
-        except (OSError, ValueError, TypeError, KeyError):
-            told.append(f"{name}: failed, and {_FAILED} cannot be read.")
-    return told
+    return [
+        f"{name}: failed, and {FAILED} cannot be read."
+        if failure is None
+        else f"{name}: {failure.error}: {failure.message}"
+        for name, failure in load_failures(folder).items()
+    ]

@@ -22,7 +22,7 @@ class Threshold:
 
 @final
 @dataclass(frozen=True)
-class Found:
+class MinorityRanking:
     """How well uncertainty ranks the ``n`` examples of the groups ``names`` above the others."""
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ def auroc(u: np.ndarray, positive: np.ndarray) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
-def found(u: np.ndarray, member: np.ndarray | None, names: Sequence[str]) -> Found | None:
+def rank_minority(u: np.ndarray, member: np.ndarray | None, names: Sequence[str]) -> MinorityRanking | None:
     """How well ``u`` [n] finds the minority groups; None where groups are unknown or none is a minority."""
     if member is None:
         return None
@@ -69,7 +69,7 @@ def found(u: np.ndarray, member: np.ndarray | None, names: Sequence[str]) -> Fou
         return None
     thresholds = tuple(_threshold(u, rare, at) for at in THRESHOLDS)
     chosen = tuple(name for name, is_small in zip(names, small, strict=True) if is_small)
-    return Found(chosen, int(rare.sum()), float(rare.mean()), area, thresholds)
+    return MinorityRanking(chosen, int(rare.sum()), float(rare.mean()), area, thresholds)
 
 
 def _threshold(u: np.ndarray, rare: np.ndarray, at: float) -> Threshold:

@@ -10,7 +10,7 @@ import numpy as np
 from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
-from umix.reports.stored_arrays import read_arrays, read_bits
+from umix.files import read_arrays
 
 
 @final
@@ -136,9 +136,14 @@ def _member(columns: dict[str, np.ndarray], n: int, groups: int) -> np.ndarray |
 
 
 def _bits(path: Path, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Which examples were predicted correctly and which were visited in each epoch, both bool [epochs, n]."""
     if not path.exists():  # an ensemble has no epochs
         return None, None
-    correct, visited = read_bits(path)
+    arrays, metadata = read_arrays(path, kind="trajectory")
+    there = int(metadata["n"])
+    correct, visited = (
+        np.unpackbits(arrays[name], axis=1, count=there).astype(bool) for name in ("correct", "visited")
+    )
     if correct.shape[1] != n:
         raise UserError(
             f"{path} must be about the run's {n} examples, got {correct.shape[1]}; delete the run and run it again."

@@ -21,7 +21,7 @@ from umix.core.streams import torch_stream
 from umix.data.lazy import Mapped
 from umix.data.loader import batches
 from umix.data.task import Split, Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import locked, require_space, sweep, whole
 from umix.nets.backbone import Backbone, Frozen, try_parts
 from umix.nets.weight_files import state_hash
@@ -136,7 +136,9 @@ def _compute(
 ) -> None:
     n = sum(len(split) for split in splits.values())
     size, directory = 4 * n * width, next(iter(paths.values())).parent
-    require_space(directory, size, what="The features need", fix="choose another folder with --cache")
+    require_space(
+        directory, size, what="The features need", fix=UserError("choose another folder with ", Setting("cache"))
+    )
     progress.note(
         f"Computing {width:,} features of {n:,} examples once with {title} into {directory} ({size / 1e6:,.1f} MB)."
     )

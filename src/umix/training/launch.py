@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.training.engine import Engine
 
 STRATEGIES = ("ddp",)
@@ -14,16 +14,17 @@ def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str
     """An engine with ``devices`` on each of ``nodes`` machines; both default to 1, or to what torchrun has started."""
     if strategy is not None and strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
-    for flag, number in (("--devices", devices), ("--nodes", nodes)):
+    for name, number in (("devices", devices), ("nodes", nodes)):
         if number is not None and number < 1:
-            raise UserError(f"{flag} must be a whole number from 1 on, got {number}.")
+            raise UserError(Setting(name), f" must be a whole number from 1 on, got {number}.")
     if "LOCAL_WORLD_SIZE" in os.environ and "RANK" in os.environ:
         return _checked(_under_torchrun(devices, nodes))
     engine = Engine(devices=devices or 1, nodes=nodes or 1)
     if engine.nodes > 1 and not {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"} <= os.environ.keys():
         raise UserError(
-            f"--nodes {nodes} must be started by torchrun on every machine, or with MASTER_ADDR, MASTER_PORT and NODE_RANK set "
-            "there; at least one of them is not set here."
+            Setting("nodes", f"{nodes}"),
+            " must be started by torchrun on every machine, or with MASTER_ADDR, MASTER_PORT and NODE_RANK set "
+            "there; at least one of them is not set here.",
         )
     return _checked(engine)
 
@@ -33,8 +34,11 @@ def _under_torchrun(devices: int | None, nodes: int | None) -> Engine:
     machines = int(os.environ["WORLD_SIZE"]) // there
     if devices not in (None, there) or nodes not in (None, machines):
         raise UserError(
-            f"--devices and --nodes must be what torchrun has started ({there} and {machines}), got {devices or there} and "
-            f"{nodes or machines}; leave them out under torchrun."
+            Setting("devices"),
+            " and ",
+            Setting("nodes"),
+            f" must be what torchrun has started ({there} and {machines}), got {devices or there} and "
+            f"{nodes or machines}; leave them out under torchrun.",
         )
     return Engine(devices=there, nodes=machines)
 
@@ -43,5 +47,7 @@ def _checked(engine: Engine) -> Engine:
     """``engine``; raises if this machine has fewer devices."""
     there = torch.cuda.device_count() if engine.kind == "cuda" else 1 if engine.kind == "mps" else engine.devices
     if engine.devices > there:
-        raise UserError(f"--devices must be at most the {there} of kind {engine.kind} here, got {engine.devices}.")
+        raise UserError(
+            Setting("devices"), f" must be at most the {there} of kind {engine.kind} here, got {engine.devices}."
+        )
     return engine

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.nets.net import Net
 
 #: The state of an objective: named tensors, which every checkpoint contains.
@@ -46,7 +46,9 @@ def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
     if objective.needs_groups and not groups:
         raise UserError(f"{what} needs training groups, but its method does not declare needs_groups.")
     if weights and not objective.takes_weights:
-        raise UserError(f"{what} must weigh examples to train with weights, but it does not; leave --weight out.")
+        raise UserError(
+            f"{what} must weigh examples to train with weights, but it does not; leave ", Setting("weight"), " out."
+        )
 
 
 @final

@@ -75,5 +75,5 @@ def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second
 
 
 def test_there_must_be_a_worker() -> None:
-    with pytest.raises(UserError, match="--workers"):
+    with pytest.raises(UserError, match="workers="):
         Processes(0)

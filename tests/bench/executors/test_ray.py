@@ -72,7 +72,7 @@ def test_a_run_that_raises_is_a_failure_and_too_large_a_share_is_refused(tmp_pat
     wrong = RunSpec(task="four_moons", method="umix", settings={**FAST, "length": 2, "trajectory.epochs": 1})
     (outcome,) = Ray(cpus=0.5).run([wrong], Places(tmp_path), lambda event: None)
     assert "The window must end within" in outcome.failure.sentence
-    with pytest.raises(UserError, match=r"--gpus must fit on the cluster, which has 0, got 0\.25"):
+    with pytest.raises(UserError, match=r"gpus= must fit on the cluster, which has 0, got 0\.25"):
         Ray(gpus=0.25)
     with pytest.raises(UserError, match="something to run on"):
         Ray(cpus=0)

@@ -81,7 +81,7 @@ def test_a_missing_extra_is_said_before_anything_is_trained(
 def test_a_server_that_does_not_answer_is_said_before_anything_is_trained(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     with pytest.raises(
-        UserError, match=r"^--mlflow-uri must be a tracking server .* but nowhere://x answers: [^ ].*\.$"
+        UserError, match=r"^mlflow_uri= must be a tracking server .* but nowhere://x answers: [^ ].*\.$"
     ):
         loggers(["mlflow"], out=tmp_path, mlflow_uri="nowhere://x")
 

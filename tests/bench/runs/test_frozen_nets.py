@@ -235,7 +235,7 @@ def test_a_frozen_net_needs_a_linear_head(own):
 
 
 def test_freezing_a_net_without_a_body_from_elsewhere_is_refused():
-    with pytest.raises(UserError, match=r"^--freeze must be used with a pretrained net .* got 'mlp'"):
+    with pytest.raises(UserError, match=r"^freeze=True must be used with a pretrained net .* got 'mlp'"):
         spec(net="mlp")
 
 

@@ -100,7 +100,7 @@ def test_searched_and_set_at_once_is_refused_and_nothing_to_search_too() -> None
 
 @pytest.mark.parametrize("text", ["eta", "eta=1", "=1:2", "eta=1:b", "eta=1:2:lin", "eta=1:2:log:3", "eta=nan:2"])
 def test_a_text_that_is_no_range_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="--range must be given"):
+    with pytest.raises(UserError, match="range= must be given"):
         parse_range(text)
 
 
@@ -112,5 +112,5 @@ def test_a_range_must_be_a_stretch(text: str) -> None:
 
 def test_choices_are_numbers_truths_or_texts() -> None:
     assert parse_choices("k = 1, 0.5,true ,input,none") == ("k", [1, 0.5, True, "input", "none"])
-    with pytest.raises(UserError, match="--choices must be given"):
+    with pytest.raises(UserError, match="choices= must be given"):
         parse_choices("k=")

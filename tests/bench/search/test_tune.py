@@ -199,11 +199,11 @@ def test_an_interrupted_trial_is_first_in_line(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trials": 0}, "--trials must be at least 1"),
-        ({"name": "a/b"}, "--name must be letters"),
+        ({"trials": 0}, "trials= must be at least 1"),
+        ({"name": "a/b"}, "name= must be letters"),
         ({"seeds": (1, 1)}, "each once"),
         ({"select": "wrost"}, "did you mean 'worst'"),
-        ({"storage": "nonsense"}, "--storage must be the URL of a database"),
+        ({"storage": "nonsense"}, "storage= must be the URL of a database"),
         ({"storage": "postgresql://host/x"}, r"umix\[postgresql\]"),
     ],
 )

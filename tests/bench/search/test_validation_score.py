@@ -22,5 +22,5 @@ def test_without_groups_the_worst_class_counts() -> None:
     bare = Counts(np.zeros((3, 0)), np.zeros(0), VAL.class_hits, SIZES)
     assert validation_score(bare, None) == 0.9
     assert validation_score(bare, "last") == 0.9
-    with pytest.raises(UserError, match="--select worst must have a score"):
+    with pytest.raises(UserError, match="select=worst must have a score"):
         validation_score(bare, "worst")

@@ -94,7 +94,7 @@ def test_a_net_that_cannot_be_reached_is_said_before_the_data_are_looked_for(mon
         raise ConnectionError
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
-    with pytest.raises(UserError, match=r"^The model microsoft/resnet-50 is neither .*--net hf:FOLDER\.$"):
+    with pytest.raises(UserError, match=r"^The model microsoft/resnet-50 is neither .*net=hf:FOLDER\.$"):
         execute(RunSpec(task="waterbirds", method="umix", preset="paper"))
 
 

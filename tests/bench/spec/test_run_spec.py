@@ -38,7 +38,7 @@ def test_whatever_changes_the_numbers_changes_the_key(other: RunSpec) -> None:
 def test_weights_are_refused_in_the_plan_of_a_method_that_would_ignore_them(tmp_path: Path, method: str) -> None:
     (tmp_path / "people.csv").write_text("x,count,y\n1,2,a\n")
     settings = {"label": "y", "task.weight": "count"}
-    with pytest.raises(UserError, match=f"--weight must be left out for {method}: .* erm, .* can do it"):
+    with pytest.raises(UserError, match=f"weight= must be left out for {method}: .* erm, .* can do it"):
         RunSpec(task=str(tmp_path / "people.csv"), method=method, settings=settings)
     assert RunSpec(task=str(tmp_path / "people.csv"), method="umix", settings=settings).plan.source.weight == "count"
 

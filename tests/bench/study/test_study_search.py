@@ -56,9 +56,9 @@ def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None
     jobs = search_jobs(make_grid(STUDY, Places(tmp_path / "file")), trials=2, select=None)
     (searched, _) = Processes(1).work(jobs, lambda event: None)
     assert searched.found is None
-    assert searched.error.startswith("Cannot write")
+    assert str(searched.error).startswith("Cannot write")
 
 
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--tune must be at least 1"):
+    with pytest.raises(UserError, match="tune= must be at least 1"):
         searched(tmp_path, trials=0)

@@ -231,7 +231,7 @@ def test_files_that_cannot_be_read_are_refused_in_one_sentence(tmp_path: Path) -
         "cut.npz": (whole[: len(whole) // 2], "must be a whole npz file"),
         "flipped.npz": (whole[:400] + b"\xff\xff\xff" + whole[403:], "must be a whole npz file"),
         "single.npz": (single.getvalue(), "rename it to .npy"),
-        "alone.npy": (b"", "name a table with the label of each of its rows, in order, with --rows"),
+        "alone.npy": (b"", "name a table with the label of each of its rows, in order, with rows="),
     }
     for name, (content, message) in cases.items():
         if content is not None:
@@ -248,13 +248,13 @@ def test_an_npy_file_is_never_unpickled(tmp_path: Path) -> None:
 
 
 def test_a_missing_label_and_rows_of_another_number_are_told_with_what_is_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"needs --label with the array .* there are x, y, place, split"):
-        ArraySource(path=npz(tmp_path))
+    with pytest.raises(UserError, match=r"needs label= with the array .* there are x, y, place, split"):
+        ArraySource(path=npz(tmp_path)).check_files()
     np.save(tmp_path / "x.npy", birds()["x"])
     rows = tmp_path / "rows.csv"
     polars.DataFrame({"y": birds()["y"][:50]}).write_csv(rows)
-    with pytest.raises(UserError, match=r"needs --label with the column .* there are y"):
-        ArraySource(path=tmp_path / "x.npy", rows=rows)
+    with pytest.raises(UserError, match=r"needs label= with the column .* there are y"):
+        ArraySource(path=tmp_path / "x.npy", rows=rows).check_files()
     with pytest.raises(UserError, match=r"rows.csv must have a row for each of the 60 rows of x.npy, got 50"):
         ArraySource(path=tmp_path / "x.npy", rows=rows, label="y").load()
 
@@ -263,7 +263,7 @@ def test_the_contents_decide_the_source_and_their_folder_does_not(tmp_path: Path
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     first, second = ArraySource(path=npz(tmp_path / "a"), label="y"), ArraySource(path=npz(tmp_path / "b"), label="y")
-    assert first.model_dump(mode="json") == second.model_dump(mode="json")
+    assert first.as_json() == second.as_json()
     assert first.title == "birds"
     other = ArraySource(path=npz(tmp_path / "b", x=np.ones((N, 2))), label="y")
     assert other.content != first.content

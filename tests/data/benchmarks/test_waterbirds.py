@@ -53,7 +53,7 @@ def test_other_counts_than_published_are_refused_with_both_numbers(waterbirds):
         UserError, match=r"train split .* must hold 3,498 .*'landbird, land'.* got 3 \(12 counts"
     ) as error:
         load_task("waterbirds", waterbirds())
-    assert "--allow-subset" in str(error.value)
+    assert "allow_subset=True" in str(error.value)
 
 
 def test_published_counts_pass(waterbirds, monkeypatch):

@@ -139,7 +139,7 @@ def test_other_sizes_have_caches_of_their_own(waterbirds, tmp_path):
 
 def test_a_full_disk_is_said_before_anything_is_written(task, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=5))
-    with pytest.raises(UserError, match=r"needs 0\.0 MB in .* --cache or stream with --no-cache"):
+    with pytest.raises(UserError, match=r"needs 0\.0 MB in .* cache= or decode images in every epoch with stream=True"):
         cached(task, tmp_path / "deep" / "cache")
     assert not (tmp_path / "deep").exists()
 

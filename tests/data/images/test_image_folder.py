@@ -107,14 +107,14 @@ def test_deeper_folders_belong_to_their_class_and_equal_names_do_not_collide(tmp
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda root: root, r"needs --label-from folder .* or a table"),
+        (lambda root: root, r"needs label_from=folder .* or a table"),
         (lambda root: root / "absent", r"There is no folder"),
     ],
 )
 def test_what_is_missing_is_asked_for(tmp_path, make, message):
     folders(tmp_path)
     with pytest.raises(UserError, match=message):
-        task_source(f"{make(tmp_path)}/")
+        task_source(f"{make(tmp_path)}/").check_files()
 
 
 def test_one_class_no_class_folder_and_two_sources_of_the_class_are_refused(tmp_path):
@@ -125,7 +125,7 @@ def test_one_class_no_class_folder_and_two_sources_of_the_class_are_refused(tmp_
         by_folder(tmp_path / "b")
     with pytest.raises(UserError, match="from one place"):
         by_folder(folders(tmp_path / "c"), label="y")
-    with pytest.raises(UserError, match="--label-from must be folder, got 'name'"):
+    with pytest.raises(UserError, match="label_from= must be folder, got 'name'"):
         load_task(str(tmp_path / "c"), label_from="name")
 
 
@@ -159,11 +159,11 @@ def test_a_table_says_what_is_known_of_the_images(listed):
 @pytest.mark.parametrize(
     ("options", "changes", "message"),
     [
-        ({}, {}, r"needs --label .* metadata.csv has file_name, y, place, n"),
+        ({}, {}, r"needs label= .* metadata.csv has file_name, y, place, n"),
         ({"label": "yy"}, {}, "did you mean 'y'"),
         ({"label": "y", "path_column": "nam"}, {}, "path column of metadata.csv"),
         ({"label": "y", "path_column": "n"}, {}, "must hold paths of images, got Int64"),
-        ({"label": "y"}, {"path": "x"}, "needs --path with the column"),
+        ({"label": "y"}, {"path": "x"}, "needs path_column= with the column"),
         ({"label": "y"}, {"file_name": ["all/0.png"] * 40}, "must have one row, but 'all/0.png'"),
         ({"label": "y"}, {"file_name": [None] + ["all/0.png"] * 39}, "1 rows have none"),
         ({"label": "y"}, {"file_name": [f"{i}.png" for i in range(40)]}, "are missing"),

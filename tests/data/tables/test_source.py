@@ -207,7 +207,7 @@ def test_a_file_that_must_not_be_read_is_said(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(
         UserError, match=r"people\.csv must be a file that can be read, but it cannot: Permission denied\.$"
     ):
-        TableSource(path=tmp_path / "people.csv", label="income")
+        TableSource(path=tmp_path / "people.csv", label="income").check_files()
 
 
 def test_constant_columns_are_left_out_and_said_so() -> None:
@@ -250,8 +250,8 @@ def test_the_files_content_decides_the_source_and_its_folder_does_not(tmp_path: 
     (tmp_path / "elsewhere").mkdir()
     second = written(people(), tmp_path / "elsewhere" / "people.csv")
     options = {"label": "income"}
-    before = TableSource(path=first, **options).model_dump()
-    assert before == TableSource(path=second, **options).model_dump()
+    before = TableSource(path=first, **options).as_json()
+    assert before == TableSource(path=second, **options).as_json()
     written(people(121), first)
     assert TableSource(path=first, **options).content != before["content"]
 

@@ -14,6 +14,7 @@ from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.data.registry import load_task
+from umix.data.rows.known_rows import known_rows
 from umix.data.texts.text_reader import TextReader
 from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer, tokenizer_hash
@@ -61,7 +62,7 @@ def test_a_tokenizer_is_restored_from_what_it_writes(tiny_bert):
 
 
 def test_a_folder_without_a_tokenizer_and_an_absent_one_are_said(tmp_path):
-    with pytest.raises(UserError, match=r"must hold a tokenizer that .* --set task.tokenizer=FOLDER"):
+    with pytest.raises(UserError, match=r"must hold a tokenizer that .* task.tokenizer=FOLDER"):
         Tokenizer.of(str(tmp_path), length=9)
     with pytest.raises(UserError, match="There is no folder"):
         Tokenizer.of(str(tmp_path / "absent"), length=9)
@@ -136,7 +137,7 @@ def test_odd_texts_are_texts(tmp_path, tiny_bert, tokens):
         ({"text": "reviews", "label": "stars"}, "did you mean 'review'"),
         ({"text": "review", "label": "review"}, "must have one role"),
         ({"text": "review", "label": "stars", "groups": "review"}, "must have one role"),
-        ({"text": "review"}, "needs --label"),
+        ({"text": "review"}, "needs label="),
     ],
 )
 def test_a_column_that_cannot_play_its_role_is_refused(reviews, options, message):
@@ -182,7 +183,7 @@ def test_runs_train_and_predict_texts(reviews, tiny_bert, tmp_path, capsys, toke
     record = load_run(run)
     known = polars.read_parquet(reviews)
     said = predict(record, known)["label"].to_numpy()
-    test = spec(reviews).plan.source.known_rows(known).rows["test"]
+    test = known_rows(spec(reviews).plan.source, known).rows["test"]
     hits = int((said[test] == known["stars"].to_numpy()[test]).sum())
     assert hits == record.counts["test"].class_hits[record.best_epoch()].sum()
     with pytest.raises(UserError, match="must have the column 'review'"):

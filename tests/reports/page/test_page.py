@@ -124,7 +124,9 @@ def test_one_run_is_a_report_too(tmp_path: Path, study: Study) -> None:
 
 def test_failed_and_broken_runs_are_warnings(tmp_path: Path, study: Study) -> None:
     study(tmp_path)
-    for name, content in (("failed.json", {"error": "ValueError", "message": f"no {SCRIPT}"}), ("record.json", {})):
+    run = {"task": "toy", "method": "umix", "seed": 0, "key": "0", "trace": "", "when": "2026-01-01T00:00:00+00:00"}
+    failed = {**run, "error": "ValueError", "message": f"no {SCRIPT}"}
+    for name, content in (("failed.json", failed), ("record.json", {})):
         (tmp_path / f"bad-{name}").mkdir()
         (tmp_path / f"bad-{name}" / name).write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "toy-umix-seed0" / "examples.safetensors").write_bytes(b"torn")

@@ -6,7 +6,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix.reports.minority import auroc, found, minority_groups
+from umix.reports.minority import auroc, minority_groups, rank_minority
 from umix.reports.page.clusters import feature_clusters
 from umix.reports.page.slices import table_slices
 from umix.reports.page.training_table import Source
@@ -87,12 +87,12 @@ def test_the_minority_is_what_is_smaller_than_average_and_empty_groups_are_none(
     assert minority_groups(np.array([90, 10, 0])).tolist() == [False, True, False]
     member = np.arange(100)[:, None] >= np.array([0, 90])
     member[90:, 0] = False
-    seen = found(np.where(np.arange(100) >= 80, 1.0, 0.0), member, ["large", "small"])
+    seen = rank_minority(np.where(np.arange(100) >= 80, 1.0, 0.0), member, ["large", "small"])
     assert seen is not None
     assert seen.names == ("small",)
     assert seen.thresholds[1].precision == 0.5
     assert seen.thresholds[1].recall == 1.0
-    assert found(np.zeros(100), None, []) is None
+    assert rank_minority(np.zeros(100), None, []) is None
 
 
 def test_forgetting_counts_falls_from_right_to_wrong() -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 from umix.bench.executors.job import Ended, Job, RunJob
 from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
@@ -70,7 +70,9 @@ class Processes:
 
     def __init__(self, workers: int, *, threads: int = 1) -> None:
         if workers < 1 or threads < 1:
-            raise UserError(f"--workers and --threads must be at least 1, got {workers} and {threads}.")
+            raise UserError(
+                Setting("workers"), " and ", Setting("threads"), f" must be at least 1, got {workers} and {threads}."
+            )
         self.workers = workers
         self._threads = threads
         self._staff: list[_Worker] = []

@@ -18,7 +18,7 @@ from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RECORD
 from umix.bench.spec.run_spec import RunSpec
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import write_whole
 
 _RETRIES = 3  # of a run whose worker or node died
@@ -43,14 +43,20 @@ class Ray:
 
     def __init__(self, address: str = "auto", *, cpus: float = 1.0, gpus: float = 0.0) -> None:
         if cpus < 0 or gpus < 0 or not cpus + gpus:
-            raise UserError(f"--cpus and --gpus must give a run something to run on, got {cpus:g} and {gpus:g}.")
+            raise UserError(
+                Setting("cpus"),
+                " and ",
+                Setting("gpus"),
+                f" must give a run something to run on, got {cpus:g} and {gpus:g}.",
+            )
         self._ray = _connected(address)
         self._share = {"num_cpus": cpus, "num_gpus": gpus}
         there = self._ray.cluster_resources()
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             if wanted > there.get(kind, 0):
                 raise UserError(
-                    f"--{kind.lower()}s must fit on the cluster, which has {there.get(kind, 0):g}, got {wanted:g}."
+                    Setting(f"{kind.lower()}s"),
+                    f" must fit on the cluster, which has {there.get(kind, 0):g}, got {wanted:g}.",
                 )
         limits = [there.get(kind, 0) / wanted for kind, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted]
         self.workers = max(1, int(min(limits)))
@@ -106,7 +112,7 @@ def _connected(address: str) -> Any:
     try:
         import ray
     except ImportError:
-        raise UserError("--ray needs Ray; install it with: pip install 'umix[ray]'.") from None
+        raise UserError(Setting("address"), " needs Ray; install it with: pip install 'umix[ray]'.") from None
     if ray.is_initialized():
         return ray
     if address != "auto":
@@ -117,7 +123,8 @@ def _connected(address: str) -> Any:
     except (ConnectionError, ValueError, RuntimeError) as error:
         if address != "auto":
             raise UserError(
-                f"--ray must be auto or the address of a running cluster, got {address!r} ({_first_line(error)})."
+                Setting("address"),
+                f" must be auto or the address of a running cluster, got {address!r} ({_first_line(error)}).",
             ) from None
         ray.init(address="local", include_dashboard=False, **quiet)
     return ray
@@ -130,7 +137,8 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, ValueError) as error:
         raise UserError(
-            f"--ray must be auto or the address HOST:PORT of a running cluster, got {address!r} ({error})."
+            Setting("address"),
+            f" must be auto or the address HOST:PORT of a running cluster, got {address!r} ({error}).",
         ) from None
 
 

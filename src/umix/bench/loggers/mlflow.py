@@ -11,7 +11,7 @@ from typing import Any
 from umix.bench.loggers.registry import Logger
 from umix.bench.runs.epoch_table import EpochRow, read_epochs
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 DATABASE = "mlflow.db"
 _KEY = "umix.key"
@@ -25,7 +25,9 @@ def logger(out: Path, uri: str | None = None) -> Logger:
     try:
         from mlflow import MlflowClient
     except ImportError:
-        raise UserError("--log mlflow needs MLflow; install it with: pip install 'umix[mlflow]'.") from None
+        raise UserError(
+            Setting("log", "mlflow"), " needs MLflow; install it with: pip install 'umix[mlflow]'."
+        ) from None
     address = uri or f"sqlite:///{(out / DATABASE).absolute()}"
     if uri is not None:
         with _asking(address):  # before anything is trained
@@ -50,7 +52,8 @@ def _asking(address: str) -> Iterator[None]:
     except MlflowException as error:
         first = re.split(r"\.\s| with exception ", str(error).strip())[0].rstrip(".")
         raise UserError(
-            f"--mlflow-uri must be a tracking server or database that takes runs, but {address} answers: {first}."
+            Setting("mlflow_uri"),
+            f" must be a tracking server or database that takes runs, but {address} answers: {first}.",
         ) from None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 #: Writes what a finished run knows of its epochs to where its program looks; doing it again changes nothing.
 Logger = Callable[[RunRecord], None]
@@ -23,5 +23,7 @@ def loggers(names: Sequence[str], *, out: Path, mlflow_uri: str | None = None) -
         if name not in LOGGERS:
             raise unknown("logger", name, LOGGERS)
     if mlflow_uri is not None and "mlflow" not in names:
-        raise UserError(f"--mlflow-uri must go with --log mlflow, got {mlflow_uri!r} alone.")
+        raise UserError(
+            Setting("mlflow_uri"), " must go with ", Setting("log", "mlflow"), f", got {mlflow_uri!r} alone."
+        )
     return [import_module(LOGGERS[name]).logger(out, mlflow_uri) for name in dict.fromkeys(names)]

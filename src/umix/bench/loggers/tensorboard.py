@@ -6,7 +6,7 @@ from pathlib import Path
 from umix.bench.loggers.registry import Logger
 from umix.bench.runs.epoch_table import read_epochs
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 FOLDER = "tensorboard"
 
@@ -17,7 +17,7 @@ def logger(out: Path, uri: str | None = None) -> Logger:
         from tensorboard.summary import Writer
     except ImportError:
         raise UserError(
-            "--log tensorboard needs TensorBoard; install it with: pip install 'umix[tensorboard]'."
+            Setting("log", "tensorboard"), " needs TensorBoard; install it with: pip install 'umix[tensorboard]'."
         ) from None
 
     def log(record: RunRecord) -> None:

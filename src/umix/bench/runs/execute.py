@@ -13,7 +13,7 @@ from umix.bench.runs.training_inputs import training_inputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import Counts
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.methods.method import Method
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
@@ -90,8 +90,9 @@ def require_groups(method: Method, task: Task) -> None:
     if not task.groups and (method.needs_groups or method.needs_val_groups):
         split = "validation" if method.needs_val_groups else "training"
         raise UserError(
-            f"{method.name} needs {split} groups, but the task has none; name their columns with --groups, or take a method "
-            "that needs none (umix methods)."
+            f"{method.name} needs {split} groups, but the task has none; name their columns with ",
+            Setting("groups"),
+            ", or take a method that needs none (umix methods).",
         )
     if method.needs_groups:
         task.splits["train"].group  # noqa: B018 — raises if there are none

@@ -73,10 +73,14 @@ def load_failure(directory: Path) -> Failure | None:
         ) from None
 
 
-def load_failures(directory: Path) -> list[Failure]:
-    """The failures of all unfinished runs in the folders of ``directory``; a file that cannot be read is passed over."""
-    found = []
+def load_failures(directory: Path) -> dict[str, Failure | None]:
+    """The failures of all unfinished runs below ``directory``, by the run's folder; None where the file cannot be read."""
+    failures: dict[str, Failure | None] = {}
     for path in sorted(directory.glob(f"*/{FAILED}")):
-        with contextlib.suppress(UserError):
-            found.append(load_failure(path.parent))
-    return [failure for failure in found if failure is not None]
+        if (path.parent / RECORD).exists():
+            continue
+        try:
+            failures[path.parent.name] = load_failure(path.parent)
+        except UserError:
+            failures[path.parent.name] = None
+    return failures

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 #: The folder beside the runs that holds a lock file for each of them.
 LOCKS = ".locks"
@@ -33,7 +33,9 @@ def run_lock(out: Path, name: str, *, wait: bool = True, note: Callable[[str], N
         _acquire(lock, name, wait=wait, note=note)
     except OSError as error:
         raise UserError(
-            f"Cannot write the lock {_path(out, name)}: {error.strerror or error}; choose another folder with --out."
+            f"Cannot write the lock {_path(out, name)}: {error.strerror or error}; choose another folder with ",
+            Setting("out"),
+            ".",
         ) from error
     try:
         yield

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from umix.bench.runs.split_counts import SplitCounts, check_fit, known
 from umix.core import rates
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.settings import Settings
 
@@ -103,7 +103,7 @@ class RunRecord(Settings):
         if select is None:
             return "worst" if self.groups else "worst_class"
         if not self.has(known_rule(select)):
-            raise UserError(f"--select {select} must {_NEEDS[select]}; select worst_class or average.")
+            raise UserError(Setting("select", select), f" must {_NEEDS[select]}; select worst_class or average.")
         return select
 
     def has(self, rule: str) -> bool:
@@ -185,7 +185,7 @@ def load_run(directory: str | Path) -> RunRecord:
         check_fit(record.split_counts, groups=record.groups, classes=record.classes, train_sizes=record.train_sizes)
     except UserError as error:
         raise UserError(
-            f"{path} must be a run record of this version of umix ({error}); delete it and run again."
+            f"{path} must be a run record of this version of umix (", error, "); delete it and run again."
         ) from None
     record._directory = path.parent
     return record

@@ -11,9 +11,9 @@ def load_once(source: TaskSource, root: Path | None) -> Task:
 
     Methods never change a task (the contract of every method), so runs can have it one after the other.
     """
-    return _load(source, root)
+    return _load(source, source.content, root)
 
 
 @lru_cache(maxsize=1)
-def _load(source: TaskSource, root: Path | None) -> Task:
+def _load(source: TaskSource, content: str | None, root: Path | None) -> Task:
     return source.load(root)

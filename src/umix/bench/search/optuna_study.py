@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from umix.core.streams import stream
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import is_alive
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def _study(
     elif begun != about:
         other = next(key for key in about if begun.get(key) != about[key])
         raise UserError(
-            f"The study {name!r} was begun with other {other} ({begun.get(other)}, now {about[other]}); choose another --name."
+            f"The study {name!r} was begun with other {other} ({begun.get(other)}, now {about[other]}); choose another ",
+            Setting("name"),
+            ".",
         )
     return study
 
@@ -99,11 +101,14 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
     except ImportError:
         kind = url.partition(":")[0].partition("+")[0]
         fix = "pip install 'umix[postgresql]'" if kind == "postgresql" else "install it, or use sqlite or postgresql"
-        raise UserError(f"--storage must have a driver for {kind} databases, but it is not installed: {fix}.") from None
+        raise UserError(
+            Setting("storage"), f" must have a driver for {kind} databases, but it is not installed: {fix}."
+        ) from None
     except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.DBAPIError) as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise UserError(
-            f"--storage must be the URL of a database that can be opened, such as sqlite:///study.db, but: {reason}."
+            Setting("storage"),
+            f" must be the URL of a database that can be opened, such as sqlite:///study.db, but: {reason}.",
         ) from None
 
 

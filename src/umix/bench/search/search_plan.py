@@ -12,7 +12,7 @@ from umix.bench.runs.record import known_rule
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.searched_settings import Dimension, dimensions, shared_stage
 from umix.bench.spec.run_spec import RunSpec
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 
 @final
@@ -75,10 +75,12 @@ def plan_search(
         raise UserError(f"A search must have seeds, each once, got {list(seeds)}.")
     name = f"{base.plan.source.title}-{method}" if name is None else name
     if not re.fullmatch(r"[\w.\-]+", name):
-        raise UserError(f"--name must be letters, digits, dots, dashes and underscores, got {name!r}.")
+        raise UserError(Setting("name"), f" must be letters, digits, dots, dashes and underscores, got {name!r}.")
     found = dimensions(base, space or {})
     if not found:
         raise UserError(
-            f"{method} has no setting left to search; give a range, for example --range fit.lr=1e-4:1e-1:log."
+            f"{method} has no setting left to search; give a range, for example ",
+            Setting("range", "fit.lr=1e-4:1e-1:log"),
+            ".",
         )
     return Search(base, found, shared_stage(base, found), tuple(seeds), select, name, Path(out))

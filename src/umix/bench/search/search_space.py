@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic.fields import FieldInfo
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.methods.registry import METHODS
 from umix.settings import Range, Searched
 
@@ -69,7 +69,7 @@ def parse_range(text: str) -> tuple[str, Range]:
     except ValueError:
         low = high = math.nan
     if not key.strip() or math.isnan(low + high) or ends[2:] not in ([], ["log"]):
-        raise UserError(f"--range must be given key=low:high or key=low:high:log, got {text!r}.")
+        raise UserError(Setting("range"), f" must be given key=low:high or key=low:high:log, got {text!r}.")
     return key.strip(), Range(low=low, high=high, log=len(ends) == 3)
 
 
@@ -82,7 +82,7 @@ def parse_choices(text: str) -> tuple[str, list[Any]]:
     key, _, listed = text.partition("=")
     values = [part.strip() for part in listed.split(",") if part.strip()]
     if not key.strip() or not values:
-        raise UserError(f"--choices must be given key=a,b,c, got {text!r}.")
+        raise UserError(Setting("choices"), f" must be given key=a,b,c, got {text!r}.")
     return key.strip(), [_value(value) for value in values]
 
 

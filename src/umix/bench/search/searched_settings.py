@@ -6,7 +6,7 @@ from typing import Any, final, get_args, get_origin
 
 from umix.bench.search.search_space import SearchSpace, search_space
 from umix.bench.spec.run_spec import RunSpec
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.settings import Range
 
 
@@ -52,7 +52,7 @@ def dimensions(base: RunSpec, own: SearchSpace) -> dict[str, Dimension]:
     fixed = {base.plan.setting(key)[0] for key in base.settings if key not in ("net", "net.name")}
     given = {base.plan.setting(key)[0]: values for key, values in own.items()}
     if both := sorted(fixed & set(given)):
-        raise UserError(f"The setting {both[0]} must be searched or set, but --set fixes it and a range searches it.")
+        raise UserError(f"The setting {both[0]} must be searched or set, but settings fix it and a range searches it.")
     known = {base.plan.setting(f"{base.method}.{key}")[0]: values for key, values in search_space(base.method).items()}
     found = {key: values for key, values in known.items() if key not in fixed} | given
     return {key: _dimension(base, key, values) for key, values in found.items()}
@@ -66,7 +66,9 @@ def _dimension(base: RunSpec, key: str, values: Range | list[Any]) -> Dimension:
         exact = [float(value) if float in kinds and type(value) is int else value for value in values]
         dimension = Dimension(exact, default, whole)
     elif not kinds:
-        raise UserError(f"The setting {key} must be a number to have a range, but it is {default!r}; use --choices.")
+        raise UserError(
+            f"The setting {key} must be a number to have a range, but it is {default!r}; use ", Setting("choices"), "."
+        )
     elif whole and (values.low % 1 or values.high % 1):
         raise UserError(f"The range of {key} must have whole numbers as ends, got {values.low:g}:{values.high:g}.")
     else:

@@ -33,7 +33,7 @@ from umix.bench.search.searched_settings import Dimension
 from umix.bench.search.validation_score import rule_of, validation_score
 from umix.core.selection import Counts
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import ensure_writable
 from umix.settings import Range
 from umix.training.engine import Engine
@@ -81,7 +81,7 @@ def tune(
     """
     places = places or Places(Path("runs" if out is None else out))
     if trials < 1:
-        raise UserError(f"--trials must be at least 1, got {trials}.")
+        raise UserError(Setting("trials"), f" must be at least 1, got {trials}.")
     search = plan_search(
         task,
         method,

@@ -1,7 +1,7 @@
 """What a search climbs: a function of validation counts alone."""
 
 from umix.core.selection import RULES, Counts, best_epoch
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 
 def rule_of(val: Counts, select: str | None) -> str:
@@ -19,6 +19,7 @@ def validation_score(val: Counts, select: str | None) -> float:
         epoch = best_epoch(val, rule)
     except ValueError:
         raise UserError(
-            f"--select {rule} must have a score on validation, but this task gives it none; select worst_class or average."
+            Setting("select", rule),
+            " must have a score on validation, but this task gives it none; select worst_class or average.",
         ) from None
     return float(RULES[rule_of(val, None) if rule == "last" else rule](val)[epoch])

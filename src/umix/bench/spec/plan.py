@@ -12,7 +12,7 @@ from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
 from umix.data.rows.row_roles import RowRoles
 from umix.data.task import TaskSource
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.net import NetSettings
@@ -39,7 +39,7 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Everything in the plan, defaults spelled out."""
         return {
-            "task": {"name": self.source.name, **self.source.model_dump(mode="json")},
+            "task": self.source.as_json(),
             "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
@@ -48,7 +48,7 @@ class Plan:
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
         """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
-        parts = _fields(type(self.source), self.method.name, type(self.net), hidden={"content"})
+        parts = _fields(type(self.source), self.method.name, type(self.net), hidden=set())
         part, field = _locate(key, parts, data=self.source.name)
         stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
         owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
@@ -76,6 +76,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
         except UserError as error:
             raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
     source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    source.check_files()
     _check_weights(source, method_name)
     return Plan(
         source=source,
@@ -127,10 +128,13 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are those of another net
-    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, "content"})
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
-            f"--freeze must be used with a pretrained net (--net hf:FOLDER, for example), got {net_name!r}."
+            Setting("freeze", "True"),
+            " must be used with a pretrained net (",
+            Setting("net", "hf:FOLDER"),
+            f", for example), got {net_name!r}.",
         )
     for key, value in settings.items():
         part, field = _locate(key, parts, data=kind.name)
@@ -152,8 +156,9 @@ def _check_weights(source: object, method_name: str) -> None:
     if isinstance(source, RowRoles) and source.weight is not None and not METHODS[method_name].takes_weights:
         able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
         raise UserError(
-            f"--weight must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
-            "can do it."
+            Setting("weight"),
+            f" must be left out for {method_name}: an example of weight 2 cannot count as two in its risk; {able} "
+            "can do it.",
         )
 
 
@@ -186,7 +191,7 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
     dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
     if dot:
         if key not in dotted and part == "task":
-            raise unknown(f"setting --{field.replace('_', '-')} of {data} data", field, parts[part])
+            raise unknown(("setting ", Setting(field), f" of {data} data"), field, parts[part])
         if key not in dotted:
             raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field

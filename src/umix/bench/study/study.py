@@ -63,7 +63,9 @@ class Study(_Set):
         (0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
     )
     preset: str = Field("default", description="named settings of the tasks to start from")
-    settings: dict[str, Any] = Field(default_factory=dict, description="settings of all runs, as --set takes them")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="settings of all runs, by name: fit.lr, eta, net.hidden"
+    )
     skip_impossible: bool = Field(
         False,
         strict=True,
@@ -110,7 +112,7 @@ def _entry(kind: type[StudyTask] | type[StudyMethod], item: object, place: str) 
         if isinstance(item, Mapping):
             return kind(**item)
     except UserError as error:
-        raise UserError(f"{place}: {error}") from None
+        raise UserError(f"{place}: ", error) from None
     raise UserError(f"{place} must be a name or a table of options, got {item!r}.")
 
 
@@ -143,11 +145,11 @@ def load_study(path: Path) -> Study:
         raise UserError(f"{path} must be a TOML file: {error}.") from None
     for name in content:
         if name not in Study.model_fields:
-            raise UserError(f"{path}: {unknown('key of a study', name, Study.model_fields)}")
+            raise UserError(f"{path}: ", unknown("key of a study", name, Study.model_fields))
     try:
         return Study(**content)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(f"{path}: ", error) from None
 
 
 def study_schema() -> dict[str, Any]:
@@ -177,10 +179,12 @@ def assign(study: Study, settings: Mapping[str, Any]) -> Study:
         elif rest and any(owner == _stem(entry) for entry in tasks):
             tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
         elif rest and owner in METHODS:
-            raise UserError(f"--set {key} must be about a method of the study ({listed}); add {owner} to its methods.")
+            raise UserError(
+                f"The setting {key} must be about a method of the study ({listed}); add {owner} to its methods."
+            )
         elif rest and owner not in (parts := _parts()):
             known = {*parts, *(entry.title for entry in methods), *map(_stem, tasks)}
-            raise unknown("part of the study in --set", owner, known)
+            raise unknown("part of the study in a setting", owner, known)
         else:
             everywhere[key] = value
     return study.model_copy(update={"tasks": tuple(tasks), "methods": tuple(methods), "settings": everywhere})
@@ -211,4 +215,4 @@ def _shortest(name: str) -> tuple[str, str]:
     in_memory = MemorySource.parse(name)
     if in_memory is None:
         return Path(name).name, name
-    return in_memory["label"], f"{in_memory['label']}@{in_memory['content'][:8]}"
+    return in_memory["label"], f"{in_memory['label']}@{in_memory['fingerprint'][:8]}"

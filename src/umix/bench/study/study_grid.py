@@ -14,7 +14,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import SharedStage, StagePlanner
 from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 State = Literal["done", "running", "failed", "partly", "to run"]
 
@@ -85,8 +85,11 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
                 skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
             else:
                 raise UserError(
-                    f"{method.title} cannot run on {names[study_task.name]}: {reason} Leave the method out, or only its impossible "
-                    "runs with --skip-impossible."
+                    f"{method.title} cannot run on {names[study_task.name]}: ",
+                    reason,
+                    " Leave the method out, or only its impossible runs with ",
+                    Setting("skip_impossible", "True"),
+                    ".",
                 )
     if not entries:
         raise UserError("A study must have runs, but none of its methods can run on its tasks.")
@@ -107,15 +110,15 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
     except UserError as error:
         shared = str(error).startswith("Unknown setting") and len(study.methods) > 1
         hint = " Settings of one method are given as METHOD.key, of one task as TASK.key." if shared else ""
-        raise UserError(f"{error}{hint}") from None
+        raise UserError(error, hint) from None
 
 
-def _impossible(spec: RunSpec, task: Task) -> str | None:
+def _impossible(spec: RunSpec, task: Task) -> UserError | None:
     """Why the method cannot train on ``task``, in a sentence; None where it can."""
     try:
         require_groups(spec.plan.method, task)
     except UserError as error:
-        return str(error)
+        return error
     return None
 
 

@@ -14,7 +14,7 @@ from umix.bench.search.tune import News, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.training.progress import Progress, Silent
 
 
@@ -25,7 +25,7 @@ class Searched:
 
     key: str
     found: Tuned | None = None
-    error: str = ""
+    error: str | UserError = ""
     busy: bool = False
 
 
@@ -62,7 +62,7 @@ class SearchJob:
                 watch=lambda news: tell(self._event(news)),
             )
         except UserError as error:
-            return Searched(self.key, error=str(error))
+            return Searched(self.key, error=error)
         return Searched(self.key, found)
 
     def died(self, error: Exception) -> Searched:
@@ -104,7 +104,7 @@ def search_grid(
 def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[SearchJob]:
     """The searches that ``grid`` needs: one for every task and method that has something to search."""
     if trials < 1:
-        raise UserError(f"--tune must be at least 1 trial, got {trials}.")
+        raise UserError(Setting("tune"), f" must be at least 1 trial, got {trials}.")
     seed = 1 + max(entry.spec.seed for entry in grid.entries)
     first = {_key(entry): entry.spec for entry in reversed(grid.entries)}
     jobs = []

@@ -1,4 +1,4 @@
-"""Arrays as they lie on disk: .npz with a name for each, or one .npy; nothing in them is ever unpickled."""
+"""Arrays on disk: .npz with named arrays, or .npy with one; nothing is ever unpickled."""
 
 import zipfile
 import zlib
@@ -15,7 +15,7 @@ from umix.errors import UserError, unknown
 if TYPE_CHECKING:
     import polars
 
-#: What a file of arrays may end in.
+#: The suffixes of array files.
 SUFFIXES = (".npz", ".npy")
 Array = NDArray[Any]
 
@@ -29,7 +29,7 @@ def array_names(path: Path) -> list[str]:
 
 
 def read_array(path: Path, name: str) -> Array:
-    """The array called ``name`` in an .npz file, or the one of an .npy file, of which nothing is read before it is needed."""
+    """The array called ``name`` in an .npz file, or the one of an .npy file, which is memory-mapped."""
     if path.suffix.lower() == ".npy":
         try:
             mapped: Array = np.lib.format.open_memmap(path, mode="c")
@@ -45,7 +45,7 @@ def read_array(path: Path, name: str) -> Array:
 
 @contextmanager
 def _opened(path: Path, name: str = "") -> Iterator[Any]:
-    """An .npz file; what is wrong with it, or with its array ``name``, is said in one sentence."""
+    """An open .npz file; errors in reading it, or its array ``name``, become user errors."""
     try:
         with open(path, "rb") as file:  # numpy leaves a broken file open
             begins = file.read(6)

@@ -1,7 +1,7 @@
 """From an array of any number type to the float32 inputs of a net: checked, and standardised by the training rows.
 
 Arrays are converted once, in pieces, so that beside the array itself there is one float32 copy. An .npy file whose copy would
-take more than 2 GiB stays where it is and is converted batch by batch: the numbers are the same.
+take more than 2 GiB stays on disk and is converted batch by batch; the numbers are the same.
 """
 
 import hashlib
@@ -65,14 +65,14 @@ class ArrayPreprocessing(Reader):
 
     @classmethod
     def fit(cls, values: Array, train: Rows, *, x: str, standardize: bool, id: str | None = None) -> Self:
-        """What the rows ``train`` of ``values`` [n, ...] teach; values that are no finite numbers are refused."""
+        """The preprocessing fitted on the rows ``train`` of ``values`` [n, ...]; raises where a value is not a finite number."""
         _check_finite(values, x)
         last = values.ndim == 4 and values.shape[3] in _CHANNELS and values.shape[1] not in _CHANNELS
         mean, scale = _moments(values, train, channels_last=last) if standardize else (None, None)
         return cls(x, values.shape[1:], Standardize(mean, scale, last), id)
 
     def stored(self, values: Array, rows: Rows, fingerprint: str) -> tuple[Tensor | Mapped, Standardize | None]:
-        """The ``rows`` of ``values`` as inputs, or as they lie on disk and what makes inputs of them."""
+        """The ``rows`` of ``values`` as inputs, or memory-mapped with the transform that turns a batch of them into inputs."""
         size = 4 * len(values) * math.prod(values.shape[1:])
         if isinstance(values, np.memmap) and size > _IN_MEMORY and values.dtype.str in ("<f2", "<f4", "<f8", "|u1"):
             return Mapped(torch.from_numpy(values), fingerprint).rows(torch.from_numpy(rows)), self.change
@@ -132,7 +132,7 @@ def in_memory(array: Any) -> Array:
 
 
 def check_shape(values: Array, name: str) -> None:
-    """Refuse inputs that are not numbers [n, ...], in one sentence."""
+    """Raise where the inputs are not numbers [n, ...]."""
     if values.dtype.kind not in "biuf":
         raise UserError(f"The inputs {name!r} must be numbers, got {values.dtype}.")
     if values.ndim < 2 or not math.prod(values.shape[1:]):
@@ -164,10 +164,10 @@ def _check_finite(values: Array, name: str) -> None:
 def _parts(values: Array, rows: Rows) -> Iterator[Floats]:
     """The ``rows`` as float32, some at a time."""
     step = max(1, _AT_ONCE // math.prod(values.shape[1:]))
-    whole = len(rows) == len(values)  # then in order: slices are no copies
+    whole = len(rows) == len(values)  # then the rows are in order, and slices need no copy
     for begin in range(0, len(rows), step):
         part = values[begin : begin + step] if whole else values[rows[begin : begin + step]]
-        with np.errstate(over="ignore"):  # becomes infinite, which is refused
+        with np.errstate(over="ignore"):  # becomes infinite, which is refused later
             yield np.ascontiguousarray(part, dtype=np.float32)
 
 

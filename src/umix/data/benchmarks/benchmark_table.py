@@ -1,4 +1,4 @@
-"""The table that comes with a folder of images: read as text, every value checked."""
+"""The table that comes with a benchmark: read as text, every value checked."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.checks.problems import Findings
+from umix.data.checks.problems import Problems
 from umix.errors import UserError, unknown
 
 Columns = dict[str, list[str]]
@@ -19,14 +19,14 @@ Codes = NDArray[np.int64]
 SPLITS = ("train", "val", "test")
 #: For columns that hold the codes themselves.
 BINARY, THREE = {0: 0, 1: 1}, {0: 0, 1: 1, 2: 2}
-#: The code of what is wrong or belongs to no split.
+#: The code of values that are wrong, and of images in no split.
 NOT_USED = -1
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """What a folder says of its images, one entry per image; codes are ``NOT_USED`` where they could not be read."""
+    """File, label, attribute and split of every image; codes are ``NOT_USED`` where they could not be read."""
 
     files: list[str]  # relative to the folder
     y: Codes
@@ -57,22 +57,22 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
 
 
 def codes(
-    where: str, values: Sequence[str], legal: Mapping[int, int], findings: Findings, *, first_line: int = 2
+    where: str, values: Sequence[str], legal: Mapping[int, int], problems: Problems, *, first_line: int = 2
 ) -> Codes:
-    """The code that ``legal`` gives to each of ``values``; ``NOT_USED`` for others, which are noted in ``findings``."""
+    """The code that ``legal`` gives to each of ``values``; ``NOT_USED`` for others, which are noted in ``problems``."""
     distinct, inverse = np.unique(np.array(values, dtype=str), return_inverse=True)
     numbered: dict[float, int] = dict(legal.items())
     meant = [numbered.get(_number(text), NOT_USED) for text in distinct]
     read: Codes = np.array(meant, dtype=np.int64)[inverse]
     bad = [f"line {row + first_line}: {values[row]!r}" for row in np.flatnonzero(read == NOT_USED).tolist()]
-    findings.add(f"{where} must be {' or '.join(str(number) for number in legal)} in every row", bad)
+    problems.add(f"{where} must be {' or '.join(str(number) for number in legal)} in every row", bad)
     return read
 
 
-def check_unique(where: str, values: Sequence[str], findings: Findings) -> None:
-    """Note in ``findings`` which values occur more than once."""
+def check_unique(where: str, values: Sequence[str], problems: Problems) -> None:
+    """Note in ``problems`` which values occur more than once."""
     twice = [f"{value!r} ({n} times)" for value, n in Counter(values).items() if n > 1]
-    findings.add(f"{where} must occur once each", twice)
+    problems.add(f"{where} must occur once each", twice)
 
 
 def _number(text: str) -> float:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import BINARY, NOT_USED, SPLITS, Listing, check_unique, codes, read_csv
 from umix.data.benchmarks.image_benchmark import ImageTask
-from umix.data.checks.problems import Findings
+from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare
 
@@ -42,20 +42,20 @@ class Camelyon17(ImageTask):
     size: int = Field(96, ge=8, description="height and width of the images that the net sees")
     augment: bool = Field(False, description="train on random boxes of the images, mirrored half of the time")
 
-    def listing(self, folder: Path, findings: Findings) -> Listing:
+    def listing(self, folder: Path, problems: Problems) -> Listing:
         names = ["patient", "node", "x_coord", "y_coord", "tumor", "center", "split"]
         table = read_csv(folder / "metadata.csv", names)
         spots = zip(*(table[name] for name in names[:4]), strict=True)
         files = [_patch(patient.zfill(3), node, x, y) for patient, node, x, y in spots]
-        check_unique("metadata.csv: patches", files, findings)
+        check_unique("metadata.csv: patches", files, problems)
         center = codes(
-            "metadata.csv: center", table["center"], {center: center for center in range(len(HOSPITALS))}, findings
+            "metadata.csv: center", table["center"], {center: center for center in range(len(HOSPITALS))}, problems
         )
-        split = codes("metadata.csv: split", table["split"], BINARY, findings)
+        split = codes("metadata.csv: split", table["split"], BINARY, problems)
         train = np.where(split == 0, SPLITS.index("train"), NOT_USED)
         return Listing(
             files=files,
-            y=codes("metadata.csv: tumor", table["tumor"], BINARY, findings),
+            y=codes("metadata.csv: tumor", table["tumor"], BINARY, problems),
             attribute=center,
             split=np.select([center == VAL, center == TEST], [SPLITS.index("val"), SPLITS.index("test")], train),
         )

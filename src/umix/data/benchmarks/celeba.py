@@ -14,7 +14,7 @@ from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import NOT_USED, THREE, Columns, Listing, check_unique, codes, read_csv
 from umix.data.benchmarks.image_benchmark import ImageTask
-from umix.data.checks.problems import Findings
+from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare
 from umix.errors import UserError, unknown
@@ -40,22 +40,22 @@ class CelebA(ImageTask):
         "test": (9767, 7535, 2480, 180),
     }
 
-    def listing(self, folder: Path, findings: Findings) -> Listing:
+    def listing(self, folder: Path, problems: Problems) -> Listing:
         traits, where = _read(folder, _ATTRIBUTES, ["image_id", "Blond_Hair", "Male"])
         parts, where_parts = _read(folder, _PARTITION, ["image_id", "partition"])
         line, line_parts = (3 if where.endswith(".txt") else 2), (1 if where_parts.endswith(".txt") else 2)
         for name, ids in ((where, traits["image_id"]), (where_parts, parts["image_id"])):
-            check_unique(f"{name}: values of image_id", ids, findings)
-        split = codes(f"{where_parts}: partition", parts["partition"], THREE, findings, first_line=line_parts)
+            check_unique(f"{name}: values of image_id", ids, problems)
+        split = codes(f"{where_parts}: partition", parts["partition"], THREE, problems, first_line=line_parts)
         code = dict(zip(parts["image_id"], split.tolist(), strict=True))
         known = set(traits["image_id"])
-        findings.add(f"images of {where} must be in {where_parts}", [i for i in traits["image_id"] if i not in code])
-        findings.add(f"images of {where_parts} must be in {where}", [i for i in parts["image_id"] if i not in known])
+        problems.add(f"images of {where} must be in {where_parts}", [i for i in traits["image_id"] if i not in code])
+        problems.add(f"images of {where_parts} must be in {where}", [i for i in parts["image_id"] if i not in known])
         images = _IMAGES
-        if (folder / _IMAGES / _IMAGES).is_dir():  # as some copies unpack
+        if (folder / _IMAGES / _IMAGES).is_dir():  # some archives hold the folder twice
             images = f"{_IMAGES}/{_IMAGES}"
         binary = {
-            column: codes(f"{where}: {column}", traits[column], {-1: 0, 1: 1}, findings, first_line=line)
+            column: codes(f"{where}: {column}", traits[column], {-1: 0, 1: 1}, problems, first_line=line)
             for column in ("Blond_Hair", "Male")
         }
         return Listing(
@@ -70,7 +70,7 @@ class CelebA(ImageTask):
 
     @property
     def stored(self) -> tuple[int, int]:
-        side = min(WIDTH, self.size)  # enlarging can wait until the batch is on the device
+        side = min(WIDTH, self.size)  # stored small; batches are enlarged on the device
         return round(side * HEIGHT / WIDTH), side
 
     @property

@@ -6,22 +6,23 @@ worst of them is the headline, and the average is over all comments, with an ide
 need disjoint ones, which are declared: label × whether black is mentioned (as in WILDS), or × whether any identity is.
 """
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import NOT_USED, SPLITS
-from umix.data.checks.problems import Checked, Findings
+from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -50,27 +51,27 @@ class CivilComments(CheckedSource):
         None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
     )
     tokens: int = Field(300, ge=2, description="longest comment in tokens; what is beyond is cut")
-    content: str = Field("", description="hash of the tokenizer, which decides the run's key")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _know_the_tokenizer(cls, values: dict[str, Any]) -> dict[str, Any]:
-        tokenizer = values.get("tokenizer")
-        return {**values, "content": tokenizer_hash(tokenizer) if tokenizer else ""}
+    @cached_property
+    def content(self) -> str:
+        """The hash of the tokenizer; empty without one."""
+        return tokenizer_hash(self.tokenizer) if self.tokenizer else ""
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
 
     def load(self, root: Path | None) -> Task:
-        """The task; comments become inputs as the net wants them."""
-        folder, findings = find(root), Findings()
-        table = Comments(folder / TABLE, findings)
-        findings.refuse(self.name, folder)
+        """The task; comments become token ids or word features."""
+        folder, problems = find(root), Problems()
+        table = Comments(folder / TABLE, problems)
+        problems.raise_first(self.name, folder)
         mismatches = [] if self.allow_subset else table.mismatches()
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+            raise UserError(
+                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
+            )
         rows = {name: np.flatnonzero(table.split == code) for code, name in enumerate(SPLITS)}
         for name, index in rows.items():
             if not len(index):
@@ -85,17 +86,17 @@ class CivilComments(CheckedSource):
             splits[name] = Split(x[name], y, evaluation_groups(y, mentions), training)
         return Task(self.name, splits, LABELS, preprocessing=reader, notes=tuple(notes))
 
-    def check(self, root: Path | None) -> Checked:
-        """What the table says, and what is wrong with it."""
-        folder, findings = find(root), Findings()
-        table = Comments(folder / TABLE, findings)
+    def check(self, root: Path | None) -> FolderCheck:
+        """The counts in the table, and its problems."""
+        folder, problems = find(root), Problems()
+        table = Comments(folder / TABLE, problems)
         counts = {}
         for code, name in enumerate(SPLITS):
             rows = np.flatnonzero((table.split == code) & (table.y >= 0))
             y, mentions = torch.from_numpy(table.y[rows]), torch.from_numpy(table.mentions[rows])
             sizes = evaluation_groups(y, mentions).sizes.tolist()
             counts[name] = {"all": len(rows), **dict(zip(GROUPS, sizes, strict=True))}
-        return Checked(folder, [], counts, findings, table.mismatches(), self.allow_subset)
+        return FolderCheck(folder, [], counts, problems, table.mismatches(), self.allow_subset)
 
     def _training_groups(self, y: Tensor, mentions: Tensor) -> Groups:
         black = self.training_groups == "black"
@@ -118,15 +119,17 @@ def find(root: Path | None) -> Path:
     given = "no folder was given" if root is None else f"{root} does not hold that"
     raise UserError(
         f"The task civilcomments must be given the folder {FOLDER} with {TABLE} ({', '.join(_COLUMNS)}), but {given}; get it from "
-        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as ",
+        Setting("root"),
+        ": umix downloads nothing.",
     )
 
 
 @final
 class Comments:
-    """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``findings``."""
+    """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``problems``."""
 
-    def __init__(self, path: Path, findings: Findings) -> None:
+    def __init__(self, path: Path, problems: Problems) -> None:
         import polars
 
         try:
@@ -144,17 +147,17 @@ class Comments:
         said = table["split"].fill_null("").str.strip_chars()
         self.split: NDArray[np.int64] = said.replace_strict(known, default=NOT_USED).to_numpy().astype(np.int64)
         bad = np.flatnonzero(self.split == NOT_USED).tolist()
-        findings.add(
+        problems.add(
             f"{TABLE}: split must be train, val or test in every row", [f"row {r + 1}: {said[r]!r}" for r in bad]
         )
-        toxicity = _shares(table, "toxicity", findings)
+        toxicity = _shares(table, "toxicity", problems)
         self.y: NDArray[np.int64] = np.where(np.isnan(toxicity), NOT_USED, toxicity >= 0.5).astype(np.int64)
         self.mentions: NDArray[np.bool_] = np.stack(
-            [_shares(table, name, findings) >= 0.5 for name in IDENTITIES], axis=1
+            [_shares(table, name, problems) >= 0.5 for name in IDENTITIES], axis=1
         )
 
     def mismatches(self) -> list[str]:
-        """Where the counts are not the published ones, in words."""
+        """A sentence for every count that differs from the published one."""
         found = {name: int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
         return [
             f"The {name} split of civilcomments must hold {number:,} comments as published, got {found[name]:,}"
@@ -163,15 +166,15 @@ class Comments:
         ]
 
 
-def _shares(table: "polars.DataFrame", name: str, findings: Findings) -> NDArray[np.float64]:
-    """A column of shares in [0, 1]; NaN where it holds anything else, which is noted."""
+def _shares(table: "polars.DataFrame", name: str, problems: Problems) -> NDArray[np.float64]:
+    """A column of shares in [0, 1]; other values become NaN and are noted in ``problems``."""
     import polars
 
     values: NDArray[np.float64] = (
         table[name].str.strip_chars().cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
     )
     odd = ~((values >= 0) & (values <= 1))
-    findings.add(
+    problems.add(
         f"{TABLE}: {name} must be a number in [0, 1] in every row",
         [f"row {row + 1}: {table[name][row]!r}" for row in np.flatnonzero(odd).tolist()],
     )

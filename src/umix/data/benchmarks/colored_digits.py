@@ -50,7 +50,7 @@ class ColoredDigits(TaskSource):
         train = rows["train"]
         splits = {"train": paint(images[train], y[train], self._colors(y[train], rng))}
         for name in ("val", "test"):
-            twice = rows[name].repeat(2)  # every digit in both colours: groups of twice the size, and alike
+            twice = rows[name].repeat(2)  # every digit in both colours, so that groups differ in nothing but the colour
             splits[name] = paint(images[twice], y[twice], torch.arange(len(twice)) // len(rows[name]))
         return Task(self.name, splits, LABELS)
 
@@ -64,12 +64,15 @@ class ColoredDigits(TaskSource):
 
 
 def _digits() -> NDArray[np.float64]:
-    """The 64 pixels, 0 to 16, and the digit of every image, [1797, 65]: scikit-learn's table, without a second to import it."""
+    """The 64 pixels, 0 to 16, and the digit of every image, [1797, 65]: read from scikit-learn's file.
+
+    That is a second faster than importing scikit-learn.
+    """
     package = find_spec("sklearn")
     path = Path((package and package.origin) or "").parent / "datasets" / "data" / "digits.csv.gz"
     if path.exists():
         return np.loadtxt(path, delimiter=",")
-    from sklearn.datasets import load_digits  # a version that keeps the table elsewhere
+    from sklearn.datasets import load_digits  # where this version keeps the file elsewhere
 
     digits = load_digits()
     return np.column_stack([digits.data, digits.target])

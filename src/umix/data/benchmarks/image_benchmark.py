@@ -1,4 +1,4 @@
-"""What the benchmarks of images share: a folder is found, its table checked against what was published, its images made lazy."""
+"""The base of the image benchmarks: find the folder, check its table against the published counts, load images lazily."""
 
 import abc
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import SPLITS, Listing
-from umix.data.checks.problems import Checked, Findings
+from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import RandomBox
 from umix.data.task import CheckedSource, Split, Task, Transform
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 SMALL = 64  # pixels
 
@@ -38,19 +38,19 @@ class ImageTask(CheckedSource, abc.ABC):
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with a size that a small net from scratch can use, at a pace that a CPU can keep, where none is given."""
+        """``options`` with a small image size for nets trained from scratch, fast enough on a CPU, where no size is given."""
         return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
 
     @abc.abstractmethod
-    def listing(self, folder: Path, findings: Findings) -> Listing:
-        """What ``folder`` says of its images; whatever is wrong is noted in ``findings``."""
+    def listing(self, folder: Path, problems: Problems) -> Listing:
+        """File, label, attribute and split of every image in ``folder``; errors are noted in ``problems``."""
 
     @abc.abstractmethod
     def groups(self, y: Tensor, attribute: Tensor) -> Groups:
         """The evaluation groups of these examples."""
 
     def training_groups(self, attribute: Tensor) -> Groups | None:
-        """The groups or domains of training examples with this attribute, where they are not those of evaluation."""
+        """The groups or domains that training uses; None where they are the evaluation groups."""
         return None
 
     @property
@@ -61,26 +61,28 @@ class ImageTask(CheckedSource, abc.ABC):
     @property
     @abc.abstractmethod
     def evaluation(self) -> Transform:
-        """From decoded images to what the net sees."""
+        """The transform from decoded images to the inputs of the net."""
 
     def load(self, root: Path | None) -> Task:
         """The task, its images decoded when they are needed (``umix.data.images.decoded_cache.cached`` decodes them once)."""
-        folder, findings = self.find(root), Findings()
-        listing = self.listing(folder, findings)
-        findings.refuse(self.name, folder)
+        folder, problems = self.find(root), Problems()
+        listing = self.listing(folder, problems)
+        problems.raise_first(self.name, folder)
         mismatches = [] if self.allow_subset else self.mismatches(listing)
         if mismatches:
             more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass --allow-subset.")
+            raise UserError(
+                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
+            )
         splits = {name: self._split(name, folder, listing) for name in SPLITS}
         return Task(self.name, splits, self.labels)
 
-    def check(self, root: Path | None) -> Checked:
-        """What the archive's table says, and what is wrong with it."""
-        folder, findings = self.find(root), Findings()
-        listing = self.listing(folder, findings)
-        return Checked(
-            folder, listing.files, self.counts(listing), findings, self.mismatches(listing), self.allow_subset
+    def check(self, root: Path | None) -> FolderCheck:
+        """The images and counts in the archive's table, and its problems."""
+        folder, problems = self.find(root), Problems()
+        listing = self.listing(folder, problems)
+        return FolderCheck(
+            folder, listing.files, self.counts(listing), problems, self.mismatches(listing), self.allow_subset
         )
 
     def find(self, root: Path | None) -> Path:
@@ -92,7 +94,9 @@ class ImageTask(CheckedSource, abc.ABC):
         given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(self.tables)}"
         raise UserError(
             f"The task {self.name} must be given the folder {' or '.join(self.folders)} with {self.contents}, but {given}; get it "
-            f"from {self.origin}, unpack it and pass it (or the folder above) as --root: umix downloads nothing."
+            f"from {self.origin}, unpack it and pass it (or the folder above) as ",
+            Setting("root"),
+            ": umix downloads nothing.",
         )
 
     def counts(self, listing: Listing) -> dict[str, dict[str, int]]:
@@ -104,7 +108,7 @@ class ImageTask(CheckedSource, abc.ABC):
         return found
 
     def mismatches(self, listing: Listing) -> list[str]:
-        """Where the counts are not the published ones, in words."""
+        """A sentence for every count that differs from the published one."""
         differences = []
         for split, found in self.counts(listing).items():
             expected = self.published[split]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from umix.data.benchmarks.benchmark_table import BINARY, THREE, Listing, check_unique, codes, read_csv
 from umix.data.benchmarks.image_benchmark import ImageTask
-from umix.data.checks.problems import Findings
+from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare
 
@@ -36,15 +36,15 @@ class Waterbirds(ImageTask):
         "test": (2255, 2255, 642, 642),
     }
 
-    def listing(self, folder: Path, findings: Findings) -> Listing:
+    def listing(self, folder: Path, problems: Problems) -> Listing:
         table = read_csv(folder / "metadata.csv", ["img_id", "img_filename", "y", "split", "place"])
         for column in ("img_id", "img_filename"):
-            check_unique(f"metadata.csv: values of {column}", table[column], findings)
+            check_unique(f"metadata.csv: values of {column}", table[column], problems)
         return Listing(
             files=table["img_filename"],
-            y=codes("metadata.csv: y", table["y"], BINARY, findings),
-            attribute=codes("metadata.csv: place", table["place"], BINARY, findings),
-            split=codes("metadata.csv: split", table["split"], THREE, findings),
+            y=codes("metadata.csv: y", table["y"], BINARY, problems),
+            attribute=codes("metadata.csv: place", table["place"], BINARY, problems),
+            split=codes("metadata.csv: split", table["split"], THREE, problems),
         )
 
     def groups(self, y: Tensor, attribute: Tensor) -> Groups:

@@ -1,4 +1,4 @@
-"""The check of data without training: what a folder's table says and whether every image can be decoded; what rows hold."""
+"""The check of data without training: a folder's table, whether every image can be decoded, and counts."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from umix.data.checks.problems import Finding
+from umix.data.checks.problems import Problem
 from umix.data.images.image_files import decode
 from umix.data.task import CheckedSource, Task
 
@@ -16,16 +16,16 @@ _AT_ONCE = 256
 
 @final
 @dataclass(frozen=True)
-class Examination:
-    """What was found in ``folder``, or a file: problems, counts by split and group, and counts that are not as published.
+class DataCheck:
+    """The check of a folder or file: problems, counts by split and group, and counts that differ from the published ones.
 
-    Where it was loaded, ``classes`` are the counts by split and class. Without groups, ``counts`` are the same.
+    ``classes`` are the counts by split and class, where the data were loaded. Without groups, ``counts`` are the same.
     """
 
     folder: Path
     images: int
     counts: dict[str, dict[str, int]]
-    problems: list[Finding]
+    problems: list[Problem]
     mismatches: list[str]
     allow_subset: bool
     notes: list[str]
@@ -33,7 +33,7 @@ class Examination:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The size of every split, where it was loaded."""
+        """The size of every split, where the data were loaded."""
         return {name: sum(sizes.values()) for name, sizes in self.classes.items()}
 
     @property
@@ -42,12 +42,12 @@ class Examination:
         return not self.problems and (self.allow_subset or not self.mismatches)
 
 
-def examine(
+def check_data(
     source: CheckedSource, root: Path | None, *, advance: Callable[[int], None] = lambda n: None
-) -> Examination:
-    """Everything that is wrong with the folder of ``source``; ``advance`` is told how many images were opened."""
+) -> DataCheck:
+    """The check of the folder of ``source``; ``advance`` is called with the number of images just opened."""
     checked = source.check(root)
-    folder, findings = checked.folder, checked.findings
+    folder, problems = checked.folder, checked.problems
     missing, unreadable = [], []
     names = list(dict.fromkeys(checked.images))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -59,24 +59,24 @@ def examine(
                 elif problem:
                     unreadable.append(f"{name} ({problem})")
             advance(len(part))
-    findings.add("listed images must be in the folder", missing)
-    findings.add("images must be decodable", unreadable)
-    return Examination(
+    problems.add("listed images must be in the folder", missing)
+    problems.add("images must be decodable", unreadable)
+    return DataCheck(
         folder,
         len(names),
         checked.counts,
-        findings.entries,
+        problems.entries,
         checked.mismatches,
         checked.allow_subset,
         checked.notes,
     )
 
 
-def examine_rows(path: Path, task: Task) -> Examination:
-    """What ``task`` holds, which was loaded from the file at ``path``: what is wrong with that is refused by loading."""
+def check_rows(path: Path, task: Task) -> DataCheck:
+    """The counts of ``task``, which was loaded from ``path``; loading has already raised what is wrong with the file."""
     counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
     classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
-    return Examination(path, 0, counts, [], [], False, list(task.notes), classes)
+    return DataCheck(path, 0, counts, [], [], False, list(task.notes), classes)
 
 
 _MISSING = "missing"
@@ -88,6 +88,6 @@ def _problem(path: Path) -> str:
         decode(path)
     except FileNotFoundError:
         return _MISSING
-    except Exception as error:  # Pillow has many kinds for broken files
+    except Exception as error:  # Pillow raises many types for broken files
         return str(error).replace(str(path), "it") or type(error).__name__
     return ""

@@ -1,19 +1,19 @@
-"""What is wrong with a folder of data: collected by the doctor, refused by loading."""
+"""Problems of a data folder: ``umix doctor`` lists them all, loading raises the first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 _LISTED = 10
 
 
 @final
 @dataclass(frozen=True)
-class Finding:
-    """A rule, how many break it, and the first of these."""
+class Problem:
+    """A rule, how many entries break it, and the first of them."""
 
     rule: str
     count: int
@@ -26,31 +26,33 @@ class Finding:
 
 @final
 @dataclass
-class Findings:
-    """All findings, in the order in which they were made."""
+class Problems:
+    """All problems, in the order in which they were found."""
 
-    entries: list[Finding] = field(default_factory=list)
+    entries: list[Problem] = field(default_factory=list)
 
     def add(self, rule: str, broken: Sequence[str]) -> None:
         """Note that each of ``broken`` breaks ``rule``; nothing is noted where there are none."""
         if broken:
-            self.entries.append(Finding(rule, len(broken), tuple(broken[:_LISTED])))
+            self.entries.append(Problem(rule, len(broken), tuple(broken[:_LISTED])))
 
-    def refuse(self, task: str, folder: object) -> None:
-        """Raise the first finding, if there is any."""
+    def raise_first(self, task: str, folder: object) -> None:
+        """Raise the first problem where there is one."""
         if self.entries:
-            raise UserError(f"{self.entries[0]}; umix doctor {task} --root {folder} lists all that is wrong.")
+            raise UserError(
+                f"{self.entries[0]}; umix doctor {task} ", Setting("root", f"{folder}"), " lists all problems."
+            )
 
 
 @final
 @dataclass(frozen=True)
-class Checked:
-    """What a folder says of itself before its images are opened: which there are, and counts by split and group."""
+class FolderCheck:
+    """What a folder's table says before any image is opened: which images there are, and counts by split and group."""
 
     folder: Path
     images: list[str]  # relative to the folder
     counts: dict[str, dict[str, int]]
-    findings: Findings
+    problems: Problems
     mismatches: list[str] = field(default_factory=list)  # with what was published
     allow_subset: bool = False
     notes: list[str] = field(default_factory=list)

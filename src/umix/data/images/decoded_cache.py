@@ -1,4 +1,4 @@
-"""Images decoded once: every split of a task in one memory-mapped file, sliced ever after."""
+"""The cache of decoded images: one memory-mapped file for each split, from which batches are sliced."""
 
 import os
 import warnings
@@ -13,7 +13,7 @@ import torch
 from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import require_space, sweep, whole
 
 _AT_ONCE = 512  # images in memory while decoding
@@ -26,7 +26,7 @@ def cached(
     announce: Callable[[str], None] = lambda message: None,
     advance: Callable[[int], None] = lambda images: None,
 ) -> Task:
-    """``task`` with its images decoded into files in ``directory``; a task without images comes back as it is.
+    """``task`` with its images decoded into files in ``directory``; a task without images is returned unchanged.
 
     Files that are there already are used; ``announce`` is told the size of the others before they are written, ``advance`` how
     many images were decoded. A cached task has the fingerprint of the streamed one: the numbers are the same.
@@ -36,12 +36,15 @@ def cached(
     absent = {name: x for name, x in images.items() if not paths[name].exists()}
     if absent:
         size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
-        fix = "choose another folder with --cache or stream with --no-cache"
+        fix = UserError(
+            "choose another folder with ",
+            Setting("cache"),
+            " or decode images in every epoch with ",
+            Setting("stream", "True"),
+        )
         require_space(directory, size, what="The image cache needs", fix=fix)
         n = sum(len(x) for x in absent.values())
-        announce(
-            f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB); --no-cache decodes them every epoch."
-        )
+        announce(f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB).")
         sweep(directory)
         for name, x in absent.items():
             _write(paths[name], x, advance)
@@ -50,7 +53,7 @@ def cached(
 
 
 def _write(path: Path, images: Images, advance: Callable[[int], None]) -> None:
-    """All images as one array [n, 3, height, width], whole or not at all."""
+    """Write all images as one array [n, 3, height, width], atomically."""
     header = {"descr": "|u1", "fortran_order": False, "shape": (len(images), *images.shape)}
     with whole(path) as file, ThreadPoolExecutor(os.cpu_count()) as pool:
         np.lib.format.write_array_header_1_0(file, header)
@@ -71,5 +74,5 @@ def _open(path: Path, images: Images) -> Mapped:
     if found != expected or values.dtype != np.uint8:
         raise UserError(f"{path} must hold uint8 images {list(expected)}, got {values.dtype} {list(found)}; delete it.")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*not writable")  # nobody writes: batches are copies
+        warnings.filterwarnings("ignore", message=".*not writable")  # the array is never written to: batches are copies
         return Mapped(torch.from_numpy(values), images.fingerprint)

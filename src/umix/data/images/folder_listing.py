@@ -8,34 +8,33 @@ from typing import TYPE_CHECKING, final
 
 from umix.data.rows.role_columns import SPLIT_WORDS
 from umix.data.rows.table_file import read_table
-from umix.errors import UserError, unknown
+from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
 
-#: What a file of an image may end in.
+#: The suffixes of image files.
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"))
-#: The table that a folder may hold, and what its column of files may be called.
+#: Names of the table in a folder, and of its column of image files.
 TABLES = ("metadata.csv", "metadata.parquet")
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path", "img_path", "img_filename")
-#: The columns made of where images lie.
+#: The columns that are made from the images' paths.
 PATH, FOLDER, SPLIT = "path", "folder", "split"
 
 
 @final
 @dataclass(frozen=True)
-class Found:
-    """Images below a folder (names relative to it, in order), files that are none, and folders without any."""
+class FolderImages:
+    """The images below a folder (sorted names relative to it), how many other files there are, and empty folders."""
 
     names: tuple[str, ...]
     others: int
     empty: tuple[str, ...]
 
 
-def find_images(folder: Path) -> Found:
-    """What lies below ``folder``: hidden files are passed over, links followed, but no folder is entered twice."""
-    if not folder.is_dir():
-        raise UserError(f"There is no folder {folder}.")
+def find_images(folder: Path) -> FolderImages:
+    """The images below ``folder``; hidden files are ignored, links are followed, and no folder is entered twice."""
+    require_folder(folder)
     names: list[str] = []
     empty: list[str] = []
     others, entered = 0, set()
@@ -53,11 +52,17 @@ def find_images(folder: Path) -> Found:
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
         if not images and not folders:
             empty.append(where.as_posix())
-    return Found(tuple(sorted(names)), others, tuple(sorted(empty)))
+    return FolderImages(tuple(sorted(names)), others, tuple(sorted(empty)))
+
+
+def require_folder(folder: Path) -> None:
+    """Raise where there is no such folder."""
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {folder}.")
 
 
 def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
-    """Path, folder (the class) and, where folders called train, val or test come first, split of every image; and notes."""
+    """Path and folder (the class) of every image, its split where the top folders are called train, val or test, and notes."""
     import polars
 
     found = find_images(folder)
@@ -85,7 +90,7 @@ def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
 
 
 def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", str]:
-    """The rows of ``table``, and which of its columns names the images (relative to ``folder``); each must be there once."""
+    """The rows of ``table`` and its column of image paths, relative to ``folder``; every image must have one row."""
     frame = read_table(table)
     name = path_column(frame.columns, path, table)
     files = frame[name]
@@ -104,7 +109,7 @@ def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataF
 
 
 def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
-    """The column that names the images: the one given, or the only one that is called as such columns are."""
+    """The column that names the images: the one given, or the only one with a usual name (``PATHS``)."""
     if named is not None:
         if named not in columns:
             raise unknown(f"path column of {table.name}", named, columns)
@@ -112,7 +117,9 @@ def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
     usual = [name for name in columns if name.lower() in PATHS]
     if len(usual) != 1:
         raise UserError(
-            f"{table.name} needs --path with the column that names the images; it has {', '.join(columns)}."
+            f"{table.name} needs ",
+            Setting("path_column"),
+            f" with the column that names the images; it has {', '.join(columns)}.",
         )
     return usual[0]
 

@@ -1,4 +1,4 @@
-"""Images on disk, decoded when they are asked for."""
+"""Images on disk, decoded when they are needed."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ class Images:
     """The images ``files`` (relative to ``folder``) as lazy inputs, uint8 [3, height, width], scaled to that size.
 
     ``fingerprint`` holds names, sizes of files and of images: a copied folder is the same data. ``stamp`` holds the times of
-    modification too: what was decoded from a file that was written since is decoded again.
+    modification too, so that images that changed are decoded again.
     """
 
     def __init__(self, folder: Path, files: Sequence[str], *, height: int, width: int) -> None:
@@ -57,7 +57,7 @@ class Images:
         path = self.folder / self.files[index]
         try:
             return decode(path, height=self.shape[1], width=self.shape[2])
-        except Exception as error:  # Pillow has many kinds for broken files
+        except Exception as error:  # Pillow raises many types for broken files
             raise UserError(
                 f"{path} must be an image that can be decoded, but it cannot ({error}); replace it or remove its row."
             ) from None
@@ -76,7 +76,7 @@ def decode(path: Path, *, height: int | None = None, width: int | None = None) -
 
 
 def _rgb(image: "Image.Image") -> "Image.Image":
-    """The image as people see it, in RGB: what is transparent lies on white, 16 bits become 8."""
+    """The image in RGB: transparent pixels on white, 16 bits reduced to 8."""
     from PIL import Image
 
     if image.mode == "RGB":

@@ -7,21 +7,32 @@ become RGB, transparent ones lie on white, turned ones are set upright, and of a
 
 import hashlib
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 from pydantic import Field, field_serializer, model_validator
 
-from umix.data.checks.problems import Checked, Findings
-from umix.data.images.folder_listing import FOLDER, PATH, SPLIT, TABLES, by_folder, by_table, find_images
+from umix.data.checks.problems import FolderCheck, Problems
+from umix.data.images.folder_listing import (
+    FOLDER,
+    PATH,
+    SPLIT,
+    TABLES,
+    by_folder,
+    by_table,
+    find_images,
+    require_folder,
+)
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import CenterSquare, RandomBox
+from umix.data.rows.known_rows import check_roles, known_rows
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.row_notes import small_groups
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import column_names, content_hash
-from umix.data.task import CheckedSource, Task
-from umix.errors import UserError
+from umix.data.task import CheckedSource, Task, TaskSource
+from umix.errors import Setting, UserError
 from umix.files import write_whole
 
 if TYPE_CHECKING:
@@ -29,10 +40,8 @@ if TYPE_CHECKING:
 
 FILE = "images.json"
 _KIND = "umix images 1"
-SMALL, LARGE = (
-    64,
-    224,
-)  # for a small net from scratch, at a pace that a CPU can keep; for nets that were trained on such images
+SMALL = 64  # pixels: for a small net trained from scratch, fast enough on a CPU
+LARGE = 224  # pixels: the size that pretrained nets were trained on
 
 
 @final
@@ -43,9 +52,7 @@ class ImageFolder(RowRoles, CheckedSource):
     default_net: ClassVar[str] = "cnn"
 
     path: Path = Field(description="the folder")
-    content: str = Field(
-        "", description="hash of the images' names and sizes and of the table, which decides the run's key"
-    )
+    label: str = Field("", description="column of the class to predict; must be given unless label_from is folder")
     label_from: Literal["folder"] | None = Field(None, description="folder: the class is the folder an image lies in")
     metadata: Path | None = Field(
         None, description="table of the images; else metadata.csv or metadata.parquet in the folder"
@@ -60,56 +67,82 @@ class ImageFolder(RowRoles, CheckedSource):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_the_folder(cls, values: dict[str, Any]) -> dict[str, Any]:
-        folder = Path(values["path"])
-        found = find_images(folder)
-        table = Path(values["metadata"]) if values.get("metadata") else None
+    def _class_from_one_place(cls, values: dict[str, Any]) -> dict[str, Any]:
         given = values.get("label_from")
-        if given not in (None, FOLDER):
-            raise UserError(f"--label-from must be folder, got {given!r}; a column of a table is named with --label.")
-        by_name = given == FOLDER
-        if table is None and not by_name:
-            table = next((folder / name for name in TABLES if (folder / name).is_file()), None)
-        if by_name and values.get("label"):
-            raise UserError("The class must come from one place: give --label COLUMN or --label-from folder, not both.")
-        if by_name and table is not None:
+        if given is None:
+            return values
+        by_folder = Setting("label_from", FOLDER)
+        if given != FOLDER:
             raise UserError(
-                "The class must come from one place: give --metadata FILE or --label-from folder, not both."
+                Setting("label_from"),
+                f" must be folder, got {given!r}; a column of a table is named with ",
+                Setting("label"),
+                ".",
             )
-        if by_name:
-            values = {**values, "label": FOLDER}
-        elif table is None:
-            raise UserError(
-                f"{folder} needs --label-from folder where each class has a folder, or a table of its images "
-                "(metadata.csv in it, or --metadata FILE) and --label COLUMN."
-            )
-        elif not values.get("label"):
-            raise UserError(
-                f"{folder} needs --label with the column of the class to predict; {table.name} has "
-                f"{', '.join(column_names(table))}."
-            )
-        digest = hashlib.sha256(b"" if table is None else content_hash(table).encode())
-        for name in found.names:
-            digest.update(f"{name}\0{(folder / name).stat().st_size}\0".encode("utf-8", "surrogateescape"))
-        return {**values, "path": folder, "metadata": table, "content": digest.hexdigest()[:32]}
+        for other in ("label", "metadata"):
+            if values.get(other):
+                named = Setting(other, {"label": "COLUMN", "metadata": "FILE"}[other])
+                raise UserError("The class must come from one place: give ", named, " or ", by_folder, ", not both.")
+        return {**values, "label": FOLDER}
 
     @field_serializer("path", "metadata")
     def _file_name(self, path: Path | None) -> str | None:
-        return None if path is None else path.resolve().name  # where it lies decides nothing
+        return None if path is None else path.resolve().name  # the folder above does not decide the run's numbers
 
     @classmethod
     def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with the size that nets of other libraries were made for, where no size is given."""
+        """``options`` with the image size of pretrained nets for nets of other libraries, where no size is given."""
         return {"size": LARGE, **options} if ":" in net else options
 
     @property
     def title(self) -> str:
         return self.path.resolve().name or self.name
 
+    @cached_property
+    def table(self) -> Path | None:
+        """The table of the images: the one named or the one in the folder; None where the folders are the classes."""
+        if self.metadata is not None or self.label_from == FOLDER:
+            return self.metadata
+        return next((self.path / name for name in TABLES if (self.path / name).is_file()), None)
+
+    @cached_property
+    def content(self) -> str:
+        """A hash of the images' names and sizes and of the table."""
+        images = find_images(self.path).names
+        digest = hashlib.sha256(b"" if self.table is None else content_hash(self.table).encode())
+        for name in images:
+            digest.update(f"{name}\0{(self.path / name).stat().st_size}\0".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()[:32]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that decides the task, with the table that was found in the folder."""
+        return {**TaskSource.as_json(self), "metadata": self._file_name(self.table)}
+
+    def check_files(self) -> None:
+        """Raise where the folder or its table is missing, or where nothing names the class of an image."""
+        require_folder(self.path)
+        if self.label_from is None and self.table is None:
+            raise UserError(
+                f"{self.path} needs ",
+                Setting("label_from", FOLDER),
+                " where each class has a folder, or a table of its images (metadata.csv in it, or ",
+                Setting("metadata", "FILE"),
+                ") and ",
+                Setting("label", "COLUMN"),
+                ".",
+            )
+        if self.table is not None and not self.label:
+            raise UserError(
+                f"{self.path} needs ",
+                Setting("label"),
+                f" with the column of the class to predict; {self.table.name} has {', '.join(column_names(self.table))}.",
+            )
+        self.content  # noqa: B018 — reads the table and the sizes of the images
+
     def load(self, root: Path | None = None) -> Task:
         """The task, its images decoded when they are needed; ``root`` is not needed."""
         frame, column, notes = self._frame()
-        known = self._roles(frame).known_rows(frame)
+        known = known_rows(self._roles(frame), frame)
         reader, files = ImageReader(self.size), frame[column].to_list()
         splits = {}
         for name, rows in known.rows.items():
@@ -119,32 +152,32 @@ class ImageFolder(RowRoles, CheckedSource):
         notes += [*known.notes, *small_groups(splits)]
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
-    def check(self, root: Path | None) -> Checked:
-        """What the folder says of its images; ``root`` is not needed."""
+    def check(self, root: Path | None) -> FolderCheck:
+        """The images of the folder, their counts and problems; ``root`` is not needed."""
         frame, column, notes = self._frame()
-        known, findings = self._roles(frame).known_rows(frame), Findings()
+        known, problems = known_rows(self._roles(frame), frame), Problems()
         counts = {
             name: known.split(name, known.y[rows]).group_sizes(known.classes) for name, rows in known.rows.items()
         }
-        return Checked(self.path, frame[column].to_list(), counts, findings, notes=[*notes, *known.notes])
+        return FolderCheck(self.path, frame[column].to_list(), counts, problems, notes=[*notes, *known.notes])
 
     def _frame(self) -> tuple["polars.DataFrame", str, list[str]]:
         """One row per image, the column that names it, and notes."""
-        if self.metadata is None:
+        self.check_files()
+        if self.table is None:
             frame, notes = by_folder(self.path)
             return frame, PATH, notes
-        frame, column = by_table(self.path, self.metadata, self.path_column)
+        frame, column = by_table(self.path, self.table, self.path_column)
         listed, found = set(frame[column].to_list()), find_images(self.path).names
         more = sum(name not in listed for name in found)
-        return frame, column, [f"{more} images that {self.metadata.name} does not name are left out."] if more else []
+        return frame, column, [f"{more} images that {self.table.name} does not name are left out."] if more else []
 
-    def _roles(self, frame: "polars.DataFrame") -> RowRoles:
-        """The roles of the columns: folders called train, val and test are a split where no column is named."""
-        divided = self.metadata is None and self.split is None and SPLIT in frame.columns
-        roles = {name: getattr(self, name) for name in RowRoles.model_fields}
-        chosen = RowRoles(**{**roles, "split": SPLIT} if divided else roles)
-        chosen.check_roles(frame.columns, self.title if self.metadata is None else self.metadata.name)
-        return chosen
+    def _roles(self, frame: "polars.DataFrame") -> Self:
+        """These settings, with folders called train, val and test as the split where no column is named."""
+        divided = self.table is None and self.split is None and SPLIT in frame.columns
+        roles = self.model_copy(update={"split": SPLIT}) if divided else self
+        check_roles(roles, frame.columns, self.title if self.table is None else self.table.name)
+        return roles
 
 
 @final
@@ -160,7 +193,7 @@ class ImageReader(Reader):
 
     def images(self, folder: Path, files: list[str]) -> Images:
         """These images, decoded when they are needed."""
-        side = round(self.size * 256 / 224)  # boxes are cut from more than the net sees
+        side = round(self.size * 256 / 224)  # larger than the net's input: random boxes are cut from it
         return Images(folder, files, height=side, width=side)
 
     def inputs(self, new: Any) -> NewInputs:

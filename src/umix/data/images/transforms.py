@@ -1,4 +1,4 @@
-"""From batches of stored images, uint8 [batch, 3, height, width], to what nets take: no Python per example, on the batch's device.
+"""From batches of stored images, uint8 [batch, 3, height, width], to inputs of nets, computed for the whole batch on its device.
 
 Evaluation: the central square, resized, normalised by ImageNet's mean and deviation. Training: a random box of the image (its
 share of the area uniform in ``scale``, the logarithm of its sides' ratio uniform in ``ratio``), resized to a square by bilinear
@@ -21,7 +21,7 @@ from umix.data.batch_memory import empty_batch
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, for values in [0, 1]
 _TRIES = 10
-_CHUNK = 320_000  # numbers that each thread of a CPU resizes at once: what stays in its cache
+_CHUNK = 320_000  # numbers that each CPU thread resizes at once: few enough for its cache
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def _moments(device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def _pieces(n: int, numbers: int, device: torch.device) -> Iterator[slice]:
-    """Rows of a batch of ``n`` images of so many ``numbers`` that are worked on at once."""
+    """Slices of a batch of ``n`` images of so many ``numbers``, each small enough for the CPU's cache."""
     step = torch.get_num_threads() * max(1, _CHUNK // max(1, numbers)) if device.type == "cpu" else max(1, n)
     return (slice(begin, begin + step) for begin in range(0, n, step))
 

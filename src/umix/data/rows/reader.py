@@ -1,4 +1,4 @@
-"""What a trained net needs of data that were not there in training, and who makes it of them."""
+"""From new data to the inputs of a trained net."""
 
 import abc
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class NewInputs:
-    """Inputs ``x`` [n, ...] to be predicted, as stored in training; ``transform`` makes of a batch of them what nets take.
+    """Inputs ``x`` [n, ...] to be predicted, stored as in training; ``transform`` turns a batch of them into inputs of the net.
 
-    ``ids`` are columns that are carried into the output (the id, the file's path), ``notes`` what people should know.
+    ``ids`` are columns that are copied into the output (the id, the file's path); ``notes`` are for people.
     """
 
     x: Tensor | Lazy
@@ -29,9 +29,9 @@ class NewInputs:
 
 
 class Reader(abc.ABC):
-    """What a run learned about its own data, saved with it: new data of the same kind are treated alike.
+    """The fitted preprocessing of a run, saved with it, so that new data are transformed as in training.
 
-    A kind of data that people bring has one of these as its task's ``preprocessing`` and a line in ``data/readers.py``.
+    A kind of data that people bring has one of these as its task's ``preprocessing`` and a line in ``data/reader_registry.py``.
     """
 
     @abc.abstractmethod
@@ -45,4 +45,4 @@ class Reader(abc.ABC):
 
     @abc.abstractmethod
     def inputs(self, new: Any) -> NewInputs:
-        """The inputs in ``new`` (a path, or the same in memory); what cannot be used is refused in one sentence."""
+        """The inputs in ``new``, a path or the same data in memory; raises where they cannot be used."""

@@ -1,4 +1,4 @@
-"""Which class, group and split each row of a table has; a column that cannot play its role is refused in one sentence."""
+"""The class, group, split and weight of each row, read from one column each; a column that does not fit its role raises."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,15 +13,15 @@ from umix.errors import UserError
 if TYPE_CHECKING:
     import polars
 
-#: Beyond these a label is taken for a quantity: distinct numbers, and distinct values per row.
+#: A label with more distinct numbers, or more distinct values per row, is taken for a quantity.
 MOST_NUMBERS, MOST_DISTINCT = 100, 0.5
-#: What a split may be called, and the split that is meant.
+#: The names of splits that are understood, and the split they mean.
 _CODES = {
     **dict.fromkeys(("train", "training", "0"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev", "1"), "val"),
     **dict.fromkeys(("test", "testing", "2"), "test"),
 }
-#: The words among them.
+#: Those names that are not digits.
 SPLIT_WORDS = tuple(name for name in _CODES if not name.isdecimal())
 Rows = NDArray[np.int64]
 
@@ -135,14 +135,14 @@ def split_by_column(column: "polars.Series") -> dict[str, Rows]:
 
 
 def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
-    """What each row of ``train`` counts for, scaled to mean 1, so that weights do not act on the learning rate; 0 is allowed."""
+    """The weights of the rows ``train``, scaled to mean 1 so that they do not change the learning rate; 0 is allowed."""
     import polars
 
     name = column.name
     if not column.dtype.is_numeric():
         raise UserError(f"The weight {name!r} must be a number in every training row, got {column.dtype}.")
     values = column.cast(polars.Float64).to_numpy()[train]
-    bad = ~(np.isfinite(values) & (values >= 0))  # a gap is NaN
+    bad = ~(np.isfinite(values) & (values >= 0))  # a missing value is NaN
     if bad.any():
         row = train[bad.argmax()]
         raise UserError(
@@ -158,7 +158,7 @@ def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
 def split_at_random(
     stratum: Rows, *, val_share: float, test_share: float, seed: int, given: Mapping[str, Rows] | None = None
 ) -> dict[str, Rows]:
-    """Rows of train, val and test, every stratum divided alike; ``given`` splits stay, and val is taken out of train."""
+    """Rows of train, val and test, stratified; with ``given`` splits only val is drawn, out of train."""
     rng = stream(seed, "data", "table/split")
     if given:
         rest, test = given["train"], given["test"]

@@ -1,4 +1,4 @@
-"""What people should know of how their table was read, in words; and splits that cannot be trained on."""
+"""Notes for people about how their table was read, and checks of its splits."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _FEW = 10  # examples below which a group's rate says little
 
 
 def check_classes(rows: dict[str, Rows], y: Rows, classes: tuple[str, ...]) -> list[str]:
-    """Refuse a class that training does not have; note those that val or test do not have."""
+    """Notes about classes without rows in val or test; raises where a class has no training row."""
     notes = []
     for name, index in rows.items():
         if not len(index):
@@ -31,10 +31,10 @@ def check_classes(rows: dict[str, Rows], y: Rows, classes: tuple[str, ...]) -> l
 
 
 def identifiers(table: "polars.DataFrame") -> list[str]:
-    """A note for every input that may be nothing but the row's name."""
+    """A note for every input that seems to be a row identifier."""
     n = len(table)
     names = [c.name for c in table.iter_columns() if n > 100 and not c.dtype.is_float() and c.n_unique() == n]
-    return [f"{name!r} is different in every row: if it only names the row, use --id {name}." for name in names]
+    return [f"{name!r} is different in every row: if it only names the row, make it the id column." for name in names]
 
 
 def small_groups(splits: Mapping[str, Split]) -> list[str]:
@@ -45,5 +45,5 @@ def small_groups(splits: Mapping[str, Split]) -> list[str]:
         return []
     return [
         f"{few} of {len(names)} groups have fewer than {_FEW} rows in val or test: their rates say little, and an epoch "
-        "selected by the worst of them too; name fewer --groups or use --select worst_class."
+        "selected by the worst of them too; use fewer group columns or the selection rule worst_class."
     ]

@@ -1,4 +1,4 @@
-"""Tables as they lie on disk or in memory, read as polars frames; what cannot be read is refused in one sentence."""
+"""Tables on disk or in memory, read as polars frames; a file that cannot be read raises one sentence."""
 
 import csv
 import hashlib
@@ -8,15 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import write_whole
 
 if TYPE_CHECKING:
     import polars
 
-#: What a table file may end in.
+#: The suffixes of table files.
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
-#: What a table that is written may end in, and how polars writes it.
+#: The suffixes of tables that are written, and the method of polars that writes them.
 WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson", ".arrow": "write_ipc"}
 _TEXT = (".csv", ".tsv")
 _TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
@@ -29,7 +29,7 @@ def content_hash(path: Path) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """A hash of the file's bytes, read in pieces; not read again while size and time of change are the same."""
+    """A hash of the file's bytes, cached by path, size and modification time."""
     if not path.is_file():
         raise UserError(f"There is no file {path}.")
     state = path.stat()
@@ -66,7 +66,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def read_table(path: Path) -> "polars.DataFrame":
-    """The table at ``path``; its suffix says what it is."""
+    """The table at ``path``, whose suffix decides the format."""
     import polars
 
     _check_there(path)
@@ -85,13 +85,13 @@ def read_table(path: Path) -> "polars.DataFrame":
 
 
 def check_output(path: Path) -> None:
-    """Refuse a file whose suffix says nothing that a table could be written as."""
+    """Raise where the suffix is not one of a format that tables are written in."""
     if path.suffix.lower() not in WRITERS:
-        raise UserError(f"--output must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
+        raise UserError(Setting("output"), f" must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
 
 
 def write_table(frame: "polars.DataFrame", path: Path) -> None:
-    """Write ``frame`` to ``path``, whole; its suffix says as what."""
+    """Write ``frame`` to ``path`` atomically; the suffix decides the format."""
     check_output(path)
     content = io.BytesIO()
     getattr(frame, WRITERS[path.suffix.lower()])(content)
@@ -120,7 +120,9 @@ def _read_text(path: Path) -> "polars.DataFrame":
     _check_distinct(path.name, names)
     try:
         return polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
-    except polars.exceptions.ComputeError:  # a later row contradicts the first ones: look at all, which takes longer
+    except (
+        polars.exceptions.ComputeError
+    ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
         return polars.read_csv(path, separator=separator, infer_schema_length=None)
 
 
@@ -162,7 +164,7 @@ def _unreadable(path: Path, error: Exception) -> UserError:
 
 
 def _from_pandas(table: Any) -> "polars.DataFrame":
-    """The same columns in polars; its own conversion would need pyarrow for texts."""
+    """The same columns in polars, whose own conversion needs pyarrow for texts."""
     import polars
 
     names = [str(name) for name in table.columns]
@@ -174,7 +176,9 @@ def _from_pandas(table: Any) -> "polars.DataFrame":
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         if getattr(column.dtype, "kind", "O") in "biufmM" and type(column.dtype).__module__.startswith("numpy"):
             values = column.to_numpy()
-            unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(values.dtype.kind)  # polars knows no seconds
+            unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(
+                values.dtype.kind
+            )  # polars has no type of seconds
             columns[name] = polars.Series(values.astype(unit) if unit else values)
         else:
             texts = [

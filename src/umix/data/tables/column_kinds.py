@@ -1,9 +1,9 @@
-"""Three kinds of input columns: numbers, texts and moments; every type of a table is read as one of them."""
+"""The kind of each input column: number, text or moment in time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 if TYPE_CHECKING:
     import polars
@@ -12,7 +12,7 @@ Kind = Literal["number", "text", "moment"]
 
 
 def kind_of(column: "polars.Series") -> Kind:
-    """What the column is read as; lists, structures and bytes are refused.
+    """The kind that the column is read as; raises for lists, structures and bytes.
 
     >>> import polars
     >>> kind_of(polars.Series([True, False])), kind_of(polars.Series(["a"]))
@@ -28,12 +28,14 @@ def kind_of(column: "polars.Series") -> Kind:
     if kind in (polars.Date, polars.Datetime):
         return "moment"
     raise UserError(
-        f"The input {column.name!r} must hold numbers, texts or dates, got {kind}; leave it out with --drop {column.name}."
+        f"The input {column.name!r} must hold numbers, texts or dates, got {kind}; leave it out with ",
+        Setting("drop", column.name),
+        ".",
     )
 
 
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":
-    """The columns named in ``kinds`` read as these; what cannot be read so, or is not there, becomes a gap."""
+    """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars
 
     empty = polars.Series([None] * len(frame), dtype=polars.String)

@@ -35,7 +35,7 @@ Matrix = NDArray[np.float32]
 
 @final
 class TablePreprocessing(Reader):
-    """What was learned from the training split's columns; ``state`` holds nothing but what skops may save."""
+    """Preprocessing fitted on the training rows of a table; ``state`` holds only types that skops can save."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._state = state
@@ -63,7 +63,7 @@ class TablePreprocessing(Reader):
         gaps = np.isnan(x[:, scaled]).any(axis=0)
         first = {origin[i]: int(i) for i in scaled[gaps][::-1]}  # one mark per column of the table, not per output
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # all missing: the mean is no number
+            warnings.simplefilter("ignore", RuntimeWarning)  # where all values are missing the mean is NaN
             mean = np.nan_to_num(np.nanmean(x[:, scaled], axis=0, dtype=np.float64))
             deviation = np.nan_to_num(np.nanstd(x[:, scaled], axis=0, dtype=np.float64))
         state = {
@@ -90,7 +90,7 @@ class TablePreprocessing(Reader):
 
     @property
     def dropped(self) -> list[str]:
-        """Input columns that say nothing: constant or empty in training."""
+        """Input columns that are left out because they are constant or empty in training."""
         return list(self._state["dropped"])
 
     @property
@@ -111,7 +111,7 @@ class TablePreprocessing(Reader):
         return NewInputs(x, ids=ids, notes=tuple(self._notes(frame)))
 
     def _notes(self, frame: "polars.DataFrame") -> list[str]:
-        """What was ignored or is missing: columns that training did not have, and the id."""
+        """Notes about columns that training did not have, and a missing id column."""
         known = {*self.columns, self.id, self.label, *self._state.get("others", ())}
         extra = [name for name in frame.columns if name not in known]
         notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
@@ -127,14 +127,14 @@ class TablePreprocessing(Reader):
         return notes
 
     def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
-        """How many values of each column are not what they were in training, and so become gaps."""
+        """How many values of each column cannot be read as its kind in training, and are treated as missing."""
         kinds = {name: kind for name, kind in self._state["kinds"].items() if name in frame.columns}
         read = cast(frame, kinds)
         lost = {name: read[name].null_count() - frame[name].null_count() for name in kinds}
         return {name: count for name, count in lost.items() if count}
 
     def unseen(self, frame: "polars.DataFrame") -> dict[str, tuple[int, list[str]]]:
-        """For columns of few values: how many texts are none of those of training, and which; gaps are not meant."""
+        """For one-hot columns: how many values did not occur in training, and which; missing values are not counted."""
         import polars
 
         found = {}
@@ -148,7 +148,7 @@ class TablePreprocessing(Reader):
         return found
 
     def transform(self, frame: "polars.DataFrame") -> Matrix:
-        """The matrix of ``frame``, [n, width]; unseen texts are none of the known ones, unreadable numbers are gaps."""
+        """The matrix of ``frame``, [n, width]; unseen values of one-hot columns become 0, unreadable numbers are missing."""
         missing = [name for name in self.columns if name not in frame.columns and name not in self.dropped]
         if missing:
             raise UserError(
@@ -182,7 +182,7 @@ class TablePreprocessing(Reader):
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """What ``save`` wrote; a file that holds any other type than those it needs is refused and nothing of it is run."""
+        """What ``save`` wrote; a file with types that are not trusted is refused before any of its code could run."""
         import skops.io
 
         path = directory / FILE
@@ -215,9 +215,9 @@ def _matrix(table: "polars.DataFrame") -> Matrix:
 
 @contextmanager
 def _steady() -> Iterator[None]:
-    """No warnings about what is decided here (unseen texts, formats of dates), and numbers that no thread count changes.
+    """Inside the block skrub warns about nothing (unseen texts, date formats) and computes in one thread.
 
-    The decomposition of long lists of texts adds in another order on other numbers of threads.
+    With several threads the decomposition of texts sums in another order, which changes the last digits.
     """
     from threadpoolctl import threadpool_limits
 

@@ -1,6 +1,6 @@
-"""The types that a saved preprocessing of tables may hold beyond those that skops trusts of its own: nothing else is loaded."""
+"""The types that may be loaded from a saved preprocessing of tables, beside those that skops trusts itself."""
 
-#: What skrub's TableVectorizer is made of. None of it runs code that a file brings with it.
+#: The types that skrub's TableVectorizer consists of. Loading them runs no code from the file.
 TRUSTED = frozenset(
     {
         "numpy.dtype",

@@ -1,15 +1,16 @@
-"""A task from texts of one's own: a column of a table is the only input, the others say what is known of each row."""
+"""A task from texts of one's own: one column of a table is the only input, other columns hold label, groups and split."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
-from umix.data.rows.file_source import FileSource
+from umix.data.rows.known_rows import check_roles, known_rows
 from umix.data.rows.row_notes import small_groups
-from umix.data.rows.row_roles import RowRoles
-from umix.data.rows.table_file import content_hash
-from umix.data.task import Task
+from umix.data.rows.row_roles import RowRoles, require_label
+from umix.data.rows.table_file import as_frame, content_hash
+from umix.data.task import Task, TaskSource
 from umix.data.texts.text_reader import read_texts, text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
 from umix.errors import UserError, unknown
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     import polars
 
 
-class TextOptions(RowRoles):
+@final
+class TextSource(RowRoles, TaskSource):
     """A table of texts of your own: which column is what, and how texts become inputs."""
 
+    name: ClassVar[str] = "text"
+
+    path: Path = Field(description="the file")
     text: str = Field(description="column of the texts, the only input")
     drop: tuple[str, ...] = Field((), description="columns that are not mentioned as unused")
     tokenizer: str | None = Field(
@@ -28,17 +33,35 @@ class TextOptions(RowRoles):
     )
     tokens: int = Field(300, ge=2, description="longest text in tokens; what is beyond is cut")
 
-    def task(self, frame: "polars.DataFrame", title: str) -> Task:
-        """The task in ``frame``."""
-        self.check_roles(frame.columns, title)
-        if self.text not in frame.columns:
-            raise unknown(f"text column of {title}", self.text, frame.columns)
-        if self.text in (*self.single, *self.groups):
-            raise UserError(f"The column {self.text!r} must have one role, but it is the text and another one.")
-        if not len(frame):
-            raise UserError(f"{title} must have rows, but it is empty.")
+    @field_serializer("path")
+    def _file_name(self, path: Path) -> str:
+        return path.name  # the folder does not decide the run's numbers
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        return {**tokenizer_of(net), **options}
+
+    @property
+    def title(self) -> str:
+        return self.path.stem
+
+    @cached_property
+    def content(self) -> str:
+        """The hash of the file, and of the tokenizer where there is one."""
+        return content_hash(self.path) + (f"-{tokenizer_hash(self.tokenizer)}" if self.tokenizer else "")
+
+    def check_files(self) -> None:
+        """Raise where the file is missing or unreadable, or where no label is named."""
+        self.content  # noqa: B018 — reads the file
+        require_label(self.label, self.path)
+
+    def load(self, root: Path | None = None) -> Task:
+        """The task in the file; ``root`` is not needed."""
+        self.check_files()
+        frame = as_frame(self.path)
+        self._check_columns(frame)
         texts, notes = read_texts(frame[self.text])
-        known = self.known_rows(frame)
+        known = known_rows(self, frame)
         x, reader, cut = text_inputs(
             texts, known.rows, column=self.text, id=self.id, tokenizer=self.tokenizer, length=self.tokens
         )
@@ -48,21 +71,13 @@ class TextOptions(RowRoles):
         if unused:
             notes.append(f"Only the text is an input; not used: {', '.join(unused)}.")
         notes += [*cut, *known.notes, *small_groups(splits)]
-        return Task(title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
+        return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
-
-@final
-class TextSource(TextOptions, FileSource):
-    """Texts of your own, in a column of a table."""
-
-    name: ClassVar[str] = "text"
-
-    @classmethod
-    def hash_of(cls, path: Path, values: dict[str, Any]) -> str:
-        """The hash of the file, and of the tokenizer where there is one."""
-        tokenizer = values.get("tokenizer")
-        return content_hash(path) + (f"-{tokenizer_hash(tokenizer)}" if tokenizer else "")
-
-    @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        return {**tokenizer_of(net), **options}
+    def _check_columns(self, frame: "polars.DataFrame") -> None:
+        check_roles(self, frame.columns, self.title)
+        if self.text not in frame.columns:
+            raise unknown(f"text column of {self.title}", self.text, frame.columns)
+        if self.text in (*self.single, *self.groups):
+            raise UserError(f"The column {self.text!r} must have one role, but it is the text and another one.")
+        if not len(frame):
+            raise UserError(f"{self.title} must have rows, but it is empty.")

@@ -1,4 +1,4 @@
-"""From texts to inputs: token ids for a net that reads them, features of words for any other; and how new texts follow."""
+"""From texts to inputs: token ids for nets that read them, word features for other nets; the same for new texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from umix.data.rows.table_file import as_frame
 from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer
 from umix.data.texts.word_features import WordFeatures
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.files import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TextReader(Reader):
 def text_inputs(
     texts: Sequence[str], rows: Mapping[str, Rows], *, column: str, id: str | None, tokenizer: str | None, length: int
 ) -> tuple[dict[str, Tensor | TokenIds], TextReader, list[str]]:
-    """The inputs of every split, who reads new texts, and notes; without a ``tokenizer`` words are counted."""
+    """The inputs of every split, the reader of new texts, and notes; without a ``tokenizer`` inputs are word features."""
     parts = {name: [texts[row] for row in index.tolist()] for name, index in rows.items()}
     how = Tokenizer.of(tokenizer, length=length) if tokenizer else WordFeatures.fit(parts["train"], column)
     reader = TextReader(column, id, how)
@@ -101,7 +101,9 @@ def read_texts(column: "polars.Series") -> tuple[list[str], list[str]]:
 
     if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
         raise UserError(
-            f"The text column {column.name!r} must hold texts, got {column.dtype}; leave --text out to use it as a number."
+            f"The text column {column.name!r} must hold texts, got {column.dtype}; leave ",
+            Setting("text"),
+            " out to use it as a number.",
         )
     texts = column.cast(polars.String).fill_null("").to_list()
     empty = sum(not text.strip() for text in texts)

@@ -1,4 +1,4 @@
-"""Texts as token ids, kept end to end; a batch is as long as its longest text."""
+"""Texts as token ids, stored one after the other; a batch is as long as its longest text."""
 
 import hashlib
 from collections.abc import Sequence

@@ -9,20 +9,20 @@ from typing import Any, Self, final
 import numpy as np
 
 from umix.data.texts.token_ids import TokenIds
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 _FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
 _AT_ONCE = 4096
 
 
 def tokenizer_of(net: str) -> dict[str, str]:
-    """The tokenizer option for the net called ``net``: nets of the Hugging Face hub bring their own, others have none."""
+    """The tokenizer option for the net called ``net``: that of the model for ``hf:`` nets, none for others."""
     provider, _, model = net.partition(":")
     return {"tokenizer": model} if provider == "hf" else {}
 
 
 def tokenizer_hash(model: str) -> str:
-    """A hash of the files of the tokenizer in a local folder; of a hub name, the name."""
+    """A hash of the tokenizer's files in a local folder; for a name of the hub, a hash of the name."""
     folder = Path(model).expanduser()
     digest = hashlib.sha256(b"" if folder.is_dir() else model.encode())
     for name in _FILES:
@@ -33,7 +33,7 @@ def tokenizer_hash(model: str) -> str:
 
 @final
 class Tokenizer:
-    """Cuts texts into at most ``length`` ids; ``written`` is all that it is, as JSON, and ``pad`` fills up batches."""
+    """Turns texts into at most ``length`` ids; ``written`` is the tokenizer as JSON, ``pad`` the id of padding."""
 
     def __init__(self, written: str, *, pad: int, length: int) -> None:
         try:
@@ -42,7 +42,7 @@ class Tokenizer:
             raise _missing() from None
         try:
             self._inner = tokenizers.Tokenizer.from_str(written)
-        except Exception as error:  # the library raises nothing more special
+        except Exception as error:  # the library raises plain exceptions
             raise UserError(f"The tokenizer must be a whole tokenizer.json, but it cannot be read ({error}).") from None
         self._inner.no_padding()
         self._inner.enable_truncation(length)
@@ -71,7 +71,7 @@ class Tokenizer:
         found, cut = [], 0
         for begin in range(0, len(texts), _AT_ONCE):
             for encoding in self._inner.encode_batch(list(texts[begin : begin + _AT_ONCE])):
-                ids = encoding.ids or [self.pad]  # where nothing stands for an empty text
+                ids = encoding.ids or [self.pad]  # where an empty text has no ids
                 cut += bool(encoding.overflowing)
                 found.append(np.array(ids, dtype=np.int32))
         return TokenIds.of(found, self.pad), cut
@@ -92,11 +92,15 @@ def _load(model: str) -> Any:
             return AutoTokenizer.from_pretrained(
                 folder if local else model, local_files_only=offline, trust_remote_code=False, use_fast=True
             )
-        except Exception as error:  # transformers has many kinds for what is missing or cannot be reached
+        except (
+            Exception
+        ) as error:  # transformers raises many types where files are missing or the hub cannot be reached
             reason = " ".join(str(error).split()).rstrip(".")[:160]
     raise UserError(
         f"{model} must hold a tokenizer that transformers' AutoTokenizer loads, but it does not ({reason}); copy the files of its "
-        "tokenizer beside the model, or name another with --set task.tokenizer=FOLDER."
+        "tokenizer beside the model, or name another with ",
+        Setting("task.tokenizer", "FOLDER"),
+        ".",
     )
 
 

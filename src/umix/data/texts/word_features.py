@@ -1,7 +1,7 @@
-"""Texts as numbers without a pretrained net: which words and pairs of words they hold, summed up in a few hundred features.
+"""Features of texts without a pretrained net: TF-IDF of words and word pairs, reduced to a few hundred numbers.
 
-Words and pairs of neighbours weigh as TF-IDF says (more in the text, fewer texts that have them), as scikit-learn computes it; a
-truncated singular value decomposition, fitted on training texts, keeps the 300 directions that tell texts apart best.
+TF-IDF is computed as in scikit-learn. A truncated singular value decomposition, fitted on training texts, keeps the 300
+directions that tell texts apart best.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from umix.errors import UserError
 
 WIDTH = 300
-_TERMS, _FIT_ROWS = 20_000, 50_000  # most terms; texts that the decomposition looks at
+_TERMS, _FIT_ROWS = 20_000, 50_000  # largest number of terms; number of texts that the decomposition is fitted on
 _WORD = r"(?u)\w+|[^\w\s]"  # signs and emoji are words too
 Floats = NDArray[np.float32]
 
@@ -30,11 +30,11 @@ class WordFeatures:
 
     @classmethod
     def fit(cls, texts: Sequence[str], column: str) -> "WordFeatures":
-        """The features of these training texts; ``column`` is what people call them."""
+        """The word features fitted on these training texts; ``column`` names them in errors."""
         from sklearn.decomposition import TruncatedSVD
 
         found = None
-        for least in (2, 1):  # a word of one text teaches nothing, unless all are such
+        for least in (2, 1):  # terms of a single text are left out, unless there are no others
             try:
                 found = _vectorizer(min_df=least, max_features=_TERMS).fit(texts)
                 break
@@ -55,7 +55,7 @@ class WordFeatures:
         return cls(terms, idf, directions, 1 / spread if spread > 0 else 1.0)
 
     def transform(self, texts: Sequence[str]) -> Floats:
-        """The features of ``texts``, [n, width]; words that training did not have count for nothing."""
+        """The features of ``texts``, [n, width]; words that did not occur in training are ignored."""
         counts = self._counter.transform(texts)
         with threadpool_limits(1):
             x: Floats = counts.toarray() if self.directions is None else counts @ self.directions.T

@@ -9,7 +9,7 @@ from umix.reports.charts.curves import curve_rows, curves
 from umix.reports.charts.figure import Figure, coloured, inline, switched
 from umix.reports.charts.palette import colours, shapes
 from umix.reports.charts.uncertainty import densities, density_rows
-from umix.reports.minority import found
+from umix.reports.minority import rank_minority
 from umix.reports.training_examples import Training, training_of
 
 
@@ -49,7 +49,7 @@ def density_figure(record: RunRecord, *, name: str, title: str) -> Figure:
     if training.member is None:
         raise UserError(f"{record.directory} must know the groups of its training examples; run it again.")
     rows = density_rows(training.uncertainty, training.member, record.groups)
-    seen = found(training.uncertainty, training.member, record.groups)
+    seen = rank_minority(training.uncertainty, training.member, record.groups)
     area = f", AUROC {seen.auroc:.3f}" if seen else ""
     return densities(rows, colours(record.groups), name=name, title=f"{title}{area}", of=training.of)
 

@@ -9,7 +9,7 @@ import numpy as np
 from umix.bench.runs.record import RunRecord
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.uncertainty import densities, density_rows, weight_rows, weights
-from umix.reports.minority import Found, found
+from umix.reports.minority import MinorityRanking, rank_minority
 from umix.reports.page.clusters import feature_clusters
 from umix.reports.page.example_view import Shown, Viewer
 from umix.reports.page.slices import Slice, table_slices
@@ -44,7 +44,7 @@ class Details:
     n: int
     figures: Sequence[Figure]
     groups: Sequence[GroupFacts]
-    minority: Found | None
+    minority: MinorityRanking | None
     examples: Sequence[Example]
     slices: Sequence[tuple[Slice, Sequence[Shown]]]
     by_table: bool
@@ -77,7 +77,7 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
         n=training.n,
         figures=figures,
         groups=group_facts(training, member, names),
-        minority=found(training.uncertainty, training.member, record.groups),
+        minority=rank_minority(training.uncertainty, training.member, record.groups),
         examples=examples,
         slices=[(one, [] if by_table else [viewer.show(index) for index in one.examples]) for one in slices],
         by_table=by_table,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
 from umix.reports.charts.bars import group_bars, group_rows
 from umix.reports.charts.curves import counted_rates, curve_rows, curves, selected_epochs
@@ -57,7 +57,9 @@ def sections(runs: Arranged, *, select: str | None = None, baseline: str | None 
             kept = {label: records for label, records in scored.items() if records}
             found.append(_section(task, kept, select, baseline, left_out))
     if not found:
-        raise UserError(f"--select {select} must have a score in some run, but no run here has one; try average.")
+        raise UserError(
+            Setting("select", f"{select}"), " must have a score in some run, but no run here has one; try average."
+        )
     return found
 
 

@@ -1,0 +1,63 @@
+"""The flags of the settings that errors name: ``groups=`` in Python is ``--groups`` on the command line."""
+
+from umix.errors import Setting
+
+#: Flags that are not the setting's name with dashes.
+_OTHER = {
+    "path_column": "--path",
+    "stream": "--no-cache",
+    "address": "--ray",
+}
+#: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
+_SAME = frozenset(
+    (
+        "allow_subset",
+        "baseline",
+        "cache",
+        "choices",
+        "cpus",
+        "devices",
+        "drop",
+        "freeze",
+        "gpus",
+        "groups",
+        "id",
+        "label",
+        "label_from",
+        "log",
+        "metadata",
+        "mlflow_uri",
+        "name",
+        "net",
+        "nodes",
+        "out",
+        "output",
+        "range",
+        "root",
+        "rows",
+        "seeds",
+        "select",
+        "skip_impossible",
+        "split",
+        "storage",
+        "text",
+        "threads",
+        "trials",
+        "tune",
+        "weight",
+        "workers",
+        "x",
+    )
+)
+
+
+def as_flag(setting: Setting) -> str:
+    """The setting as people write it on the command line.
+
+    >>> as_flag(Setting("label_from", "folder")), as_flag(Setting("stream", "True")), as_flag(Setting("eta", "3"))
+    ('--label-from folder', '--no-cache', '--set eta=3')
+    """
+    flag = _OTHER.get(setting.name) or (f"--{setting.name.replace('_', '-')}" if setting.name in _SAME else "")
+    if not flag:
+        return f"--set {setting.name}={setting.value}"
+    return flag if setting.value in ("", "True") else f"{flag} {setting.value}"

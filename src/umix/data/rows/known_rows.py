@@ -1,0 +1,120 @@
+"""Class, groups, split and weight of every row, read from the columns that have these roles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.data.groups import Groups
+from umix.data.lazy import Lazy
+from umix.data.rows.role_columns import (
+    Rows,
+    encode_attribute,
+    encode_labels,
+    named,
+    row_weights,
+    split_at_random,
+    split_by_column,
+)
+from umix.data.rows.row_notes import check_classes
+from umix.data.rows.row_roles import RowRoles
+from umix.data.task import Augment, Split, Transform
+from umix.errors import Setting, UserError, unknown
+
+if TYPE_CHECKING:
+    import polars
+
+_MOST_GROUPS = 1000  # membership is a matrix with a column for each group
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """What is known of all rows: class, groups (None: there are none), the rows of each split, weights of training rows."""
+
+    y: Tensor
+    classes: tuple[str, ...]
+    groups: Groups | None
+    rows: Mapping[str, Rows]
+    weight: Tensor | None  # of the training rows, [len(rows["train"])], mean 1
+    notes: tuple[str, ...] = ()
+
+    def split(
+        self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None, augment: Augment | None = None
+    ) -> Split:
+        """The split ``name``, whose inputs are ``x``."""
+        index = torch.from_numpy(self.rows[name])
+        none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
+        known = none if self.groups is None else self.groups.rows(index)
+        weight = self.weight if name == "train" else None
+        return Split(
+            x, self.y[index], known, transform=transform, augment=augment, weight=weight, origin=self.rows[name]
+        )
+
+
+def check_roles(roles: RowRoles, known: list[str], title: str) -> None:
+    """Raise where a named column is not among ``known``, or has two roles."""
+    single = {"label": roles.label, "split": roles.split, "id": roles.id, "weight": roles.weight}
+    by_role = {"groups": roles.groups, **{role: (name,) for role, name in single.items()}}
+    for role, names in by_role.items():
+        for name in names:
+            if name is not None and name not in known:
+                raise unknown(f"{role} column of {title}", name, known)
+    for name in roles.groups:
+        if roles.groups.count(name) > 1:
+            raise UserError("Every column of ", Setting("groups"), f" must be named once, got {name!r} twice.")
+    for name in roles.single:
+        if roles.single.count(name) > 1 or name in roles.groups:
+            raise UserError(
+                f"The column {name!r} must have one role among label, groups, split, id and weight; it has two."
+            )
+
+
+def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
+    """What the columns of ``frame`` say about its rows; without a split column the rows are divided at random, stratified."""
+    y, classes = encode_labels(frame[roles.label])
+    groups, notes = _groups(roles, frame, y, classes), []
+    stratum = y if groups is None else groups.ids.numpy()
+    rows = None if roles.split is None else split_by_column(frame[roles.split])
+    if rows is None or "val" not in rows:
+        if rows is not None:
+            notes.append(
+                f"{roles.split!r} names no val: {roles.val_share:.0%} of train was taken, stratified, at random."
+            )
+        rows = split_at_random(
+            stratum, given=rows, val_share=roles.val_share, test_share=roles.test_share, seed=roles.data_seed
+        )
+    notes += check_classes(rows, y, classes)
+    weight = None
+    if roles.weight is not None:
+        weight = torch.from_numpy(row_weights(frame[roles.weight], rows["train"]))
+        _check_class_weights(weight, y[rows["train"]], classes, column=roles.weight)
+        notes.append(f"Training rows count by {roles.weight!r}; all rates count every row once.")
+    return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
+
+
+def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, column: str) -> None:
+    """Raise where all training rows of a class have weight 0: the class would not be learned."""
+    for label, total in enumerate(np.bincount(y, weight.numpy(), minlength=len(classes))):
+        if not total:
+            raise UserError(
+                f"The weight {column!r} must be above 0 in some training row of every class, but it is 0 in all of class "
+                f"{classes[label]!r}."
+            )
+
+
+def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
+    if not roles.groups:
+        return None
+    attribute, names = encode_attribute([frame[name] for name in roles.groups])
+    if len(classes) * len(names) > _MOST_GROUPS:
+        raise UserError(
+            Setting("groups"),
+            f" must make at most {_MOST_GROUPS} groups, got {len(classes)} classes × {len(names)} values of "
+            f"{', '.join(roles.groups)}; name fewer columns or cut them into ranges.",
+        )
+    labels = [named(frame[roles.label], name) for name in classes]
+    return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=labels, attributes=names)
