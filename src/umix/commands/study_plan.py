@@ -99,7 +99,7 @@ class StudyPlan:
         cached = sum(cell.key in self.cached for cell in cells)
         without = sum(cell.lacks_features for cell in cells)
         parts += [f"{cached} stage cached"] if cached else []
-        return ", ".join([*parts, *([f"{without} without features yet"] if without else [])])
+        return ", ".join([*parts, *([f"{without} without features"] if without else [])])
 
     def as_json(self) -> list[dict[str, Any]]:
         """Every cell with the state of its run."""
