@@ -58,7 +58,8 @@ class Grid:
     def runs(self) -> list[Cell]:
         """Cells of different runs, in the order to execute them in.
 
-        Runs that share a stage are far apart, so that workers do not wait for the one that trains it.
+        Runs that share a stage are far apart, so that workers do not wait for the one that trains
+        it.
         """
         return spread_out({cell.key: cell for cell in self.cells}.values())
 
@@ -66,7 +67,8 @@ class Grid:
 def make_grid(study: Study, *, cache: Path | None = None) -> Grid:
     """Every run of ``study``, validated; the tasks are loaded once to see whether they have what the methods need.
 
-    ``cache`` is the folder with the stored features of frozen nets. Without it, no stage on features is recognised as trained.
+    ``cache`` is the folder with the stored features of frozen nets. Without it, no stage on
+    features is recognised as trained.
     """
     names, planner = titled(study.tasks), StagePlanner(cache)
     cells: list[Cell] = []
