@@ -63,6 +63,24 @@ def test_the_plan_says_what_is_done_cached_and_to_run_and_runs_nothing(
     assert "1 stage cached" in capsys.readouterr().out
 
 
+def test_the_plan_recognises_the_stages_of_a_frozen_net_once_its_features_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "planned_net", raising=False)
+    Path("planned_net.py").write_text(
+        "from torch import nn\ndef make(example, n_classes): return nn.Tanh(), nn.Linear(example.numel(), n_classes)\n"
+    )
+    study = ["bench", "four_moons", "--methods=umix", "--seeds=0", "--set=umix.length=2", *FAST[:-1]]
+    study += ["--net=planned_net:make", "--freeze"]
+    assert main([*study, "--plan"]) == 0
+    assert "1 without features" in capsys.readouterr().out
+    bench_json(capsys, *study)
+    (run,) = bench_json(capsys, *study, "--set=umix.eta=3", "--plan")["plan"]
+    assert (run["state"], run["stage_cached"]) == ("to run", True)
+
+
 def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,5 +60,5 @@ def test_a_folder_of_files_must_go_with_a_task_that_reads_one():
     refuse_root(None, [FourMoons])
     refuse_root(Path("data"), [FourMoons, TASKS["waterbirds"]])
     for kinds in ([FourMoons], OWN.values()):
-        with pytest.raises(UserError, match=r"^--root must go with a task that has files in a folder \(waterbirds, "):
+        with pytest.raises(UserError, match=r"^root= must go with a task that has files in a folder \(waterbirds, "):
             refuse_root(Path("data"), kinds)

@@ -1,12 +1,12 @@
 """Memory for large batches that is used again when a batch is gone.
 
-The operating system maps new memory page by page at the first write, and takes it back when a batch is freed. For 64
-images of 224×224 this costs as much as transforming them. So a few blocks of memory are kept, and a new batch is written
-into a block whose last batch is gone.
+The operating system maps new memory page by page at the first write, and takes it back when a batch
+is freed. For 64 images of 224×224 this costs as much as transforming them. So a few blocks of
+memory are kept, and a new batch is written into a block whose last batch is gone.
 
-A batch is a tensor over a NumPy view that is made for it alone. torch holds a reference to the view for as long as any
-tensor uses its memory: slices, detached tensors, and tensors saved by autograd. So a block is free exactly when the view
-of its last batch is gone, which a weak reference tells.
+A batch is a tensor over a NumPy view that is made for it alone. torch holds a reference to the view
+for as long as any tensor uses its memory: slices, detached tensors, and tensors saved by autograd.
+So a block is free exactly when the view of its last batch is gone, which a weak reference tells.
 """
 
 import math

@@ -1,19 +1,22 @@
 """CORAL: features with the same mean and covariance in every domain (Sun and Saenko 2016).
 
-min mean ℓ + γ·mean over pairs of domains [ mean_d (μ_i − μ_j)² + mean_dd' (C_i − C_j)² ], with the mean μ and the covariance C of a
-domain's features in the batch (eq. 1 and 6 of the paper: two domains, covariances only).
+min mean ℓ + γ·mean over pairs of domains [ mean_d (μ_i − μ_j)² + mean_dd' (C_i − C_j)² ], with the
+mean μ and the covariance C of a domain's features in the batch (eq. 1 and 6 of the paper: two
+domains, covariances only).
 
-Domains are the task's training groups. Batches hold all domains in equal parts, as in WILDS, because the features of several
-domains are compared within a batch. If groups are label×attribute cells, the domains differ in their labels; γ should then
-be small.
+Domains are the task's training groups. Batches hold all domains in equal parts, as in WILDS,
+because the features of several domains are compared within a batch. If groups are label×attribute
+cells, the domains differ in their labels; γ should then be small.
 
 Differs from the paper:
-- domain generalisation instead of adaptation: all domains are labelled, and all pairs of those in the batch are aligned;
+- domain generalisation instead of adaptation: all domains are labelled, and all pairs of those in
+  the batch are aligned;
 - means are aligned too, and the factor is 1 instead of ¼, as in DomainBed and WILDS.
 
 Differs from the released code:
-- the mean over pairs is computed without a loop over pairs and without covariance matrices, at a cost of batch² instead of
-  domains·features²; a domain with one example in the batch has covariance 0 instead of NaN.
+- the mean over pairs is computed without a loop over pairs and without covariance matrices, at a
+  cost of batch² instead of domains·features²; a domain with one example in the batch has covariance
+  0 instead of NaN.
 """
 
 from dataclasses import dataclass

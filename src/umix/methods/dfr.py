@@ -1,19 +1,22 @@
 """DFR: deep feature reweighting, the last layer trained again on balanced data (Kirichenko et al. 2023).
 
-ERM learns good features, but its last layer relies on the spurious ones. DFR keeps the features of an ERM net. It draws a
-subset of held-out data in which all groups have the same number of examples, standardises the features and fits a
-penalised logistic regression to them. The weights of several such fits are averaged (the paper's DFR on validation data).
+ERM learns good features, but its last layer relies on the spurious ones. DFR keeps the features of
+an ERM net. It draws a subset of held-out data in which all groups have the same number of examples,
+standardises the features and fits a penalised logistic regression to them. The weights of several
+such fits are averaged (the paper's DFR on validation data).
 
-Validation is divided once, stratified by group: the last layer is fitted to a part ``share`` of it, and only the rest is
-used for selection, so no example is used for both.
+Validation is divided once, stratified by group: the last layer is fitted to a part ``share`` of it,
+and only the rest is used for selection, so no example is used for both.
 
 Differs from the paper:
-- the final fit uses the same share as the choice of ``c``; the paper fits again on the whole validation split.
+- the final fit uses the same share as the choice of ``c``; the paper fits again on the whole
+  validation split.
 
 Differs from the released code:
-- as above; each subset is standardised with its own statistics, while the released code takes those of the training split
-  in the final fit;
-- groups without validation examples are reported and left out; more than two classes are fitted together (softmax).
+- as above; each subset is standardised with its own statistics, while the released code takes those
+  of the training split in the final fit;
+- groups without validation examples are reported and left out; more than two classes are fitted
+  together (softmax).
 """
 
 import warnings
@@ -45,8 +48,8 @@ def refit(
 ) -> tuple[np.ndarray, bool]:
     """Weights and biases [classes, width + 1] of a logistic regression, and whether it converged.
 
-    The regression is fitted to standardised features; the weights are converted to those for ``z`` as it is. A class that
-    ``y`` does not contain is never predicted.
+    The regression is fitted to standardised features; the weights are converted to those for ``z``
+    as it is. A class that ``y`` does not contain is never predicted.
     """
     from sklearn.exceptions import ConvergenceWarning  # imported here because it takes a second
     from sklearn.linear_model import LogisticRegression

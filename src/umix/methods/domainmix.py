@@ -1,20 +1,21 @@
 """DomainMix: mixup across domains (Xu et al. 2020).
 
-The domains of a batch are put into a random cycle, and each example is mixed with one of the next domain:
-x̃ = λx_i + (1−λ)x_j with one λ ~ Beta(alpha, alpha) for each pair of domains. Labels are mixed in the same way, so the loss is
-λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j).
+The domains of a batch are put into a random cycle, and each example is mixed with one of the next
+domain: x̃ = λx_i + (1−λ)x_j with one λ ~ Beta(alpha, alpha) for each pair of domains. Labels are
+mixed in the same way, so the loss is λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j).
 
-Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. A batch with only one domain is
-not mixed.
+Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. A batch
+with only one domain is not mixed.
 
 Differs from the paper:
-- domain generalisation instead of adaptation: all domains are labelled, labels are mixed too, and there is no discriminator
-  between domains; later comparisons of methods call this DomainMix;
+- domain generalisation instead of adaptation: all domains are labelled, labels are mixed too, and
+  there is no discriminator between domains; later comparisons of methods call this DomainMix;
 - ``mixing`` also offers boxes of images and pooled features.
 
 Differs from the released code:
-- there is no released code of this variant; the closest is DomainBed's ``Mixup``, which pairs the mini-batches of domains and
-  cuts off the larger one of a pair; here the examples of the smaller domain are used again, and all examples count equally.
+- there is no released code of this variant; the closest is DomainBed's ``Mixup``, which pairs the
+  mini-batches of domains and cuts off the larger one of a pair; here the examples of the smaller
+  domain are used again, and all examples count equally.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,17 @@
 """DORO: distributionally and outlier robust optimisation (Zhai et al. 2021).
 
-DRO gives outliers the largest weights, because they have the largest losses. DORO treats a share epsilon of the training
-distribution as outliers and minimises the robust risk of the rest. Algorithm 1: in every batch, drop the share epsilon with
-the largest losses, then descend the CVaR or χ² risk of the others (``dro.py`` explains both, and alpha). ``epsilon=0`` is
-DRO.
+DRO gives outliers the largest weights, because they have the largest losses. DORO treats a share
+epsilon of the training distribution as outliers and minimises the robust risk of the rest.
+Algorithm 1: in every batch, drop the share epsilon with the largest losses, then descend the CVaR
+or χ² risk of the others (``dro.py`` explains both, and alpha). ``epsilon=0`` is DRO.
 
 Differs from the paper:
-- if epsilon·batch is not a whole number, the example at the border is dropped in part: it keeps a fraction of its weight. The
-  same holds at the border of CVaR.
+- if epsilon·batch is not a whole number, the example at the border is dropped in part: it keeps a
+  fraction of its weight. The same holds at the border of CVaR.
 
 Differs from the released code:
-- fractions as above; the released code rounds down, so small batches have no outlier at all, and a CVaR over no example;
+- fractions as above; the released code rounds down, so small batches have no outlier at all, and a
+  CVaR over no example;
 - exact χ² weights by one sort, instead of a scalar optimiser that copies the loss from the device.
 """
 

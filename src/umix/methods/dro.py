@@ -1,16 +1,18 @@
 """CVaR and χ² distributionally robust optimisation (Levy et al. 2020).
 
-Minimise the largest expected loss over distributions q near the training distribution. For CVaR these are all q with
-q_i ≤ 1/(alpha·n), so the risk is the mean of the worst share alpha of the losses. For χ² these are all q with
-½·mean (n·q−1)² ≤ rho. The mini-batch estimator (Section 3) takes the robust risk of each batch as if the batch were the
-training set.
+Minimise the largest expected loss over distributions q near the training distribution. For CVaR
+these are all q with q_i ≤ 1/(alpha·n), so the risk is the mean of the worst share alpha of the
+losses. For χ² these are all q with ½·mean (n·q−1)² ≤ rho. The mini-batch estimator (Section 3)
+takes the robust risk of each batch as if the batch were the training set.
 
-In both, ``alpha`` is the share of the smallest subpopulation that should do well. As in Hashimoto et al. 2018,
-rho = ½(1/alpha−1)², and the χ²-ball then contains every subpopulation of share alpha ≤ ½. With the default 0.2, 13 examples of
-a batch of 64 count, which is enough for a useful gradient; 0.1 and 0.2 are the most common values.
+In both, ``alpha`` is the share of the smallest subpopulation that should do well. As in Hashimoto
+et al. 2018, rho = ½(1/alpha−1)², and the χ²-ball then contains every subpopulation of share alpha ≤
+½. With the default 0.2, 13 examples of a batch of 64 count, which is enough for a useful gradient;
+0.1 and 0.2 are the most common values.
 
 Differs from the paper:
-- only the mini-batch estimator, whose bias falls with the batch size; the multilevel Monte Carlo estimator is left out;
+- only the mini-batch estimator, whose bias falls with the batch size; the multilevel Monte Carlo
+  estimator is left out;
 - no entropy or χ² penalty in addition to the constraint.
 
 Differs from the released code:

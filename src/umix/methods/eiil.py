@@ -1,18 +1,20 @@
 """EIIL: environment inference for invariant learning (Creager et al. 2021).
 
-Stage 1: train a reference model by ERM. Environment inference: split the training examples into the two environments over
-which the reference is least invariant, by gradient ascent on its IRMv1 penalty over soft assignments. The maximum of this
-penalty is known (see ``infer_environments``). With two classes, environment 1 has the examples that the reference gets wrong.
-Stage 2: GroupDRO with environment×label cells as groups, as in the paper's Waterbirds and CivilComments experiments. Group
-labels are not used.
+Stage 1: train a reference model by ERM. Environment inference: split the training examples into the
+two environments over which the reference is least invariant, by gradient ascent on its IRMv1
+penalty over soft assignments. The maximum of this penalty is known (see ``infer_environments``).
+With two classes, environment 1 has the examples that the reference gets wrong. Stage 2: GroupDRO
+with environment×label cells as groups, as in the paper's Waterbirds and CivilComments experiments.
+Group labels are not used.
 
 Differs from the paper:
 - nothing; the paper leaves the training of the reference to the user, here ``reference_epochs``.
 
 Differs from the released code:
-- the penalty is scaled to 1; in the released code its scale falls with the number of examples, until Adam's ε keeps examples
-  with a small derivative in the environment of their random start;
-- environment 1 is the one where the reference fails; in the released code the numbers 0 and 1 depend on chance;
+- the penalty is scaled to 1; in the released code its scale falls with the number of examples,
+  until Adam's ε keeps examples with a small derivative in the environment of their random start;
+- environment 1 is the one where the reference fails; in the released code the numbers 0 and 1
+  depend on chance;
 - cells without examples do not count as groups.
 """
 

@@ -1,22 +1,27 @@
 """Fish: gradients of different domains should point the same way (Shi et al. 2022).
 
-Algorithm 1: start from the parameters θ and take one step of the inner optimiser on each domain in turn, in random order.
-This ends at θ̃. Then θ ← θ + ε·(θ̃ − θ). To first order this raises the inner products of the domains' gradients and lowers the
-mean risk (Theorem 3.1), without second derivatives. The first ``warmup`` steps are ordinary ERM steps on the whole batch.
+Algorithm 1: start from the parameters θ and take one step of the inner optimiser on each domain in
+turn, in random order. This ends at θ̃. Then θ ← θ + ε·(θ̃ − θ). To first order this raises the
+inner products of the domains' gradients and lowers the mean risk (Theorem 3.1), without second
+derivatives. The first ``warmup`` steps are ordinary ERM steps on the whole batch.
 
-Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. Each domain's part of a batch makes
-one inner step. So an inner step has batch size / domains examples, and a batch costs one forward and backward pass per
-domain.
+Domains are the task's training groups, and batches hold them in equal parts, as in WILDS. Each
+domain's part of a batch makes one inner step. So an inner step has batch size / domains examples,
+and a batch costs one forward and backward pass per domain.
 
 Differs from the paper:
 - every meta step uses all domains in the batch, instead of a sample of the domains.
 
 Differs from the released code:
-- ``meta_lr`` is ε itself; the authors' code divides its setting by the number of inner steps (CivilComments 0.05/5, Camelyon17
-  0.01/3), after 20,000 and 10,000 steps of warm-up; the default here is DomainBed's, which has no warm-up;
-- the state of the inner optimiser is kept for the whole fit; the released code resets it at every epoch;
-- the warm-up is part of the fit, and training continues from its last step instead of the best one on validation;
-- only parameters are interpolated; running statistics keep the values of the inner steps, so counters stay whole numbers.
+- ``meta_lr`` is ε itself; the authors' code divides its setting by the number of inner steps
+  (CivilComments 0.05/5, Camelyon17 0.01/3), after 20,000 and 10,000 steps of warm-up; the default
+  here is DomainBed's, which has no warm-up;
+- the state of the inner optimiser is kept for the whole fit; the released code resets it at every
+  epoch;
+- the warm-up is part of the fit, and training continues from its last step instead of the best one
+  on validation;
+- only parameters are interpolated; running statistics keep the values of the inner steps, so
+  counters stay whole numbers.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,14 @@
 """Focal loss: examples that are predicted correctly with confidence count less (Lin et al. 2017).
 
-With p the probability of the true class, FL(p) = −α·(1−p)^gamma·log p (eq. 5; eq. 4 is without α); gamma = 0 is cross entropy.
-The class weights α come from the training labels: 1/n_y (``inverse``) or the effective number of examples of Cui et al. 2019,
-(1−beta)/(1−beta^n_y) (``effective``). They are scaled to mean 1 over the training examples, so that they do not change the
-effective learning rate.
+With p the probability of the true class, FL(p) = −α·(1−p)^gamma·log p (eq. 5; eq. 4 is without α);
+gamma = 0 is cross entropy. The class weights α come from the training labels: 1/n_y (``inverse``)
+or the effective number of examples of Cui et al. 2019, (1−beta)/(1−beta^n_y) (``effective``). They
+are scaled to mean 1 over the training examples, so that they do not change the effective learning
+rate.
 
 Differs from the paper:
-- softmax over classes instead of one sigmoid per class, and the mean over examples instead of the sum over anchor boxes divided by
-  the number of objects: this is classification, not detection;
+- softmax over classes instead of one sigmoid per class, and the mean over examples instead of the
+  sum over anchor boxes divided by the number of objects: this is classification, not detection;
 - α is computed from the labels instead of set by hand; ``none`` leaves it out.
 
 Differs from the released code:

@@ -1,15 +1,17 @@
 """GroupDRO: minimise the worst group's risk (Sagawa et al. 2020).
 
-Algorithm 1: keep weights q over groups. For every batch, update q_g ← q_g·exp(step_size·L_g) / Z for the groups in the batch,
-then descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g is replaced by L_g + C/√n_g, so that small groups, which
-generalise worse, get larger weights.
+Algorithm 1: keep weights q over groups. For every batch, update q_g ← q_g·exp(step_size·L_g) / Z
+for the groups in the batch, then descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g is
+replaced by L_g + C/√n_g, so that small groups, which generalise worse, get larger weights.
 
 Differs from the paper:
 - batches hold all groups in equal parts instead of one group at a time, as in the released code;
-- a group that is not in the batch keeps its q: its risk is unknown, not 0; a group without training examples has no q.
+- a group that is not in the batch keeps its q: its risk is unknown, not 0; a group without training
+  examples has no q.
 
 Differs from the released code:
-- the adjustment is used in the exponent only; in the risk that is descended it would have no gradient.
+- the adjustment is used in the exponent only; in the risk that is descended it would have no
+  gradient.
 """
 
 from dataclasses import dataclass

@@ -1,23 +1,26 @@
 """IB-IRM: IRM with an information bottleneck (Ahuja et al. 2021).
 
-Invariance alone does not remove all spurious features. Among the invariant predictors, IB-IRM prefers one whose features have
-low entropy, which is bounded by their variance. With the features φ = net.features(x) the risk is
+Invariance alone does not remove all spurious features. Among the invariant predictors, IB-IRM
+prefers one whose features have low entropy, which is bounded by their variance. With the
+features φ = net.features(x) the risk is
 
     mean_e L_e + w·mean_e pen_e + β·mean_e mean_d Var_e(φ_d),
 
-that is, the risk of IRM (see ``irm``) and the variance within an environment, averaged over dimensions. β is 0 for the first
-``bottleneck_anneal`` steps, then ``bottleneck``. The optimiser's state is reset when w or β changes. The whole risk is divided
-by the largest of 1, w and β.
+that is, the risk of IRM (see ``irm``) and the variance within an environment, averaged over
+dimensions. β is 0 for the first ``bottleneck_anneal`` steps, then ``bottleneck``. The optimiser's
+state is reset when w or β changes. The whole risk is divided by the largest of 1, w and β.
 
 Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
 
 Differs from the paper:
-- environments are averaged, not summed; an environment with a single example in the batch has no penalty and no variance.
+- environments are averaged, not summed; an environment with a single example in the batch has no
+  penalty and no variance.
 
 Differs from the released code:
-- the released code does not divide the risk: this makes little difference to Adam, but the steps of SGD grow with the weights
-  until training diverges; penalty 10 instead of 100, as for IRM;
-- with ``bottleneck=0`` the optimiser is not reset at ``bottleneck_anneal``, because nothing changes there.
+- the released code does not divide the risk: this makes little difference to Adam, but the steps of
+  SGD grow with the weights until training diverges; penalty 10 instead of 100, as for IRM;
+- with ``bottleneck=0`` the optimiser is not reset at ``bottleneck_anneal``, because nothing changes
+  there.
 """
 
 from dataclasses import dataclass
@@ -41,7 +44,10 @@ from umix.training.trainer import Trainer
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BottleneckRisk(Objective):
-    """IRM's risk plus β times the variance of the features; β is 0, and ``bottleneck`` from step ``bottleneck_anneal`` on."""
+    """IRM's risk plus β times the variance of the features.
+
+    β is 0, and ``bottleneck`` from step ``bottleneck_anneal`` on.
+    """
 
     n_groups: int
     penalty: float

@@ -1,21 +1,25 @@
 """IRM: one classifier that is optimal in every environment at once (Arjovsky et al. 2019).
 
-IRMv1: min mean_e L_e + w·mean_e ‖∂_s L_e(s·z)‖² at s = 1, where s scales the logits z. If that gradient is 0, rescaling the
-logits would not improve the classifier in this environment. The squared gradient is estimated without bias as the product of
-the gradients of the even and of the odd examples of the environment (Appendix D), so it may be negative. w is 1 for the first
-``anneal`` steps, then ``penalty``; the optimiser's state is reset at this step. If w > 1, the whole risk is divided by w.
+IRMv1: min mean_e L_e + w·mean_e ‖∂_s L_e(s·z)‖² at s = 1, where s scales the logits z. If that
+gradient is 0, rescaling the logits would not improve the classifier in this environment. The
+squared gradient is estimated without bias as the product of the gradients of the even and of the
+odd examples of the environment (Appendix D), so it may be negative. w is 1 for the first ``anneal``
+steps, then ``penalty``; the optimiser's state is reset at this step. If w > 1, the whole risk is
+divided by w.
 
 Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
 
 Differs from the paper:
-- the risks of the environments are averaged, not summed, so that their number does not change the effective learning rate;
+- the risks of the environments are averaged, not summed, so that their number does not change the
+  effective learning rate;
 - an environment with one example in the batch cannot be divided into halves: its penalty is 0.
 
 Differs from the released code:
-- the authors' coloured-MNIST script squares the gradient of the whole environment, which is biased upwards, and divides by w as
-  here; DomainBed and WILDS do not divide: this makes little difference to Adam, but the steps of SGD grow with w until training
-  diverges;
-- penalty 10 lies between 1, which WILDS uses for most of its data sets, and 100, the default of WILDS and DomainBed;
+- the authors' coloured-MNIST script squares the gradient of the whole environment, which is biased
+  upwards, and divides by w as here; DomainBed and WILDS do not divide: this makes little difference
+  to Adam, but the steps of SGD grow with w until training diverges;
+- penalty 10 lies between 1, which WILDS uses for most of its data sets, and 100, the default of
+  WILDS and DomainBed;
 - all environments are computed at once, with the gradient in closed form.
 """
 

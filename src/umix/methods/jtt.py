@@ -1,14 +1,15 @@
 """JTT: just train twice (Liu et al. 2021).
 
-Algorithm 1: train a net by ERM for T epochs. The error set E holds the training examples that this net gets wrong. Train a new
-net by ERM on the training set, in which every example of E is repeated.
+Algorithm 1: train a net by ERM for T epochs. The error set E holds the training examples that this
+net gets wrong. Train a new net by ERM on the training set, in which every example of E is repeated.
 
 Differs from the paper:
-- ``upweight`` copies are added, so that an example of E occurs 1 + λ_up times, as in the released code; the paper says λ_up times.
+- ``upweight`` copies are added, so that an example of E occurs 1 + λ_up times, as in the released
+  code; the paper says λ_up times.
 
 Differs from the released code:
-- E comes from an evaluation pass after T epochs (as in the paper) instead of the predictions made during epoch T;
-  ``record=online`` uses the latter, and shares stage 1 with UMIX;
+- E comes from an evaluation pass after T epochs (as in the paper) instead of the predictions made
+  during epoch T; ``record=online`` uses the latter, and shares stage 1 with UMIX;
 - one run instead of two programs that exchange a table; an empty E is reported.
 """
 

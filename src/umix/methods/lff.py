@@ -1,19 +1,25 @@
 """LfF: learning from failure (Nam et al. 2020).
 
-Two nets of the same architecture are trained on the same batches. The biased net minimises the generalised cross-entropy
-(1 − p^q)/q, whose gradient p^q·∇CE favours easy examples. The debiased net, which is the result, minimises W·CE with the relative
-difficulty W = CE_b / (CE_b + CE_d), which is large if the biased net fails and the debiased one does not. As in the released
-code, the two losses in W are moving averages over an example's visits, each divided by its maximum in the example's class.
+Two nets of the same architecture are trained on the same batches. The biased net minimises the
+generalised cross-entropy (1 − p^q)/q, whose gradient p^q·∇CE favours easy examples. The debiased
+net, which is the result, minimises W·CE with the relative difficulty W = CE_b / (CE_b + CE_d),
+which is large if the biased net fails and the debiased one does not. As in the released code, the
+two losses in W are moving averages over an example's visits, each divided by its maximum in the
+example's class.
 
-A known limit: if a bias has two values and the biased net is right and confident on all examples that follow it, their W goes to
-0. The debiased net then learns the reverse of the bias from the other examples (on colored_digits the worst group has rate 0).
+A known limit: if a bias has two values and the biased net is right and confident on all examples
+that follow it, their W goes to 0. The debiased net then learns the reverse of the bias from the
+other examples (on colored_digits the worst group has rate 0).
 
 Differs from the paper:
-- the moving average and the division by the class's maximum, which the printed algorithm does not have.
+- the moving average and the division by the class's maximum, which the printed algorithm does not
+  have.
 
 Differs from the released code:
-- the biased net's gradient is that of the printed loss; in the released code it is q times as large;
-- W is 1/2 if both losses are 0; in the released code it is 0, because 1e-8 is added to the denominator;
+- the biased net's gradient is that of the printed loss; in the released code it is q times as
+  large;
+- W is 1/2 if both losses are 0; in the released code it is 0, because 1e-8 is added to the
+  denominator;
 - with ``clip_norm`` the gradients of the two nets are clipped together.
 """
 
@@ -40,8 +46,9 @@ from umix.training.trainer import Trainer
 class FailureRisk(Objective):
     """GCE of the companion plus CE of the net weighted by relative difficulty; ``y`` [n] are all training labels.
 
-    The state ``losses`` [2, n] holds the smoothed losses of companion and net. It is −1, which no loss can be, for examples
-    that were not visited yet; the first loss of an example is taken as it is.
+    The state ``losses`` [2, n] holds the smoothed losses of companion and net. It is −1, which no
+    loss can be, for examples that were not visited yet; the first loss of an example is taken as it
+    is.
     """
 
     y: Tensor
@@ -69,7 +76,10 @@ class FailureRisk(Objective):
         return smoothed, {"losses": state["losses"].index_copy(1, index, smoothed)}
 
     def _largest(self, losses: Tensor) -> Tensor:
-        """The largest smoothed loss of every class, [2, classes]; at least the smallest positive number, to divide by it."""
+        """The largest smoothed loss of every class, [2, classes].
+
+        It is never 0, because losses are divided by it.
+        """
         smallest = losses.new_full((2, self.n_classes), torch.finfo(losses.dtype).tiny)
         return smallest.scatter_reduce(1, self.y.expand_as(losses), losses, "amax")
 

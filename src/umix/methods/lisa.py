@@ -1,17 +1,18 @@
 """LISA: selective mixup across attributes or across labels (Yao et al. 2022).
 
-With probability ``same_label`` (the paper's p_sel), mixing is intra-label: partners have the same label and different
-attributes, so the attribute is averaged out. Otherwise it is intra-domain: partners have the same attribute and different
-labels, so the attribute does not predict the label. λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3,
-Algorithm 1).
+With probability ``same_label`` (the paper's p_sel), mixing is intra-label: partners have the same
+label and different attributes, so the attribute is averaged out. Otherwise it is intra-domain:
+partners have the same attribute and different labels, so the attribute does not predict the label.
+λ ~ Beta(alpha, alpha), alpha = 2; soft-label cross entropy (Section 3, Algorithm 1).
 
 Differs from the paper:
 - one draw of the strategy and of λ per batch, as in the released code.
 
 Differs from the released code:
-- partners are drawn from the batch, uniformly among all suitable examples; an example without a suitable partner is not
-  mixed;
-- batches are balanced over groups by taking groups in turn (``balance``) instead of by a weighted sampler.
+- partners are drawn from the batch, uniformly among all suitable examples; an example without a
+  suitable partner is not mixed;
+- batches are balanced over groups by taking groups in turn (``balance``) instead of by a weighted
+  sampler.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,13 @@
 """LISA with UMIX's weights: the UMIX paper calls the two orthogonal, but does not try the combination.
 
-The weights are those of UMIX (Algorithm 2, eq. 6 and 7). The pairs are those of LISA (same label and different attributes, or
-same attribute and different labels). The loss is UMIX's eq. 4. With eta = 0 it is LISA.
+The weights are those of UMIX (Algorithm 2, eq. 6 and 7). The pairs are those of LISA (same label
+and different attributes, or same attribute and different labels). The loss is UMIX's eq. 4. With
+eta = 0 it is LISA.
 
 Differs from the paper:
-- the UMIX paper mentions the combination (introduction, comparison with existing works) without details: LISA's batches
-  balanced over groups are optional here and off by default, because the weights already favour the minority.
+- the UMIX paper mentions the combination (introduction, comparison with existing works) without
+  details: LISA's batches balanced over groups are optional here and off by default, because the
+  weights already favour the minority.
 
 Differs from the released code:
 - there is none.

@@ -1,13 +1,16 @@
 """Mixup: train on convex combinations of pairs of examples (Zhang et al. 2018), and its in-group variant.
 
-λ ~ Beta(alpha, alpha); x̃ = λx_i + (1−λ)x_j, loss λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j) (the UMIX paper's eq. 3). Vanilla mixup pairs any
-two examples; in-group mixup, the UMIX paper's other ablation, pairs examples with the same label from the same group.
+λ ~ Beta(alpha, alpha); x̃ = λx_i + (1−λ)x_j, loss λ·ℓ(x̃, y_i) + (1−λ)·ℓ(x̃, y_j) (the UMIX paper's
+eq. 3). Vanilla mixup pairs any two examples; in-group mixup, the UMIX paper's other ablation, pairs
+examples with the same label from the same group.
 
 Differs from the paper:
-- nothing in vanilla mixup; in in-group mixup an example that is alone in its group in a batch is not mixed.
+- nothing in vanilla mixup; in in-group mixup an example that is alone in its group in a batch is
+  not mixed.
 
 Differs from the released code:
-- one λ per batch as there; ``mixing`` also offers CutMix, with the true area as λ, and mixing of pooled features.
+- one λ per batch as there; ``mixing`` also offers CutMix, with the true area as λ, and mixing of
+  pooled features.
 """
 
 from dataclasses import dataclass

@@ -1,14 +1,16 @@
 """Reweighting and resampling by class or group (Idrissi et al. 2022).
 
-Every class (the paper's RWY) or group (RWG) counts the same: an example of a class or group of n examples gets a weight in
-proportion to 1/n (``inverse``) or to the inverse effective number (1−beta)/(1−beta^n) of Cui et al. 2019 (``effective``).
-``reweight`` multiplies the loss of the example by its weight, scaled to mean 1. ``resample`` draws examples with probabilities
-in proportion to the weights, with replacement, with as many draws per epoch as there are examples.
+Every class (the paper's RWY) or group (RWG) counts the same: an example of a class or group of n
+examples gets a weight in proportion to 1/n (``inverse``) or to the inverse effective number
+(1−beta)/(1−beta^n) of Cui et al. 2019 (``effective``). ``reweight`` multiplies the loss of the
+example by its weight, scaled to mean 1. ``resample`` draws examples with probabilities in
+proportion to the weights, with replacement, with as many draws per epoch as there are examples.
 
 Differs from the paper:
-- RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in expectation;
-- the effective number is an addition; its weights have mean 1 over examples, while those of Cui et al. have it over classes;
-  subsampling (SUBY, SUBG) is left out.
+- RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in
+  expectation;
+- the effective number is an addition; its weights have mean 1 over examples, while those of Cui et
+  al. have it over classes; subsampling (SUBY, SUBG) is left out.
 
 Differs from the released code:
 - nothing in the weights and draws of ``resample``.

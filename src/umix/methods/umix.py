@@ -1,21 +1,28 @@
 """UMIX: uncertainty-aware mixup (Han et al. 2022).
 
-Algorithm 2: train by ERM and record which examples are predicted correctly in which epoch. The uncertainty u of an example is
-the share of wrong predictions in a window of epochs (eq. 6). Its weight is w = eta·u + c (eq. 7).
-The appendix compares this with an ensemble, where u is the share of ``length`` independently trained ERM models that are wrong.
-Algorithm 1: train a new net. With probability sigma mix each example with another, λ ~ Beta(alpha, alpha), and minimise
-w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4); otherwise minimise w_i·ℓ(x_i, y_i).
+Algorithm 2: train by ERM and record which examples are predicted correctly in which epoch. The
+uncertainty u of an example is the share of wrong predictions in a window of epochs (eq. 6). Its
+weight is w = eta·u + c (eq. 7). The appendix compares this with an ensemble, where u is the share
+of ``length`` independently trained ERM models that are wrong.
+
+Algorithm 1: train a new net. With probability sigma mix each example with another, where
+λ ~ Beta(alpha, alpha), and minimise w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j) (eq. 4). Otherwise
+minimise w_i·ℓ(x_i, y_i).
 
 Differs from the paper:
-- the window has exactly ``length`` epochs ``start … start+length-1``, counted from 0
-  (the printed sum has one term more than its divisor);
-- ``normalize`` scales the weights to mean 1, so that eta does not change the effective learning rate;
-- if a batch is not mixed, its own loss is weighted (the printed λ = 0 takes the partner's, which is the same in expectation);
-- eta, the window and the pooling of uncertainty over classes may be ``auto``: they are chosen on validation, without groups;
+- the window has exactly ``length`` epochs ``start … start+length-1``, counted from 0 (the printed
+  sum has one term more than its divisor);
+- ``normalize`` scales the weights to mean 1, so that eta does not change the effective learning
+  rate;
+- if a batch is not mixed, its own loss is weighted (the printed λ = 0 takes the partner's, which is
+  the same in expectation);
+- eta, the window and the pooling of uncertainty over classes may be ``auto``: they are chosen on
+  validation, without groups;
 - CutMix uses the true share of the pasted box as λ.
 
 Differs from the released code:
-- the last epoch is recorded too, and an example that was not visited is an error instead of "wrong";
+- the last epoch is recorded too, and an example that was not visited is an error instead of
+  "wrong";
 - a window beyond the recorded epochs is refused instead of cut;
 - weights are float32; mixing happens in training only; features can be mixed.
 """

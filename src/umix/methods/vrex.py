@@ -1,17 +1,19 @@
 """V-REx: make the risks of all environments equal (Krueger et al. 2021).
 
-min mean_e L_e + w·Var_e(L_e). Differences between training environments may be larger in new environments, so a net with equal
-risks in all training environments is expected to keep its risk there. w is 1 for the first ``anneal`` steps, then
-``penalty``; the optimiser's state is reset at this step. If w > 1, the whole risk is divided by w.
+min mean_e L_e + w·Var_e(L_e). Differences between training environments may be larger in new
+environments, so a net with equal risks in all training environments is expected to keep its risk
+there. w is 1 for the first ``anneal`` steps, then ``penalty``; the optimiser's state is reset at
+this step. If w > 1, the whole risk is divided by w.
 
 Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
 
 Differs from the paper:
-- the risks of the environments are averaged, not summed, so that their number does not change the effective learning rate.
+- the risks of the environments are averaged, not summed, so that their number does not change the
+  effective learning rate.
 
 Differs from the released code:
-- the authors' coloured-MNIST script divides by w as here; DomainBed does not: this makes little difference to Adam, but the
-  steps of SGD grow with w until training diverges.
+- the authors' coloured-MNIST script divides by w as here; DomainBed does not: this makes little
+  difference to Adam, but the steps of SGD grow with w until training diverges.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,10 @@ from umix.training.objective import State
 @final
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The number of finished epochs, the objective's state and the history; net and optimiser are restored in place."""
+    """The number of finished epochs, the objective's state and the history.
+
+    Net and optimiser are restored in place.
+    """
 
     epochs: int
     state: State
@@ -41,7 +44,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Optimizer) -> Checkpoint | None:
-    """The checkpoint of ``fit`` at ``path``, restored into ``net`` and ``optimizer``; None if the file does not exist."""
+    """The checkpoint of ``fit`` at ``path``, restored into ``net`` and ``optimizer``.
+
+    None if the file does not exist.
+    """
     if not path.exists():
         return None
     tensors, metadata = read_tensors(path, kind="checkpoint")
@@ -63,7 +69,10 @@ def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Op
 def share_checkpoint(
     found: Checkpoint | None, net: Net, optimizer: torch.optim.Optimizer, engine: Engine
 ) -> Checkpoint | None:
-    """The checkpoint that the first process has ``found`` and restored; the other processes of ``engine`` restore it too."""
+    """The checkpoint that the first process has ``found`` and restored.
+
+    The other processes of ``engine`` restore it too.
+    """
     if engine.processes == 1:
         return found
     whole = None

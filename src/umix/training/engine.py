@@ -1,8 +1,8 @@
 """The devices and the number format of a fit, by way of Lightning Fabric.
 
-Full precision on one device does without Fabric: its wrappers slow down small nets, and importing it takes two seconds.
-On several devices there is one process for each. They train together (``parallel``), and only the first process reads and
-writes files.
+Full precision on one device does without Fabric: its wrappers slow down small nets, and importing
+it takes two seconds. On several devices there is one process for each. They train together
+(``parallel``), and only the first process reads and writes files.
 """
 
 import logging
@@ -98,7 +98,8 @@ class Engine:
     def threads(self, net: Net) -> Iterator[None]:
         """Inside the block a small net runs on one thread, because several threads would only wait for each other.
 
-        A net with convolutions does not count as small, whatever its number of weights: each weight is used at every pixel.
+        A net with convolutions does not count as small, whatever its number of weights: each weight
+        is used at every pixel.
         """
         before = torch.get_num_threads()
         convolves = any(parameter.dim() > 2 for parameter in net.parameters())
@@ -165,7 +166,10 @@ class Engine:
 
 @final
 class _Backward:
-    """The backward pass of a net that processes share; the first one checks that every trained parameter has a gradient."""
+    """The backward pass of a net that processes share.
+
+    The first one checks that every trained parameter has a gradient.
+    """
 
     def __init__(self, net: Net, run: Callable[[Tensor], None]) -> None:
         self._net = net

@@ -1,4 +1,7 @@
-"""The log of a fit: risk, λ, learning rate and seconds of every epoch. Within an epoch nothing waits for the device."""
+"""The log of a fit: risk, λ, learning rate and seconds of every epoch.
+
+Within an epoch nothing waits for the device.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import final
@@ -14,7 +17,10 @@ MEASURES = ("risk", "lambda", "learning_rate", "seconds")
 
 @final
 class EpochLog:
-    """One number per measure and finished epoch; checkpoints contain it, so a resumed fit has every epoch exactly once."""
+    """One number per measure and finished epoch.
+
+    Checkpoints contain it, so a resumed fit has every epoch exactly once.
+    """
 
     def __init__(self) -> None:
         self._rows: list[list[float]] = []
@@ -69,6 +75,9 @@ class EpochLog:
         return {"epochs/measures": torch.tensor(self._rows, dtype=torch.float64)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Restore the log as it was after ``epochs``; all measures are NaN if an older version wrote the checkpoint."""
+        """Restore the log as it was after ``epochs``.
+
+        All measures are NaN if an older version wrote the checkpoint.
+        """
         known = kept.get("epochs/measures")
         self._rows = known.tolist() if known is not None else [[float("nan")] * len(MEASURES)] * epochs

@@ -1,8 +1,9 @@
 """Features of a frozen body, computed once and stored in one file per split; later runs train their heads on them.
 
-They are computed as in evaluation: with the split's ``transform``, without augmentation, with the body in evaluation mode.
-The name of a file contains a hash of the inputs, their transform, the net and its weights. So runs of all methods,
-settings and seeds share the files, and a run whose files exist never runs the body.
+They are computed as in evaluation: with the split's ``transform``, without augmentation, with the
+body in evaluation mode. The name of a file contains a hash of the inputs, their transform, the net
+and its weights. So runs of all methods, settings and seeds share the files, and a run whose files
+exist never runs the body.
 """
 
 import hashlib
@@ -39,7 +40,10 @@ _IN_MEMORY = 2**30  # up to so many bytes of features are read into memory; larg
 @final
 @dataclass(frozen=True, eq=False)
 class Featured:
-    """A task whose inputs are features; ``body`` is a hash of the body's weights if the net's options do not determine them."""
+    """A task whose inputs are features.
+
+    ``body`` is a hash of the body's weights if the net's options do not determine them.
+    """
 
     task: Task
     body: str
@@ -50,8 +54,8 @@ def featured(
 ) -> Featured:
     """``task`` with the features of the frozen body of ``net`` as inputs, stored in ``directory``.
 
-    Existing files are used; missing ones are computed, after a note about their size. ``seed`` matters only for a body with
-    random weights.
+    Existing files are used; missing ones are computed, after a note about their size. ``seed``
+    matters only for a body with random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
     files = _located(task, net, directory, seed)
@@ -66,7 +70,10 @@ def featured(
 
 
 def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) -> Featured | None:
-    """What ``featured`` returns, if all of its files are in ``directory`` already; else None. Computes no features."""
+    """What ``featured`` returns, if all of its files are in ``directory`` already.
+
+    None if one of them is missing. No features are computed.
+    """
     stored = directory.iterdir() if directory.is_dir() else iter(())
     if not any(path.name.startswith(f"features-{task.name}-") for path in stored):
         return None  # without building a body only to hash its weights
@@ -77,7 +84,10 @@ def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) ->
 @final
 @dataclass(frozen=True, eq=False)
 class _Files:
-    """The files of a task's features by split; ``parts`` are those of the net where they had to be built for ``body``."""
+    """The files of a task's features by split.
+
+    ``body`` is as in ``Featured``; ``parts`` are those of the net if they were built to hash them.
+    """
 
     keys: dict[str, str]
     paths: dict[str, Path]

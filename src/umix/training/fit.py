@@ -26,11 +26,15 @@ from umix.training.stage import Stage, StageReport
 class Observer(Protocol):
     """Is called with the net after every epoch.
 
-    There are four: History (final fits), Recorder (trajectories), ValidationTrial (trials) and Unobserved.
+    There are four: History (final fits), Recorder (trajectories), ValidationTrial (trials) and
+    Unobserved.
     """
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Restore the observer as it was after ``epochs`` epochs; ``kept`` is what ``tensors`` returned then."""
+        """Restore the observer as it was after ``epochs`` epochs.
+
+        ``kept`` is what ``tensors`` returned then.
+        """
 
     def observe(self, net: Net, epoch: int) -> None:
         """Evaluate ``net`` at the end of ``epoch``."""

@@ -24,7 +24,10 @@ WATCHED = ("val", "test")
 @final
 @dataclass(frozen=True, eq=False)
 class HeldOutUncertainty:
-    """How uncertain an earlier stage was of every validation [n_val] and test [n_test] example; None where unknown."""
+    """How uncertain an earlier stage was of every validation [n_val] and test [n_test] example.
+
+    A split is None if nothing is known of it.
+    """
 
     val: Tensor | None = None
     test: Tensor | None = None
@@ -34,8 +37,9 @@ class HeldOutUncertainty:
 class History:
     """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
 
-    Hits are counted by group and by class. Where ``uncertainty`` is given, the accuracy of each fifth of a split in order
-    of uncertainty is computed too. On val there is also the mean of the largest losses.
+    Hits are counted by group and by class. Where ``uncertainty`` is given, the accuracy of each
+    fifth of a split in order of uncertainty is computed too. On val there is also the mean of the
+    largest losses.
     """
 
     def __init__(

@@ -11,7 +11,10 @@ STRATEGIES = ("ddp",)
 
 
 def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
-    """An engine with ``devices`` on each of ``nodes`` machines; both default to 1, or to what torchrun has started."""
+    """An engine with ``devices`` on each of ``nodes`` machines.
+
+    Both default to 1, or to what torchrun has started.
+    """
     if strategy is not None and strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
     for name, number in (("devices", devices), ("nodes", nodes)):

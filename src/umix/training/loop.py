@@ -47,8 +47,8 @@ def run_epoch(
 ) -> State:
     """Train the net in place on one pass of ``batches`` and return the objective's state after it.
 
-    ``lr_at(step)`` is the learning rate if it is not constant. ``tick`` is called now and then with the number of steps taken
-    since its last call. Nothing here waits for the device.
+    ``lr_at(step)`` is the learning rate if it is not constant. ``tick`` is called now and then with
+    the number of steps taken since its last call. Nothing here waits for the device.
     """
     optimizer, reset_at = prepared.optimizer, objective.reset_at
     prepared.net.train()

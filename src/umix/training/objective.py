@@ -32,7 +32,10 @@ class Objective(abc.ABC):
         return {}
 
     def logging_lambda(self, see: Callable[[float], None]) -> "Objective":
-        """This objective, which also calls ``see`` with the λ of every batch; objectives that mix nothing stay as they are."""
+        """This objective, which also calls ``see`` with the λ of every batch.
+
+        Objectives that mix nothing stay as they are.
+        """
         return self
 
     @abc.abstractmethod
@@ -54,7 +57,10 @@ def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
 @final
 @dataclass(frozen=True, eq=False)
 class MeanRisk(Objective):
-    """Empirical risk: the mean loss. ``watch`` is called with the predictions of the training pass, at no extra cost."""
+    """Empirical risk: the mean loss.
+
+    ``watch`` is called with the predictions of the training pass, at no extra cost.
+    """
 
     takes_weights = True
 

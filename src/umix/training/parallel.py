@@ -1,9 +1,10 @@
 """One fit in several processes: each computes its share of a batch's rows, and all see the outputs of the whole batch.
 
-Every process draws the same batches from the same random streams. Objectives are given a ``SharedNet``, which runs only the
-rows of this process and gathers the outputs of the others. So one code computes weights, pairs, sorted losses, group
-weights and penalties as in a single process, and the risk is the same number in every process. The gradient of the risk
-reaches the parameters of a process through its own rows only. DDP averages gradients over processes, so ``_Gather``
+Every process draws the same batches from the same random streams. Objectives are given a
+``SharedNet``, which runs only the rows of this process and gathers the outputs of the others. So
+one code computes weights, pairs, sorted losses, group weights and penalties as in a single process,
+and the risk is the same number in every process. The gradient of the risk reaches the parameters of
+a process through its own rows only. DDP averages gradients over processes, so ``_Gather``
 multiplies them by the number of processes.
 """
 
@@ -48,7 +49,10 @@ def _all_rows(mine: Tensor, n: int, world: int) -> Tensor:
 
 @final
 class _Gather(torch.autograd.Function):
-    """Forward: the outputs of all rows. Backward: the gradient of this process's rows, times the number of processes."""
+    """Forward: the outputs of all rows.
+
+    Backward: the gradient of this process's rows, times the number of processes.
+    """
 
     @staticmethod
     def forward(ctx: Any, mine: Tensor, n: int, rank: int, world: int) -> Tensor:
@@ -64,8 +68,8 @@ class _Gather(torch.autograd.Function):
 class SharedNet:
     """A net that several processes share, as objectives and evaluation see it: takes a whole batch, returns all outputs.
 
-    ``runner`` runs the forward pass: the net itself or a wrapper of it. The head alone is small, and every process has its
-    inputs, so each process runs it on all rows.
+    ``runner`` runs the forward pass: the net itself or a wrapper of it. The head alone is small,
+    and every process has its inputs, so each process runs it on all rows.
     """
 
     def __init__(self, net: Net, runner: Net | None = None) -> None:

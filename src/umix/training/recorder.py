@@ -19,8 +19,8 @@ from umix.training.trajectory import Trajectory
 class Recorder:
     """The observer that ends an epoch of ``trajectory`` and saves it, before the checkpoint is written.
 
-    So the file has at least as many epochs as the checkpoint. The predictions of val, and of test if it is given, are those
-    of an evaluation pass after every epoch.
+    So the file has at least as many epochs as the checkpoint. The predictions of val, and of test
+    if it is given, are those of an evaluation pass after every epoch.
     """
 
     def __init__(

@@ -16,9 +16,10 @@ Record = Literal["online", "epoch_end"]
 class ErmStage:
     """An ERM fit that a method needs before its final fit; runs with the same data, net, settings and seed share it.
 
-    ``epochs`` is the number that the method needs; the user's settings of the stage override it. With ``record`` the fit
-    records a trajectory. ``settings`` is the name under which users set its fit settings (``NAME.lr``): by default the
-    stage's own name. Several stages may share the settings of one name.
+    ``epochs`` is the number that the method needs; the user's settings of the stage override it.
+    With ``record`` the fit records a trajectory. ``settings`` is the name under which users set its
+    fit settings (``NAME.lr``): by default the stage's own name. Several stages may share the
+    settings of one name.
     """
 
     name: str
@@ -37,7 +38,8 @@ class ErmStage:
 class Stage:
     """A fit that is ready to be trained.
 
-    ``key`` is a hash of everything that decides its numbers. ``directory`` holds the checkpoint from which it is resumed.
+    ``key`` is a hash of everything that decides its numbers. ``directory`` holds the checkpoint
+    from which it is resumed.
     """
 
     name: str

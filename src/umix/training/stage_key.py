@@ -24,7 +24,8 @@ def stage_key(
 ) -> str:
     """The name of ``stage`` and a hash of what decides its numbers, except for the objective.
 
-    ``train`` is the fingerprint of the training split. ``more`` is what this stage depends on besides.
+    ``train`` is the fingerprint of the training split. ``more`` is what this stage depends on
+    besides.
     """
     content = {
         "train": train,
@@ -47,7 +48,8 @@ def recorded_splits(task: Task) -> tuple[str, ...]:
 class StageInputs:
     """The data and the net of an ERM stage, as far as they decide its key.
 
-    ``train`` is the fingerprint of the training split, ``recorded`` has those of the other splits that a trajectory records.
+    ``train`` is the fingerprint of the training split, ``recorded`` has those of the other splits
+    that a trajectory records.
     """
 
     train: str
@@ -73,8 +75,8 @@ def erm_fit(
 ) -> Stage:
     """The fit that ``stage`` stands for in a run with the fit settings ``fit`` and the ``overrides`` of named stages.
 
-    The trainer trains this value and studies are planned with it, so both have the same key. ``cache`` is the folder of
-    the stages that runs share.
+    The trainer trains this value and studies are planned with it, so both have the same key.
+    ``cache`` is the folder of the stages that runs share.
     """
     settings = fit.updated({"epochs": stage.epochs, **overrides.get(stage.settings_name, {})})
     more = {} if stage.record is None else {"record": stage.record, **inputs.recorded}

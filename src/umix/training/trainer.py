@@ -37,10 +37,11 @@ FINAL = "fit"
 class Trainer:
     """Runs the fits of one run.
 
-    ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is resumed after its last
-    finished epoch. With ``cache`` ERM stages are shared by all runs with the same data, net, settings and seed. ``groups``
-    says whether the method may see training groups. ``on_epoch(epoch, val)`` is called with the validation counts after
-    every epoch of the final fit, and may raise.
+    ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is
+    resumed after its last finished epoch. With ``cache`` ERM stages are shared by all runs with the
+    same data, net, settings and seed. ``groups`` says whether the method may see training groups.
+    ``on_epoch(epoch, val)`` is called with the validation counts after every epoch of the final
+    fit, and may raise.
     """
 
     task: Task
@@ -87,8 +88,9 @@ class Trainer:
     ) -> Net:
         """A new net trained to minimise ``objective``, with hits on val and test counted after every epoch.
 
-        With ``companion`` the net gets a second net of the same architecture, trained by the same optimiser.
-        ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of each example.
+        With ``companion`` the net gets a second net of the same architecture, trained by the same
+        optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
+        each example.
         """
         settings = self.final_settings
         self.history = self._new_history(settings.epochs, uncertainty=uncertainty)

@@ -1,8 +1,9 @@
 """The training trajectory: was example i predicted correctly in epoch t?
 
-It holds two bits per example and epoch: was the example predicted correctly, and was it visited at all? To ask for a
-prediction that was never made is an error; it does not count as wrong. ``val`` and ``test`` are trajectories of those
-splits, if they were recorded; this costs an evaluation pass after every epoch. It works in any training loop::
+It holds two bits per example and epoch: was the example predicted correctly, and was it visited at
+all? To ask for a prediction that was never made is an error; it does not count as wrong. ``val``
+and ``test`` are trajectories of those splits, if they were recorded; this costs an evaluation pass
+after every epoch. It works in any training loop::
 
     trajectory = Trajectory(len(y))
     for epoch in range(epochs):
@@ -35,7 +36,10 @@ _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 
 @final
 class Trajectory:
-    """Which of ``n`` examples were predicted correctly in which epoch; ``fingerprint`` is that of their split."""
+    """Which of ``n`` examples were predicted correctly in which epoch.
+
+    ``fingerprint`` is that of their split.
+    """
 
     def __init__(
         self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None, test: "Trajectory | None" = None
@@ -56,7 +60,10 @@ class Trajectory:
         return len(self._correct)
 
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
-        """Record the predictions of a batch in the current epoch; for an example that is seen again the last one counts."""
+        """Record the predictions of a batch in the current epoch.
+
+        For an example that is seen again the last one counts.
+        """
         self._pending.append((index, logits.detach(), y))
         self._pending_size += logits.numel()
         if self._pending_size >= _PENDING:
@@ -143,7 +150,10 @@ class Trajectory:
         return self.val
 
     def test_uncertainty(self, *, start: int, length: int) -> Tensor | None:
-        """The same share for every test example, [n_test], for reports; None if test examples were not recorded."""
+        """The same share for every test example, [n_test], for reports.
+
+        None if test examples were not recorded.
+        """
         return None if self.test is None else self.test.uncertainty(start=start, length=length)
 
     def _n_missing(self, epoch: int) -> int:

@@ -18,8 +18,8 @@ from umix.training.evaluate import correctness
 class ValidationTrial:
     """Counts validation hits by class after every epoch, separately for certain and uncertain examples.
 
-    ``uncertain`` is bool [n_val]: whether an earlier stage was uncertain of the example. Test examples and groups are not
-    used.
+    ``uncertain`` is bool [n_val]: whether an earlier stage was uncertain of the example. Test
+    examples and groups are not used.
     """
 
     def __init__(self, val: Split, uncertain: Tensor, *, n_classes: int, batch_size: int) -> None:

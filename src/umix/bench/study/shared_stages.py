@@ -17,8 +17,9 @@ from umix.training.stage_key import StageInputs, erm_fit
 class SharedStage:
     """The first stage that a run shares with others; runs with the same ``key`` share it.
 
-    ``has_inputs`` is False while the features that the stage trains on are not computed yet. The key is then made of the
-    raw inputs and the frozen net. It still tells which runs share the stage, but no trained stage has it.
+    ``has_inputs`` is False while the features that the stage trains on are not computed yet. The
+    key is then made of the raw inputs and the frozen net. It still tells which runs share the
+    stage, but no trained stage has it.
     """
 
     key: str
@@ -27,14 +28,20 @@ class SharedStage:
 
 @final
 class StagePlanner:
-    """Finds the shared stages of a study's runs; ``cache`` is the folder of stored features, None if there is none."""
+    """Finds the shared stages of a study's runs.
+
+    ``cache`` is the folder of stored features, None if there is none.
+    """
 
     def __init__(self, cache: Path | None) -> None:
         self._cache = cache
         self._features: dict[tuple[str, NetSettings, int | None], StageInputs | None] = {}  # reading them is slow
 
     def first_stage(self, spec: RunSpec, task: Task) -> SharedStage | None:
-        """The first stage that ``spec`` shares with other runs on ``task``; None if its method has no such stage."""
+        """The first stage that ``spec`` shares with other runs on ``task``.
+
+        None if its method has no such stage.
+        """
         plan = spec.plan
         stages = plan.method.erm_stages(plan.fit.epochs)
         if not stages:

@@ -58,7 +58,8 @@ class StudyGrid:
     def runs(self) -> list[StudyEntry]:
         """Entries of different runs, in the order to execute them in.
 
-        Runs that share a stage are far apart, so that workers do not wait for the one that trains it.
+        Runs that share a stage are far apart, so that workers do not wait for the one that trains
+        it.
         """
         return spread_out({entry.key: entry for entry in self.entries}.values())
 

@@ -84,8 +84,9 @@ def search_grid(
 ) -> tuple[StudyGrid, list[Tuned]]:
     """``grid`` with the best settings of ``trials`` trials for every task and method, and the results of the searches.
 
-    All searches use one seed, which the study does not use. A method without settings to search stays as it is. With
-    ``workers`` several searches run at once, each in one process; their results are the same.
+    All searches use one seed, which the study does not use. A method without settings to search
+    stays as it is. With ``workers`` several searches run at once, each in one process; their
+    results are the same.
     """
     jobs = search_jobs(grid, trials=trials, select=select)
     found: dict[str, Tuned] = {}

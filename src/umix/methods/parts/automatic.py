@@ -1,12 +1,14 @@
 """``eta="auto"``: how much uncertainty should count, chosen on validation without group labels.
 
-Large weights on the examples that ERM gets wrong help a minority if the labels are right. If they are noise, large weights
-ruin the model (a limitation that the paper names). So values of eta are tried in rising order, each by a fit like the
-final one: first with every example's own uncertainty, then with the mean of its class, which label noise within a class
-does not change. An epoch of a trial is admissible if validation accuracy is at most ``budget`` below the best of the first
-stage. The trial with the best score in an admissible epoch wins. The score is in ``core.weight_choice``: accuracy on the
-examples that the first stage was certain of, on those that it was uncertain of, and in the worst class. Eta is not raised
-further once a trial has no admissible epoch or scores clearly below an earlier one.
+Large weights on the examples that ERM gets wrong help a minority if the labels are right. If they
+are noise, large weights ruin the model (a limitation that the paper names). So values of eta are
+tried in rising order, each by a fit like the final one: first with every example's own uncertainty,
+then with the mean of its class, which label noise within a class does not change. An epoch of a
+trial is admissible if validation accuracy is at most ``budget`` below the best of the first stage.
+The trial with the best score in an admissible epoch wins. The score is in ``core.weight_choice``:
+accuracy on the examples that the first stage was certain of, on those that it was uncertain of, and
+in the worst class. Eta is not raised further once a trial has no admissible epoch or scores clearly
+below an earlier one.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,8 +69,9 @@ def settle(
 ) -> tuple[float, Pool]:
     """The eta and pool that do best on validation; the choice and its reason are saved as decisions of the run.
 
-    ``uncertainty`` [n_val] is that of the first stage on validation examples, ``baseline`` its best accuracy there.
-    ``content`` identifies everything else that decides what a candidate is, so that runs can share trials.
+    ``uncertainty`` [n_val] is that of the first stage on validation examples, ``baseline`` its best
+    accuracy there. ``content`` identifies everything else that decides what a candidate is, so that
+    runs can share trials.
     """
     tried: list[TrialResult] = []
     for pool in pools:

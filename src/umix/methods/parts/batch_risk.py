@@ -17,7 +17,10 @@ from umix.training.objective import Objective, State
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchRisk(Objective):
-    """``risk_of(w * loss(logits, y))``; ``weights`` [n] has a weight for every training example, None means equal weights."""
+    """``risk_of(w * loss(logits, y))``.
+
+    ``weights`` [n] has a weight for every training example, None means equal weights.
+    """
 
     loss: Callable[[Tensor, Tensor], Tensor] = cross_entropy
     risk_of: Callable[[Tensor], Tensor] = torch.mean

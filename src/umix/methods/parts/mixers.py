@@ -45,7 +45,10 @@ def mix_features(
 
 
 def require_mixable(mixing: Mixing, example: Tensor) -> None:
-    """Raise if examples like ``example`` cannot be mixed in this way; methods call this before they train anything."""
+    """Raise if examples like ``example`` cannot be mixed in this way.
+
+    Methods call this before they train anything.
+    """
     if mixing == "cutmix" and example.dim() < 2:
         raise UserError(
             f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "

@@ -104,7 +104,8 @@ class UncertaintyWeights(Method, abc.ABC):
     def weigh_examples(self, trainer: Trainer, objective: Callable[[Tensor], Objective]) -> "Weighed":
         """The weights of all training examples, which are also saved with the run (Algorithm 2).
 
-        ``objective`` is what the method minimises with given weights; trials of eta and pool need it.
+        ``objective`` is what the method minimises with given weights; trials of eta and pool need
+        it.
         """
         measured = self.measure(trainer)
         eta, pool = self.settled(measured, trainer, objective)

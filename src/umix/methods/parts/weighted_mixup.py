@@ -30,9 +30,9 @@ def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
 class WeightedMixup(Objective):
     """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] has a weight for every training example. λ ~ Beta(alpha, alpha), and whether to mix at all, are drawn once
-    per batch, or per example with ``per_example``. ``pairing`` chooses the partners. ``watch`` is called with the λ of every
-    batch: 1 if it is not mixed.
+    ``weights`` [n] has a weight for every training example. λ ~ Beta(alpha, alpha), and whether to
+    mix at all, are drawn once per batch, or per example with ``per_example``. ``pairing`` chooses
+    the partners. ``watch`` is called with the λ of every batch: 1 if it is not mixed.
     """
 
     takes_weights = True
@@ -61,7 +61,10 @@ class WeightedMixup(Objective):
         return mixed_risk(logits, batch.y, w, pair, lam), state
 
     def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
-        """The λ of the batch or of each example; None if nothing is mixed. An example that is not mixed has λ = 1."""
+        """The λ of the batch or of each example.
+
+        None if nothing is mixed. An example that is not mixed has λ = 1.
+        """
         if not self.per_example:
             one = rng.beta(self.alpha, self.alpha) if rng.random() < self.sigma else None
             if self.watch is not None:
