@@ -13,7 +13,8 @@ from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.net import Net
-from umix.training.history import HeldOutUncertainty, collapsed_epochs, scored_rules, weights_path
+from umix.run_folder import weights_path
+from umix.training.history import HeldOutUncertainty, collapsed_epochs, scored_rules
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.trainer import Trainer
 

@@ -11,6 +11,7 @@ from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
 from umix.files import read_arrays
+from umix.run_folder import EXAMPLE_FEATURES, EXAMPLES, TRAINING_ROWS, TRAJECTORY
 
 
 @final
@@ -87,14 +88,14 @@ class Training:
 def training_of(record: RunRecord) -> Training | None:
     """The training examples of this run; None where its method never measured their uncertainty."""
     folder = record.directory
-    if not (folder / "examples.safetensors").exists():
+    if not (folder / EXAMPLES).exists():
         return None
-    kept, _ = read_arrays(folder / "examples.safetensors", kind="examples")
+    kept, _ = read_arrays(folder / EXAMPLES, kind="examples")
     if "uncertainty" not in kept:
         return None
     n = len(kept["label"])
-    columns = _columns(folder / "training.parquet", n)
-    correct, visited = _bits(folder / "trajectory.safetensors", n)
+    columns = _columns(folder / TRAINING_ROWS, n)
+    correct, visited = _bits(folder / TRAJECTORY, n)
     return Training(
         label=kept["label"],
         uncertainty=kept["uncertainty"].astype(np.float64),
@@ -104,7 +105,7 @@ def training_of(record: RunRecord) -> Training | None:
         visited=visited,
         row=columns.get("row"),
         file=None if "file" not in columns else [str(path) for path in columns["file"]],
-        closer=_closer(folder / "closer.safetensors"),
+        closer=_closer(folder / EXAMPLE_FEATURES),
     )
 
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol, final
 
 from torch import Tensor
@@ -14,6 +13,7 @@ from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.files import ensure_writable, sweep
 from umix.nets.net import Net
+from umix.run_folder import CHECKPOINT
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
@@ -77,7 +77,7 @@ def fit(
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
-        found = load_checkpoint(_checkpoint(stage.directory), fit=stage.key, net=net, optimizer=optimizer)
+        found = load_checkpoint(stage.directory / CHECKPOINT, fit=stage.key, net=net, optimizer=optimizer)
     found = share_checkpoint(found, net, optimizer, engine)
     if found is not None:
         done, state = found.epochs, found.state
@@ -117,12 +117,8 @@ def fit(
             if stage.directory is not None:
                 checkpoint = Checkpoint(epoch + 1, state, {**observer.tensors(), **log.tensors()})
                 save_checkpoint(
-                    _checkpoint(stage.directory), fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
+                    stage.directory / CHECKPOINT, fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
                 )
     progress.finish()
     seconds = time.perf_counter() - began
     return StageReport(stage.key, settings.epochs, seconds, reused=done == settings.epochs)
-
-
-def _checkpoint(directory: Path) -> Path:
-    return directory / "checkpoint.safetensors"

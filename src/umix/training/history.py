@@ -16,6 +16,7 @@ from umix.data.task import Split
 from umix.errors import UserError
 from umix.files import write_tensors
 from umix.nets.net import Net
+from umix.run_folder import weights_folder, weights_path
 from umix.training.evaluate import correctness, correctness_and_losses
 
 WATCHED = ("val", "test")
@@ -151,7 +152,7 @@ class BestWeights:
             tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
             write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
         keep = {weights_path(self._directory, epoch) for epoch in wanted}
-        for path in weights_path(self._directory, 0).parent.glob("epoch-*.safetensors"):
+        for path in weights_folder(self._directory).glob("epoch-*.safetensors"):
             if path not in keep:
                 path.unlink(missing_ok=True)
 
@@ -183,8 +184,3 @@ def fit_warnings(net: Net, val: Counts) -> list[str]:
 def scored_rules(val: Counts) -> list[str]:
     """The selection rules that have a score here: without groups there is no worst group, for example."""
     return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]
-
-
-def weights_path(directory: Path, epoch: int) -> Path:
-    """The file with the weights of ``epoch`` in the run's folder ``directory``."""
-    return directory / "weights" / f"epoch-{epoch:04d}.safetensors"

@@ -9,6 +9,7 @@ from torch import Tensor
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.run_folder import TRAJECTORY
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness
 from umix.training.stage import Stage
@@ -59,7 +60,7 @@ class Recorder:
 
         If ``engine`` has several processes, all continue the trajectory of the first.
         """
-        train, path = splits["train"], None if stage.directory is None else stage.directory / "trajectory.safetensors"
+        train, path = splits["train"], None if stage.directory is None else stage.directory / TRAJECTORY
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None and path.exists():
             trajectory = Trajectory.load(path, fingerprint=train.fingerprint)

@@ -14,6 +14,7 @@ from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.files import locked, write_tensors
 from umix.nets.net import Net, NetSettings
+from umix.run_folder import EXAMPLES, trajectory_path
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
 from umix.training.evaluate import outputs
@@ -137,7 +138,7 @@ class Trainer:
             watch = recorder.trajectory.see if stage.record == "online" else None
             self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
-            recorder.trajectory.save(self.directory / f"{stage.name}.safetensors")
+            recorder.trajectory.save(trajectory_path(self.directory, stage.name))
         return recorder.trajectory
 
     def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
@@ -165,7 +166,7 @@ class Trainer:
         self.kept |= {name: tensor.cpu() for name, tensor in per_example.items()}
         if self.directory is not None:
             tensors = {**self.kept, "label": self.task.splits["train"].y}
-            write_tensors(self.directory / "examples.safetensors", tensors, {"kind": "examples"})
+            write_tensors(self.directory / EXAMPLES, tensors, {"kind": "examples"})
 
     def warn(self, message: str) -> None:
         """Add a warning to the run's record; every report of the run shows it."""

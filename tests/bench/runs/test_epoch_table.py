@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from umix.bench.runs.epoch_table import EPOCHS, EpochRow, read_epochs, write_epochs
+from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.rates import worst
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.run_folder import EPOCHS
 from umix.training.trajectory import Trajectory
 
 SETTINGS = {"epochs": 3, "length": 2, "sizes": [60, 10, 10, 60], "eval_size": 20, "net.hidden": [8]}

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.failure import FAILED, Failure, load_failure
+from umix.bench.runs.failure import Failure, load_failure
 from umix.bench.runs.lock import run_lock
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
+from umix.run_folder import FAILED
 
 SPEC = RunSpec(
     task="four_moons",

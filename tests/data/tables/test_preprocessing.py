@@ -9,8 +9,9 @@ import numpy as np
 import polars
 import pytest
 
-from umix.data.tables.preprocessing import FILE, TablePreprocessing
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.errors import UserError
+from umix.run_folder import TABLE_INPUTS as FILE
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from typing import Any, final
 
 from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import RECORD
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 from umix.files import write_whole
+from umix.run_folder import RECORD
 
 _RETRIES = 3  # of a run whose worker or node died
 _POLL = 0.2  # seconds between two looks at the events

@@ -10,6 +10,7 @@ from umix.core.counts import class_counts, group_counts
 from umix.core.selection import Counts
 from umix.core.weights import effective_sample_size
 from umix.data.task import Split, Task
+from umix.run_folder import trajectory_path
 from umix.training.history import WATCHED
 from umix.training.trainer import FINAL, Trainer
 from umix.training.trajectory import Trajectory
@@ -23,7 +24,7 @@ def epoch_rows(trainer: Trainer) -> Iterator[EpochRow]:
     for stage in trainer.reports:
         own = {"effective_sample_size": effective_sample_size(weight)} if stage == FINAL and weight is not None else {}
         yield from measure_rows(stage, trainer.logs[stage].rows(), **own)
-        path = None if trainer.directory is None else trainer.directory / f"{stage}.safetensors"
+        path = None if trainer.directory is None else trajectory_path(trainer.directory, stage)
         if path is not None and path.exists():
             yield from rate_rows(stage, "train", trajectory_counts(Trajectory.load(path), task), **names)
     for split in WATCHED:

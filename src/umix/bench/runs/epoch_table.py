@@ -17,8 +17,8 @@ from umix.core import rates
 from umix.core.selection import Counts
 from umix.errors import UserError
 from umix.files import write_whole
+from umix.run_folder import EPOCHS
 
-EPOCHS = "epochs.csv"
 COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size")
 
 

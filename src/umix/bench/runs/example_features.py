@@ -14,10 +14,10 @@ from umix.core.streams import stream
 from umix.data.lazy import Lazy, Sliced
 from umix.files import write_tensors
 from umix.nets.net import Net
+from umix.run_folder import EXAMPLE_FEATURES
 from umix.training.evaluate import outputs
 from umix.training.trainer import Trainer
 
-EXAMPLE_FEATURES = "closer.safetensors"
 #: How many of each kind: a pass over them costs little beside an epoch, and they show any cluster worth a name.
 MOST = 500
 _SMALL = 4096  # numbers in an input that is kept

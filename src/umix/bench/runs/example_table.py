@@ -8,6 +8,7 @@ from umix.bench.runs.record import RunRecord, load_run
 from umix.data.rows.table_file import check_output, write_table
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.run_folder import EXAMPLES
 
 if TYPE_CHECKING:
     import polars
@@ -26,7 +27,7 @@ def example_table(tensors: Mapping[str, Any]) -> "polars.DataFrame":
 
 def load_examples(record: RunRecord) -> "polars.DataFrame":
     """The example table of a finished run."""
-    path = record.directory / "examples.safetensors"
+    path = record.directory / EXAMPLES
     if not path.exists():
         raise no_weights(record)
     tensors, _ = read_tensors(path, kind="examples")

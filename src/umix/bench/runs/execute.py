@@ -7,7 +7,7 @@ from pathlib import Path
 
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import RECORD, RunRecord, load_run
+from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, save_run, train_run
 from umix.bench.runs.training_inputs import training_inputs
 from umix.bench.spec.run_spec import RunSpec
@@ -15,6 +15,7 @@ from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method
+from umix.run_folder import RECORD
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Literal, Self, final
 
 from umix.bench.runs.lock import Busy, run_lock
-from umix.bench.runs.record import RECORD
 from umix.errors import UserError
 from umix.files import write_whole
+from umix.run_folder import FAILED, RECORD
 from umix.settings import Settings
-
-#: The file that says so; a record beside it counts for more.
-FAILED = "failed.json"
 
 
 @final

@@ -12,7 +12,7 @@ from umix.files import read_tensors
 from umix.nets.net import Net
 from umix.nets.registry import net_kind, net_settings
 from umix.nets.weight_files import state_hash
-from umix.training.history import weights_path
+from umix.run_folder import weights_path
 
 
 def load_net(

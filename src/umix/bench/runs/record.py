@@ -13,6 +13,7 @@ from umix.core import rates
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
+from umix.run_folder import RECORD
 from umix.settings import Settings
 
 
@@ -144,7 +145,6 @@ class RunRecord(Settings):
         self._directory = directory
 
 
-RECORD = "record.json"
 _NO_EPOCH = "have an epoch with a score on validation, but this run has none"
 _NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
     "worst": "know the groups, but this task has none",

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from umix.bench.runs.record import RECORD, RunRecord, load_run
+from umix.bench.runs.record import RunRecord, load_run
 from umix.errors import UserError
+from umix.run_folder import RECORD
 
 
 @final

@@ -12,7 +12,6 @@ import torch
 from umix.bench.runs.epoch_rows import epoch_rows
 from umix.bench.runs.epoch_table import write_epochs
 from umix.bench.runs.example_features import write_example_features
-from umix.bench.runs.failure import FAILED
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
@@ -22,6 +21,7 @@ from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
+from umix.run_folder import CHECKPOINT, FAILED
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
@@ -84,7 +84,7 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     write_training_rows(directory, task.splits["train"], files=image_files(task))
     write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
     trained.record.save(directory)
-    for left in ("checkpoint.safetensors", FAILED):
+    for left in (CHECKPOINT, FAILED):
         (directory / left).unlink(missing_ok=True)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from umix.data.images.image_files import Images
 from umix.data.task import Split, Task
 from umix.files import write_whole
-
-TRAINING_ROWS = "training.parquet"
+from umix.run_folder import TRAINING_ROWS
 
 
 def image_files(task: Task) -> list[str] | None:

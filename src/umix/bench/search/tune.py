@@ -35,9 +35,9 @@ from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.files import ensure_writable
+from umix.run_folder import weights_folder
 from umix.settings import Range
 from umix.training.engine import Engine
-from umix.training.history import weights_path
 from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class _Worker:
             )
         finally:
             self.progress.finish()
-        shutil.rmtree(weights_path(directory, 0).parent, ignore_errors=True)  # nobody predicts with a trial
+        shutil.rmtree(weights_folder(directory), ignore_errors=True)  # nobody predicts with a trial
         val = record.split_counts["val"].arrays()
         trial.set_user_attr("select", rule_of(val, self.search.select))
         return validation_score(val, self.search.select)

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Literal, final
 
 from umix.bench.runs.execute import require_groups
-from umix.bench.runs.failure import FAILED
 from umix.bench.runs.lock import is_locked
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import RECORD
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import SharedStage, StagePlanner
 from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
 from umix.data.task import Task
 from umix.errors import Setting, UserError
+from umix.run_folder import CHECKPOINT, FAILED, RECORD
 
 State = Literal["done", "running", "failed", "partly", "to run"]
 
@@ -144,14 +143,14 @@ def state(out: Path, spec: RunSpec) -> State:
         return "running"
     if (directory / FAILED).exists():
         return "failed"
-    return "partly" if (directory / "checkpoint.safetensors").exists() else "to run"
+    return "partly" if (directory / CHECKPOINT).exists() else "to run"
 
 
 def is_cached(places: Places, entry: StudyEntry) -> bool:
     """Whether the first shared stage of ``entry`` was trained before, at least in part."""
     if entry.shared is None or not entry.shared.has_inputs:
         return False
-    return (places.stages_folder / entry.shared.key / "checkpoint.safetensors").exists()
+    return (places.stages_folder / entry.shared.key / CHECKPOINT).exists()
 
 
 def stages_to_train(places: Places, entries: Sequence[StudyEntry]) -> list[StudyEntry]:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Self, final
 
-from umix.bench.runs.record import RECORD, load_run
+from umix.bench.runs.record import load_run
 from umix.bench.study.estimate import Pace, in_words, total
 from umix.bench.study.study_grid import State, StudyEntry, StudyGrid, is_cached, stages_to_train, state
+from umix.run_folder import RECORD
 
 
 @final

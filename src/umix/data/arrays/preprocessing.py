@@ -23,8 +23,8 @@ from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
+from umix.run_folder import ARRAY_INPUTS
 
-FILE = "arrays.safetensors"
 _KIND = "arrays preprocessing"
 _AT_ONCE = 2**22  # numbers that are converted at once
 _IN_MEMORY = 2**31  # bytes of a float32 copy beyond which a mapped array stays where it is
@@ -115,12 +115,12 @@ class ArrayPreprocessing(Reader):
         known = {"x": self.x, "shape": self.shape, "channels_last": self.change.channels_last, "id": self.id}
         learned = {"mean": self.change.mean, "scale": self.change.scale}
         tensors = {name: tensor for name, tensor in learned.items() if tensor is not None}
-        write_tensors(directory / FILE, tensors, {"kind": _KIND, "known": json.dumps(known)})
+        write_tensors(directory / ARRAY_INPUTS, tensors, {"kind": _KIND, "known": json.dumps(known)})
 
     @classmethod
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote."""
-        tensors, metadata = read_tensors(directory / FILE, kind=_KIND)
+        tensors, metadata = read_tensors(directory / ARRAY_INPUTS, kind=_KIND)
         known = json.loads(metadata["known"])
         change = Standardize(tensors.get("mean"), tensors.get("scale"), known["channels_last"])
         return cls(known["x"], tuple(known["shape"]), change, known["id"])

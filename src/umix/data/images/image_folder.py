@@ -34,11 +34,11 @@ from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError
 from umix.files import write_whole
+from umix.run_folder import IMAGE_INPUTS
 
 if TYPE_CHECKING:
     import polars
 
-FILE = "images.json"
 _KIND = "umix images 1"
 SMALL = 64  # pixels: for a small net trained from scratch, fast enough on a CPU
 LARGE = 224  # pixels: the size that pretrained nets were trained on
@@ -206,16 +206,16 @@ class ImageReader(Reader):
         return NewInputs(self.images(folder, names), self.transform, ids={PATH: polars.Series(names)})
 
     def save(self, directory: Path) -> None:
-        write_whole(directory / FILE, json.dumps({"kind": _KIND, "size": self.size}).encode())
+        write_whole(directory / IMAGE_INPUTS, json.dumps({"kind": _KIND, "size": self.size}).encode())
 
     @classmethod
     def load(cls, directory: Path) -> Self:
         try:
-            known = json.loads((directory / FILE).read_text(encoding="utf-8"))
+            known = json.loads((directory / IMAGE_INPUTS).read_text(encoding="utf-8"))
             if known["kind"] != _KIND:
                 raise ValueError(known["kind"])
             return cls(int(known["size"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{directory / FILE} must be a file that umix wrote, but it cannot be read ({error})."
+                f"{directory / IMAGE_INPUTS} must be a file that umix wrote, but it cannot be read ({error})."
             ) from None

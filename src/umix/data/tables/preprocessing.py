@@ -21,11 +21,11 @@ from umix.data.tables.column_kinds import cast, kind_of
 from umix.data.tables.skops_types import TRUSTED
 from umix.errors import UserError
 from umix.files import write_whole
+from umix.run_folder import TABLE_INPUTS
 
 if TYPE_CHECKING:
     import polars
 
-FILE = "preprocessing.skops"
 _FORMAT = "umix table preprocessing 1"
 _ONE_HOT, _FARTHEST = 100, 10.0
 _SHOWN = 3  # values in a note
@@ -178,18 +178,18 @@ class TablePreprocessing(Reader):
         import skops.io
 
         content = skops.io.dumps(self._state, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
-        write_whole(directory / FILE, content)
+        write_whole(directory / TABLE_INPUTS, content)
 
     @classmethod
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote; a file with types that are not trusted is refused before any of its code could run."""
         import skops.io
 
-        path = directory / FILE
+        path = directory / TABLE_INPUTS
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            raise UserError(f"{directory} must hold a run on a table, but it has no {FILE}.") from None
+            raise UserError(f"{directory} must hold a run on a table, but it has no {TABLE_INPUTS}.") from None
         try:
             foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
             if foreign:

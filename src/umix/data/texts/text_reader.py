@@ -16,11 +16,11 @@ from umix.data.texts.tokenizer import Tokenizer
 from umix.data.texts.word_features import WordFeatures
 from umix.errors import Setting, UserError
 from umix.files import read_tensors, write_tensors
+from umix.run_folder import TEXT_INPUTS
 
 if TYPE_CHECKING:
     import polars
 
-FILE = "texts.safetensors"
 _KIND = "texts preprocessing"
 
 
@@ -63,11 +63,11 @@ class TextReader(Reader):
             tensors["idf"] = torch.from_numpy(self._how.idf)
             if self._how.directions is not None:
                 tensors["directions"] = torch.from_numpy(self._how.directions)
-        write_tensors(directory / FILE, tensors, {"kind": _KIND, "known": json.dumps(known)})
+        write_tensors(directory / TEXT_INPUTS, tensors, {"kind": _KIND, "known": json.dumps(known)})
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        tensors, metadata = read_tensors(directory / FILE, kind=_KIND)
+        tensors, metadata = read_tensors(directory / TEXT_INPUTS, kind=_KIND)
         known = json.loads(metadata["known"])
         how: Tokenizer | WordFeatures
         if "tokenizer" in known:

@@ -1,0 +1,45 @@
+"""The files in the folder of a run. Their names are spelled here and nowhere else.
+
+A run's folder is ``TASK-METHOD-seedS-KEY``. Beside the runs lie ``stages/``, one folder for each stage that runs share, and
+``cache/``, decoded images and features of frozen nets (``bench/runs/places.py``).
+"""
+
+from pathlib import Path
+
+#: The record of a finished run. Its presence says that the run is finished; it is written last.
+RECORD = "record.json"
+#: The error of a run that failed and was not repeated.
+FAILED = "failed.json"
+#: Where an unfinished fit goes on: of the final fit in the run's folder, of a shared stage in the stage's folder.
+CHECKPOINT = "checkpoint.safetensors"
+#: Uncertainty, weight, inferred environment and label of every training example, as far as the method has them.
+EXAMPLES = "examples.safetensors"
+#: Features of the most uncertain training examples and of as many others, for the report.
+EXAMPLE_FEATURES = "closer.safetensors"
+#: Label, group, row or file of every training example, for the report.
+TRAINING_ROWS = "training.parquet"
+#: Every measure and rate of every epoch.
+EPOCHS = "epochs.csv"
+#: Which training example was predicted correctly in which epoch of the first stage.
+TRAJECTORY = "trajectory.safetensors"
+#: What was learned to turn raw data into inputs, by the kind of data.
+TABLE_INPUTS = "preprocessing.skops"
+ARRAY_INPUTS = "arrays.safetensors"
+IMAGE_INPUTS = "images.json"
+TEXT_INPUTS = "texts.safetensors"
+_WEIGHTS = "weights"
+
+
+def weights_path(directory: Path, epoch: int) -> Path:
+    """The weights after ``epoch`` (counted from 0); kept for the epochs that some selection rule chooses."""
+    return directory / _WEIGHTS / f"epoch-{epoch:04d}.safetensors"
+
+
+def weights_folder(directory: Path) -> Path:
+    """The folder of all kept weights."""
+    return directory / _WEIGHTS
+
+
+def trajectory_path(directory: Path, stage: str) -> Path:
+    """The trajectory of a recorded stage, copied into the run's folder."""
+    return directory / f"{stage}.safetensors"
