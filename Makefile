@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types layers pytest format bench docs clean
+.PHONY: help setup demo test check lint types layers pytest format bench docs clean
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
 	@echo "make test   every check: format, lint, types, layers, tests"
+	@echo "make check  the quick checks: all of that without the slow tests"
 	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
 	@echo "make docs   build the documentation into site/"
 	@echo "make clean  remove the environment and caches (runs/ is left alone)"
@@ -26,6 +27,9 @@ demo: $(READY)
 	$(BIN)/umix demo
 
 test: lint types layers pytest
+
+check: lint types layers
+	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not slow" -p no:doctest -o addopts="" --strict-markers --disable-socket --allow-unix-socket --import-mode=importlib tests
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
