@@ -29,7 +29,7 @@ demo: $(READY)
 test: lint types layers pytest
 
 check: lint types layers
-	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not slow" -p no:doctest -o addopts="" --strict-markers --disable-socket --allow-unix-socket --import-mode=importlib tests
+	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not slow" tests
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

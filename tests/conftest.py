@@ -103,3 +103,41 @@ def example_plugin(install: Callable[..., None], tmp_path: Path) -> Path:
         shutil.copytree(package, tmp_path / "site" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     install(project["name"], project["entry-points"], project["version"])
     return folder
+
+
+#: Folders and files whose tests train runs, start processes or open a browser. ``make check`` leaves them out.
+SLOW = (
+    "adapters",
+    "api",
+    "bench/executors",
+    "bench/loggers",
+    "bench/runs",
+    "bench/search",
+    "bench/study",
+    "bench/test_predict.py",
+    "commands",
+    "contract",
+    "data/benchmarks",
+    "data/tables/test_preprocessing.py",
+    "identities",
+    "methods",
+    "nets/test_hf.py",
+    "nets/test_providers.py",
+    "reports/charts/test_theory_figures.py",
+    "reports/page",
+    "test_benchmarks.py",
+    "test_cli.py",
+    "test_docs.py",
+    "test_readme.py",
+    "test_registry.py",
+    "theory",
+    "training/test_parallel.py",
+    "training/test_trainer.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker("slow")

@@ -32,7 +32,7 @@ def install_command(name: str, extra: str, *, upgrade: bool = False) -> str:
     ("pip install 'umix[hf]'", 'pip install monai')
     """
     package = f"'umix[{extra}]'" if extra else name.partition(".")[0]
-    return f"pip install {'--upgrade ' if upgrade else ''}{package}"
+    return f"pip install {'-U ' if upgrade else ''}{package}"
 
 
 def installed(name: str) -> bool:
