@@ -8,7 +8,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.nets.mlp import MLP
 from umix.training import evaluate
-from umix.training.evaluate import correctness, correctness_and_losses
+from umix.training.evaluate import correctness, predictions, predictions_and_losses
 
 
 class Stored:
@@ -37,7 +37,9 @@ def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeyp
     assert torch.equal(correctness(net, lazy, batch_size=7), whole)
     losses = torch.nn.functional.cross_entropy(net(split.x), split.y, reduction="none").detach()
     for form in (split, lazy):
-        correct, found = correctness_and_losses(net, form, batch_size=7)
+        predicted, found = predictions_and_losses(net, form, batch_size=7)
+        assert torch.equal(predicted, predictions(net, form, batch_size=7))
+        correct = predicted == form.y
         assert torch.equal(correct, whole)
         torch.testing.assert_close(found, losses)
 

@@ -53,5 +53,6 @@ def _cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     values = np.asarray(given)
     if values.dtype.kind == "O":
         values = np.array([None if value is None or value != value else str(value) for value in values], dtype=object)
-    attribute, attributes = encode_attribute([columns({"groups": values}, n=len(y))["groups"]])
+    attribute, parts = encode_attribute([columns({"groups": values}, n=len(y))["groups"]])
+    attributes = [", ".join(part) for part in parts]
     return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=classes, attributes=attributes)

@@ -31,3 +31,21 @@ def class_counts(correct: Tensor, y: Tensor, *, n_classes: int) -> tuple[Tensor,
     (tensor([1, 0, 1]), tensor([2, 0, 1]))
     """
     return torch.bincount(y[correct.bool()], minlength=n_classes), torch.bincount(y, minlength=n_classes)
+
+
+def confusion_counts(
+    prediction: Tensor, y: Tensor, rows: Tensor, groups: Tensor, *, n_groups: int, n_classes: int
+) -> Tensor:
+    """How often class y was predicted as class p in each group, int64 [groups + 1, classes, classes]; the last is all examples.
+
+    Example ``rows[k]`` belongs to group ``groups[k]``: the pairs of a membership matrix, whose groups may overlap.
+
+    >>> prediction, y = torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1])
+    >>> confusion_counts(prediction, y, torch.tensor([0, 1]), torch.tensor([0, 0]), n_groups=1, n_classes=2).tolist()
+    [[[1, 1], [0, 0]], [[1, 1], [0, 1]]]
+    """
+    cells = n_classes * n_classes
+    cell = y * n_classes + prediction
+    by_group = torch.bincount(groups * cells + cell.index_select(0, rows), minlength=n_groups * cells)
+    together = torch.bincount(cell, minlength=cells)
+    return torch.cat([by_group, together]).view(n_groups + 1, n_classes, n_classes)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.core.judging import EVERY_GROUP, Judging, Units, class_targets, judged_units, shrunk_rates
 from umix.core.rates import per_group
 
 #: The share of validation examples, those with the largest losses, whose mean loss the rule ``cvar`` looks at.
@@ -23,6 +24,9 @@ _PARTS = 5
 class Counts:
     """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
 
+    ``composition`` counts the classes in each group, ``margins`` says which groups each margin unites, and ``judging`` when a group
+    is judged.
+
     Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
     validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
     """
@@ -33,6 +37,9 @@ class Counts:
     class_sizes: np.ndarray  # [classes]
     quintile_rates: np.ndarray = field(default_factory=lambda: np.zeros((0, 5)))  # [epochs, 5]
     tail_losses: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [epochs]
+    composition: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [groups, classes]
+    margins: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [margins, groups]
+    judging: Judging = EVERY_GROUP
 
     @property
     def epochs(self) -> int:
@@ -47,6 +54,19 @@ class Counts:
     def n(self) -> int:
         return int(self.class_sizes.sum())
 
+    def units(self, epoch: int | None = None) -> Units:
+        """The groups, or what is judged in their place, at ``epoch``; without one, of all epochs."""
+        at = slice(None) if epoch is None else epoch
+        margins = self.margins if self.margins.shape[1:] == self.sizes.shape else None
+        return judged_units(
+            self.hits[at],
+            self.sizes,
+            self.class_hits[at],
+            self.class_sizes,
+            margins=margins,
+            judging=self.judging,
+        )
+
 
 Scores = NDArray[np.float64]
 
@@ -56,8 +76,21 @@ def _unknown(val: Counts) -> Scores:
 
 
 def _worst(val: Counts) -> Scores:
-    known = val.sizes > 0
-    return per_group(val.hits[:, known], val.sizes[known]).min(axis=1) if known.any() else _unknown(val)
+    """The lowest rate of a judged group, pulled towards its class's rate by its size."""
+    units = val.units()
+    if not units.judged.any():
+        return _unknown(val)
+    rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.judging.prior)
+    lowest: Scores = rates[:, units.judged].min(axis=1)
+    return lowest
+
+
+def _targets(val: Counts, units: Units) -> Scores:
+    """What each unit's rate is pulled towards, [epochs, units]; NaN where the classes of a unit are not known."""
+    if units.level == "classes" or val.composition.shape[:1] != val.sizes.shape:
+        return np.full(units.hits.shape, np.nan)
+    composition = val.composition if units.level == "groups" else val.margins @ val.composition
+    return class_targets(composition, val.class_hits, val.class_sizes)
 
 
 def _average(val: Counts) -> Scores:
@@ -133,10 +166,9 @@ RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
 
 
 def best_epoch(val: Counts, rule: str) -> int:
-    """First epoch with the highest validation score under ``rule``; epochs without a score (NaN) never win.
+    """The epoch with the highest validation score under ``rule``; epochs without a score (NaN) never win.
 
-    Of epochs with the same ``class_difference`` the one with the higher average wins: a net that is wrong on all classes treats
-    them alike too.
+    Ties are broken by the mean rate of the judged groups, then by the average, then the earlier epoch wins.
 
     >>> counts = np.array([[1, 9], [3, 3], [3, 3]]); sizes = np.array([10, 10])
     >>> best_epoch(Counts(counts, sizes, counts, sizes), "worst")
@@ -145,9 +177,19 @@ def best_epoch(val: Counts, rule: str) -> int:
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
-    if rule == "class_difference":
-        scores = np.where(scores == np.nanmax(scores), _average(val), np.nan)
-    return int(np.nanargmax(scores))
+    candidates = np.flatnonzero(scores == np.nanmax(scores))
+    for breaker in (_judged_mean(val), _average(val)):
+        rounded = np.nan_to_num(breaker[candidates], nan=0.0).round(12)
+        candidates = candidates[rounded == rounded.max()]
+    return int(candidates[0])
+
+
+def _judged_mean(val: Counts) -> Scores:
+    units = val.units()
+    if not units.judged.any():
+        return _unknown(val)
+    means: Scores = per_group(units.hits, units.sizes)[:, units.judged].mean(axis=1)
+    return means
 
 
 def oracle_epoch(test: Counts) -> int:

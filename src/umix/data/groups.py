@@ -1,23 +1,30 @@
 """Group membership as a matrix, because groups may overlap and may be empty in a split."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import torch
 from torch import Tensor
 
+from umix.core.margins import Margin, margins_of
 from umix.errors import Setting, UserError
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells."""
+    """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells.
+
+    ``parts`` has the label and the attribute values of every group and ``columns`` the names of these parts, if groups are
+    combinations of them.
+    """
 
     member: Tensor
     names: tuple[str, ...]
     attribute: Tensor | None = None
+    columns: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.member.dim() != 2 or self.member.shape[1] != len(self.names) or self.member.dtype != torch.bool:
@@ -27,6 +34,8 @@ class Groups:
             )
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"Groups.names must differ, got {self.names}.")
+        if self.parts and {len(part) for part in self.parts} != {len(self.columns)}:
+            raise ValueError(f"Groups.parts must have a value for each of {self.columns}, got {self.parts}.")
 
     @classmethod
     def from_ids(cls, ids: Tensor, names: Sequence[str], *, attribute: Tensor | None = None) -> Self:
@@ -43,8 +52,20 @@ class Groups:
         return cls(member.scatter_(1, ids.long()[:, None], True), tuple(names), attribute)
 
     @classmethod
-    def cells(cls, y: Tensor, attribute: Tensor, *, labels: Sequence[str], attributes: Sequence[str]) -> Self:
+    def cells(
+        cls,
+        y: Tensor,
+        attribute: Tensor,
+        *,
+        labels: Sequence[str],
+        attributes: Sequence[str],
+        columns: Sequence[str] = ("label", "attribute"),
+        values: Sequence[tuple[str, ...]] | None = None,
+    ) -> Self:
         """Label×attribute cells in the order ``len(attributes) * y + attribute``.
+
+        Where an attribute is itself a combination of columns, ``columns`` names the label and these, and ``values`` has their
+        values for each attribute.
 
         >>> Groups.cells(torch.tensor([1]), torch.tensor([0]), labels=["no", "yes"], attributes=["a", "b"]).ids
         tensor([2])
@@ -54,16 +75,30 @@ class Groups:
                 f"Attributes must lie in 0..{len(attributes) - 1}, got {int(attribute.min())}..{int(attribute.max())}."
             )
         names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
-        return cls.from_ids(y.long() * len(attributes) + attribute.long(), names, attribute=attribute.long())
+        per_attribute = [(name,) for name in attributes] if values is None else list(values)
+        made = cls.from_ids(y.long() * len(attributes) + attribute.long(), names, attribute=attribute.long())
+        parts = tuple((label, *value) for label in labels for value in per_attribute)
+        return replace(made, columns=tuple(columns), parts=parts)
 
     def rows(self, index: Tensor) -> Self:
         """The groups of the examples ``index``."""
         attribute = None if self.attribute is None else self.attribute[index]
-        return type(self)(self.member[index], self.names, attribute)
+        return replace(self, member=self.member[index], attribute=attribute)
 
     def to(self, device: torch.device) -> Self:
         attribute = None if self.attribute is None else self.attribute.to(device)
-        return type(self)(self.member.to(device), self.names, attribute)
+        return replace(self, member=self.member.to(device), attribute=attribute)
+
+    @cached_property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """Every membership as a row and a group, int64 [memberships] each."""
+        rows, groups = self.member.nonzero(as_tuple=True)
+        return rows, groups
+
+    @cached_property
+    def margins(self) -> tuple[Margin, ...]:
+        """The groups united by one attribute column alone, column by column; none where there is only one."""
+        return margins_of(self.columns, self.parts)
 
     @cached_property
     def sizes(self) -> Tensor:

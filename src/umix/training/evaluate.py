@@ -23,14 +23,33 @@ def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
 
 
 @torch.inference_mode()
-def correctness_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[Tensor, Tensor]:
-    """``correctness`` and the cross-entropy of each example, float32 [n], in one pass."""
-    correct = torch.empty_like(split.y, dtype=torch.bool)
+def predictions(net: Net, split: Split, *, batch_size: int) -> Tensor:
+    """The class that the net in evaluation mode predicts for each example of ``split``, int64 [n]."""
+    predicted = torch.empty_like(split.y)
+    for rows, logits in _logits(net, split, batch_size):
+        predicted[rows] = logits.argmax(dim=1)
+    return predicted
+
+
+@torch.inference_mode()
+def predictions_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[Tensor, Tensor]:
+    """``predictions`` and the cross-entropy of each example, float32 [n], in one pass."""
+    predicted = torch.empty_like(split.y)
     losses = torch.empty_like(split.y, dtype=torch.float32)
     for rows, logits in _logits(net, split, batch_size):
-        correct[rows] = logits.argmax(dim=1) == split.y[rows]
+        predicted[rows] = logits.argmax(dim=1)
         losses[rows] = cross_entropy(logits.float(), split.y[rows], reduction="none")
-    return correct, losses
+    return predicted, losses
+
+
+@torch.inference_mode()
+def probabilities(net: Net, split: Split, *, batch_size: int) -> Tensor:
+    """The probability of every class for each example of ``split``, float32 [n, classes] on the host."""
+    parts = [(rows, logits.float().softmax(dim=1).cpu()) for rows, logits in _logits(net, split, batch_size)]
+    found = torch.empty(len(split), parts[0][1].shape[1] if parts else 0)
+    for rows, part in parts:
+        found[rows.cpu() if isinstance(rows, Tensor) else rows] = part
+    return found
 
 
 def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.counts import class_counts, group_counts
+from umix.core.counts import class_counts, confusion_counts, group_counts
+from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.risks import cvar
 from umix.core.selection import RULES, TAIL, Counts, best_epoch, quintiles
 from umix.data.task import Split
@@ -17,9 +18,10 @@ from umix.errors import UserError
 from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
-from umix.training.evaluate import correctness, correctness_and_losses
+from umix.training.evaluate import predictions, predictions_and_losses
 
 WATCHED = ("val", "test")
+_MOST_CONFUSION = 4096  # numbers per epoch and split; tasks with more groups × classes² keep no confusion counts
 
 
 @final
@@ -52,9 +54,11 @@ class History:
         batch_size: int,
         best: "BestWeights",
         uncertainty: HeldOutUncertainty | None = None,
+        judging: Judging = EVERY_GROUP,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
-        self._splits = {name: splits[name] for name in WATCHED}
+        self._judging = judging
+        self.splits = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
         self._on_epoch = on_epoch
         self._epochs = epochs
@@ -67,11 +71,16 @@ class History:
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
+        self._composition = {name: _composition(split, n_classes) for name, split in self.splits.items()}
+        self._margins = {name: _margins(split) for name, split in self.splits.items()}
+        n_groups = len(splits["val"].groups.names)
+        self._keeps_confusion = (n_groups + 1) * n_classes**2 <= _MOST_CONFUSION
+        self._confusion: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
 
     def observe(self, net: Net, epoch: int) -> None:
-        correct, losses = correctness_and_losses(net, self._splits["val"], batch_size=self._batch_size)
-        self._count("val", correct)
-        self._count("test", correctness(net, self._splits["test"], batch_size=self._batch_size))
+        predicted, losses = predictions_and_losses(net, self.splits["val"], batch_size=self._batch_size)
+        self._count("val", predicted)
+        self._count("test", predictions(net, self.splits["test"], batch_size=self._batch_size))
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         val = self.counts("val")
@@ -79,17 +88,31 @@ class History:
         if self._on_epoch is not None:
             self._on_epoch(epoch, val)
 
-    def _count(self, name: str, correct: Tensor) -> None:
-        split = self._splits[name]
+    def _count(self, name: str, predicted: Tensor) -> None:
+        split = self.splits[name]
+        correct = predicted == split.y
         self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
         self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
         if name in self._quintiles:
             rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
             self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
+        if self._keeps_confusion:
+            n_groups = len(split.groups.names)
+            counted = confusion_counts(
+                predicted, split.y, *split.groups.pairs, n_groups=n_groups, n_classes=self._n_classes
+            )
+            self._confusion[name].append(counted.int().cpu())
+
+    def confusion(self, name: str) -> Tensor | None:
+        """How often class y was predicted as class p, int32 [epochs, groups + 1, classes, classes]; the last group is all examples.
+
+        None for tasks with so many groups and classes that it is not kept.
+        """
+        return torch.stack(self._confusion[name]) if self._confusion[name] else None
 
     def counts(self, name: str) -> Counts:
         """The counts of all epochs so far on the split ``name``."""
-        split = self._splits[name]
+        split = self.splits[name]
         classes = torch.bincount(split.y, minlength=self._n_classes)
         tail = torch.stack(self._tail_losses).numpy() if self._tail_losses and name == "val" else np.zeros(0)
         return Counts(
@@ -99,16 +122,22 @@ class History:
             class_sizes=classes.cpu().numpy(),
             quintile_rates=_stack(self._quintile_rates[name], 5),
             tail_losses=tail,
+            composition=self._composition[name],
+            margins=self._margins[name],
+            judging=self._judging,
         )
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
         kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
         kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
+        kept |= {f"{name}/confusion": torch.stack(rows) for name, rows in self._confusion.items() if rows}
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        if not {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)} <= set(kept):
+        needed = {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)}
+        needed |= {f"{name}/confusion" for name in WATCHED} if self._keeps_confusion else set()
+        if not needed <= set(kept):
             raise UserError(
                 "The run's checkpoint must hold what this version of umix counts, but an earlier one wrote it; "
                 "delete the run's folder to start it again."
@@ -117,7 +146,24 @@ class History:
             self._hits[name] = list(kept[f"{name}/hits"])
             self._class_hits[name] = list(kept[f"{name}/class_hits"])
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
+            self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
         self._tail_losses = list(kept["val/tail_losses"])
+
+
+def _composition(split: Split, n_classes: int) -> np.ndarray:
+    """How many examples of each class each group has, [groups, classes]."""
+    rows, groups = split.groups.pairs
+    cell = groups * n_classes + split.y.index_select(0, rows)
+    counted = torch.bincount(cell, minlength=len(split.groups.names) * n_classes)
+    return counted.view(-1, n_classes).cpu().numpy()
+
+
+def _margins(split: Split) -> np.ndarray:
+    """Which groups each margin unites, 0 or 1 [margins, groups]."""
+    unites = np.zeros((len(split.groups.margins), len(split.groups.names)), dtype=np.int64)
+    for place, margin in enumerate(split.groups.margins):
+        unites[place, list(margin.groups)] = 1
+    return unites
 
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:

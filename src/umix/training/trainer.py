@@ -8,6 +8,7 @@ from typing import Any, final
 
 from torch import Tensor
 
+from umix.core.judging import Judging
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
@@ -40,7 +41,8 @@ class Trainer:
 
     ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is
     resumed after its last finished epoch. With ``cache`` ERM stages are shared by all runs with the
-    same data, net, settings and seed. ``groups`` says whether the method may see training groups.
+    same data, net, settings and seed. ``groups`` says whether the method may see training groups,
+    ``judging`` which groups count when an epoch is selected.
     ``on_epoch(epoch, val)`` is called with the validation counts after every epoch of the final
     fit, and may raise.
     """
@@ -53,6 +55,7 @@ class Trainer:
     groups: bool = False
     directory: Path | None = None
     cache: Path | None = None
+    judging: Judging = field(default_factory=Judging)
     hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
@@ -190,6 +193,7 @@ class Trainer:
             batch_size=self.settings.batch_size,
             best=BestWeights(self.directory, hold=self.hold),
             uncertainty=uncertainty,
+            judging=self.judging,
             on_epoch=self.on_epoch,
         )
 

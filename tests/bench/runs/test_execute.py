@@ -71,10 +71,9 @@ def test_a_searched_eta_reuses_the_trajectory(finished: Path, tmp_path: Path) ->
 def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:
     directory = execute(spec(length=2), out=finished).directory
     names = sorted(path.name for path in directory.iterdir())
-    expected = {"closer", "examples", "trajectory"}
-    assert names == sorted(
-        [*(f"{name}.safetensors" for name in expected), "epochs.csv", "record.json", "training.parquet", "weights"]
-    )
+    expected = {"closer", "confusion", "examples", "trajectory"}
+    tables = ["epochs.csv", "predictions.parquet", "record.json", "training.parquet"]
+    assert names == sorted([*(f"{name}.safetensors" for name in expected), *tables, "weights"])
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "other"])

@@ -1,5 +1,6 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, final
@@ -10,6 +11,8 @@ from pydantic_core import from_json
 
 from umix.bench.runs.split_counts import SplitCounts, check_fit, known
 from umix.core import rates
+from umix.core.judging import Judging, Level, worst_unit
+from umix.core.margins import Margin, margins_of
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
@@ -29,11 +32,12 @@ class StageRecord(Settings):
 
 @final
 class GroupRate(Settings):
-    """Test accuracy of a group or class; ``rate`` is None where it is empty."""
+    """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
 
     hits: int
     size: int
     rate: float | None
+    judged: bool = True
 
 
 @final
@@ -44,8 +48,18 @@ class Summary(Settings):
     epoch: int
     average: float | None = Field(description="over all test examples")
     adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
-    group_mean: float | None = Field(description="mean over groups")
-    worst: float | None = Field(description="lowest group rate")
+    group_mean: float | None = Field(description="mean over the judged groups")
+    worst: float | None = Field(description="lowest rate of a judged group")
+    worst_group: str | None = Field(None, description="which group that is")
+    level: Level = Field(
+        "groups", description="what was judged: groups; if all are too small margins, then classes in their place"
+    )
+    n_judged: int = Field(0, description="how many were judged")
+    n_too_small: int = Field(0, description="how many have too few test examples to be judged")
+    collapsed: str | None = Field(None, description="the class that the net predicts for every validation example")
+    margins: dict[str, dict[str, GroupRate]] = Field(
+        default_factory=dict, description="by group column: rates of the groups that the column alone makes"
+    )
     groups: dict[str, GroupRate]
     classes: dict[str, GroupRate]
     quintiles: list[float] | None = Field(
@@ -67,6 +81,10 @@ class RunRecord(Settings):
     key: str
     fingerprint: str
     groups: list[str]
+    group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
+    group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
+    min_group: int = 1  # runs of earlier versions judge every group by its own rate
+    prior: float = 0.0
     classes: list[str]
     input_shape: list[int]
     input_dtype: str = "float32"
@@ -97,7 +115,22 @@ class RunRecord(Settings):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
-        return {name: counts.arrays() for name, counts in self.split_counts.items()}
+        judging, margins = Judging(min_group=self.min_group, prior=self.prior), self._margin_matrix()
+        return {
+            name: replace(counts.arrays(), judging=judging, margins=margins)
+            for name, counts in self.split_counts.items()
+        }
+
+    @cached_property
+    def margins(self) -> tuple[Margin, ...]:
+        """The groups united by one group column alone, where there are several columns."""
+        return margins_of(self.group_columns, self.group_parts)
+
+    def _margin_matrix(self) -> np.ndarray:
+        matrix = np.zeros((len(self.margins), len(self.groups)), dtype=np.int64)
+        for place, margin in enumerate(self.margins):
+            matrix[place, list(margin.groups)] = 1
+        return matrix
 
     def rule(self, select: str | None = None) -> str:
         """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
@@ -125,19 +158,49 @@ class RunRecord(Settings):
         return self._summary(ORACLE, oracle_epoch(self.counts["test"]))
 
     def _summary(self, rule: str, epoch: int) -> Summary:
-        test = self.counts["test"]
-        hits = test.hits[epoch]
+        test, least = self.counts["test"], self.min_group
+        hits, units = test.hits[epoch], test.units(epoch)
+        worst = worst_unit(units)
         return Summary(
             select=rule,
             epoch=epoch,
             average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
             adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
-            group_mean=known(rates.group_mean(hits, test.sizes)),
-            worst=known(rates.worst(hits, test.sizes)),
-            groups=_named_rates(self.groups, hits, test.sizes),
-            classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes),
+            group_mean=known(rates.group_mean(units.hits[units.judged], units.sizes[units.judged])),
+            worst=known(worst.rate),
+            worst_group=None if worst.index is None else self.unit_names(units.level)[worst.index],
+            level=units.level,
+            n_judged=worst.n_judged,
+            n_too_small=int(((test.sizes > 0) & (test.sizes < least)).sum()),
+            collapsed=self._collapsed(epoch),
+            margins=self._margin_rates(hits, test.sizes),
+            groups=_named_rates(self.groups, hits, test.sizes, least),
+            classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
             quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
+
+    def unit_names(self, level: Level) -> list[str]:
+        """The names of what is judged at ``level``."""
+        if level == "margins":
+            return [f"{margin.name} ({margin.column})" for margin in self.margins]
+        return self.groups if level == "groups" else [f"class {name}" for name in self.classes]
+
+    def _margin_rates(self, hits: np.ndarray, sizes: np.ndarray) -> dict[str, dict[str, GroupRate]]:
+        found: dict[str, dict[str, GroupRate]] = {}
+        for margin in self.margins:
+            hit, size = int(hits[list(margin.groups)].sum()), int(sizes[list(margin.groups)].sum())
+            rate = _named_rates([margin.name], np.array([hit]), np.array([size]), self.min_group)
+            found.setdefault(margin.column, {}).update(rate)
+        return found
+
+    def _collapsed(self, epoch: int) -> str | None:
+        """The class that every validation example is predicted as at ``epoch``; None if there are several."""
+        val = self.counts["val"]
+        hits, sizes = val.class_hits[epoch], val.class_sizes
+        if (sizes > 0).sum() < 2 or (hits > 0).sum() != 1:
+            return None
+        only = int(np.flatnonzero(hits)[0])
+        return self.classes[only] if hits[only] == sizes[only] else None
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""
@@ -153,9 +216,12 @@ _NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
 }
 
 
-def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray) -> dict[str, GroupRate]:
+def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray, min_group: int) -> dict[str, GroupRate]:
     found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
-    return {name: GroupRate(hits=hit, size=size, rate=known(rate)) for name, hit, size, rate in found}
+    return {
+        name: GroupRate(hits=hit, size=size, rate=known(rate), judged=size >= max(1, min_group))
+        for name, hit, size, rate in found
+    }
 
 
 def known_rule(select: str) -> str:

@@ -23,9 +23,11 @@ class SplitCounts(Settings):
     class_sizes: list[int]
     quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
     tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
+    composition: list[list[int]] = Field(default_factory=list)  # [groups][classes]
 
     @classmethod
     def of(cls, counts: Counts) -> Self:
+        """The counts as they are written into a record."""
         rows = {name: getattr(counts, name).tolist() for name in cls.model_fields}
         return cls(**rows | {"tail_losses": [known(loss) for loss in counts.tail_losses.tolist()]})
 
@@ -38,6 +40,9 @@ class SplitCounts(Settings):
             class_sizes=np.array(self.class_sizes, dtype=np.int64),
             quintile_rates=np.array(self.quintile_rates, dtype=np.float64).reshape(len(self.quintile_rates), 5),
             tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
+            composition=np.array(self.composition, dtype=np.int64).reshape(
+                len(self.composition), len(self.class_sizes)
+            ),
         )
 
 

@@ -12,6 +12,7 @@ import torch
 from umix.bench.runs.epoch_rows import epoch_rows
 from umix.bench.runs.epoch_table import write_epochs
 from umix.bench.runs.example_features import write_example_features
+from umix.bench.runs.held_out import held_out_table, write_held_out
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
@@ -19,9 +20,10 @@ from umix.bench.runs.training_rows import image_files, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import Counts
 from umix.data.task import Task
+from umix.files import read_tensors
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.run_folder import CHECKPOINT, FAILED
+from umix.run_folder import CHECKPOINT, FAILED, weights_path
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
@@ -65,6 +67,7 @@ def train_run(
         groups=plan.method.needs_groups,
         directory=directory if engine.first else None,
         cache=stages if engine.first else None,
+        judging=plan.judge.judging,
         hold=directory is None,
         engine=engine,
         progress=progress,
@@ -83,6 +86,10 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     write_epochs(directory, epoch_rows(trained.trainer))
     write_training_rows(directory, task.splits["train"], files=image_files(task))
     write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
+    record = trained.record
+    if record.has(record.rule()):
+        weights, _ = read_tensors(weights_path(directory, record.best_epoch()), kind="weights")
+        write_held_out(directory, held_out_table(trained.trainer, trained.net, weights, task), trained.trainer)
     trained.record.save(directory)
     for left in (CHECKPOINT, FAILED):
         (directory / left).unlink(missing_ok=True)
@@ -100,6 +107,10 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         key=spec.key,
         fingerprint=task.fingerprint,
         groups=list(task.groups),
+        group_columns=list(task.splits["test"].groups.columns),
+        group_parts=[list(part) for part in task.splits["test"].groups.parts],
+        min_group=plan.judge.min_group,
+        prior=plan.judge.prior,
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),

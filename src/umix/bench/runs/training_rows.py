@@ -14,10 +14,18 @@ from umix.files import write_whole
 from umix.run_folder import TRAINING_ROWS
 
 
-def image_files(task: Task) -> list[str] | None:
-    """The paths of the training images, before they are decoded; None where the task has other inputs."""
-    x = task.splits["train"].x
+def image_files(task: Task, split: str = "train") -> list[str] | None:
+    """The paths of the images of a split, before they are decoded; None where the task has other inputs."""
+    x = task.splits[split].x
     return [str((x.folder / name).absolute()) for name in x.files] if isinstance(x, Images) else None
+
+
+def group_columns(split: Split, *, disjoint: bool) -> dict[str, Any]:
+    """The groups of every example: one column ``group`` where they are ``disjoint``, else ``group 0``, ``group 1``, …"""
+    if split.groups.names and disjoint:
+        return {"group": split.groups.ids.cpu().numpy().astype("int32")}
+    member = split.member.cpu().numpy()
+    return {f"group {number}": member[:, number] for number in range(member.shape[1])}
 
 
 def write_training_rows(directory: Path, train: Split, *, files: list[str] | None = None) -> None:
@@ -25,11 +33,7 @@ def write_training_rows(directory: Path, train: Split, *, files: list[str] | Non
     import polars
 
     columns: dict[str, Any] = {"label": train.y.cpu().numpy().astype("int32")}
-    if train.groups.names and train.groups.disjoint:
-        columns["group"] = train.groups.ids.cpu().numpy().astype("int32")
-    else:
-        member = train.member.cpu().numpy()
-        columns |= {f"group {number}": member[:, number] for number in range(member.shape[1])}
+    columns |= group_columns(train, disjoint=train.groups.disjoint)
     if train.origin is not None:
         columns["row"] = train.origin.astype("int64")
     if files is not None:

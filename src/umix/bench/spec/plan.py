@@ -1,11 +1,12 @@
 """From what a user says (names and ``key=value``) to the parts of a run, every one validated."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
+from umix.bench.spec.judge_settings import JudgeSettings
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
 from umix.data.arrays.source import ArraySource
 from umix.data.memory_source import MemorySource
@@ -35,6 +36,7 @@ class Plan:
     net: NetSettings
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
 
     def as_json(self) -> dict[str, Any]:
         """Everything in the plan, defaults spelled out."""
@@ -44,6 +46,7 @@ class Plan:
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
+            **({} if self.judge == JudgeSettings() else {"judge": self.judge.model_dump(mode="json")}),
         }
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
@@ -51,7 +54,13 @@ class Plan:
         parts = _fields(type(self.source), self.method.name, type(self.net), hidden=set())
         part, field = _locate(key, parts, data=self.source.name)
         stage = FitSettings(**{**self.fit.model_dump(), **self.stages.get(part, {})})
-        owners = {self.method.name: self.method, "fit": self.fit, "net": self.net, "task": self.source}
+        owners = {
+            self.method.name: self.method,
+            "fit": self.fit,
+            "net": self.net,
+            "task": self.source,
+            "judge": self.judge,
+        }
         owner: Settings = owners.get(part, stage)
         if field not in type(owner).model_fields:
             raise UserError(f"The setting {part}.{field} names a part of the run and cannot be searched.")
@@ -85,6 +94,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
+        judge=JudgeSettings(**tables.get("judge", {})),
     )
 
 
@@ -179,6 +189,7 @@ def _fields(
     return {
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
+        "judge": list(JudgeSettings.model_fields),
         "net": ["name", *(field for field in net.model_fields if field not in hidden)],
         "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
@@ -196,9 +207,10 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
             raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field
     method_name = next(iter(parts))
-    owners = [name for name in (method_name, "fit", "net", "task") if field in parts[name] and field != "name"]
+    named = (method_name, "fit", "net", "task", "judge")
+    owners = [name for name in named if field in parts[name] and field != "name"]
     if not owners:
-        bare = {known for name in (method_name, "fit", "net", "task") for known in parts[name]} - {"name"}
+        bare = {known for name in named for known in parts[name]} - {"name"}
         raise unknown(f"setting of {method_name}", key, bare | {"net"})
     if len(owners) > 1:
         raise UserError(

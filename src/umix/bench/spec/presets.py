@@ -86,7 +86,14 @@ def _file_preset(path: Path, name: str) -> Tables:
             f"The preset file {path} holds several presets, so one must be named: {path}:{' or :'.join(content)}."
         )
     found = content[name or next(iter(content))]
-    parts = {"task", "net", "fit", *METHODS, *(stage for method in METHODS.values() for stage in method.stages)}
+    parts = {
+        "task",
+        "net",
+        "fit",
+        "judge",
+        *METHODS,
+        *(stage for method in METHODS.values() for stage in method.stages),
+    }
     for part, values in found.items() if isinstance(found, dict) else [(str(found), None)]:
         if not isinstance(values, dict):
             raise UserError(f"The preset file {path} must hold tables [NAME.PART], got {part!r} outside of a part.")

@@ -192,7 +192,7 @@ def assign(study: Study, settings: Mapping[str, Any]) -> Study:
 
 def _parts() -> set[str]:
     """The parts of a run that a setting may name, beside the method."""
-    return {"task", "net", "fit", *(stage for method in METHODS.values() for stage in method.stages)}
+    return {"task", "net", "fit", "judge", *(stage for method in METHODS.values() for stage in method.stages)}
 
 
 def _stem(task: StudyTask) -> str:

@@ -109,7 +109,8 @@ def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, c
 def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
     if not roles.groups:
         return None
-    attribute, names = encode_attribute([frame[name] for name in roles.groups])
+    attribute, values = encode_attribute([frame[name] for name in roles.groups])
+    names = [", ".join(parts) for parts in values]
     if len(classes) * len(names) > _MOST_GROUPS:
         raise UserError(
             Setting("groups"),
@@ -117,4 +118,11 @@ def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[
             f"{', '.join(roles.groups)}; name fewer columns or cut them into ranges.",
         )
     labels = [named(frame[roles.label], name) for name in classes]
-    return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=labels, attributes=names)
+    return Groups.cells(
+        torch.from_numpy(y),
+        torch.from_numpy(attribute),
+        labels=labels,
+        attributes=names,
+        columns=(roles.label, *roles.groups),
+        values=values,
+    )

@@ -67,8 +67,8 @@ def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
     return codes, classes
 
 
-def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[str]]:
-    """Which combination of the columns' values each row has, int64 [n], and the names of those that occur.
+def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[tuple[str, ...]]]:
+    """Which combination of the columns' values each row has, int64 [n], and the combinations that occur.
 
     A missing value is a value of its own, ``missing``. Values of columns that are not texts are named ``column=value``.
     """
@@ -81,15 +81,13 @@ def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[str
         combined = combined * len(values) + codes
     present, attribute = np.unique(combined, return_inverse=True)
     places = np.unravel_index(present, [len(values) for values in parts])
-    names = [
-        ", ".join(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)
-    ]
-    if len(set(names)) < len(names):
+    found = [tuple(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)]
+    if len({", ".join(values) for values in found}) < len(found):
         raise UserError(
             f"The values of {', '.join(column.name for column in columns)} must make groups with different names, but "
             "commas in them do not allow it; rename some values."
         )
-    return attribute.astype(np.int64), names
+    return attribute.astype(np.int64), found
 
 
 def named(column: "polars.Series", value: str) -> str:

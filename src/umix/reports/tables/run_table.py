@@ -7,6 +7,7 @@ from rich.table import Table
 
 from umix.bench.runs.record import GroupRate, RunRecord, Summary
 from umix.core.statistics import wilson
+from umix.core.words import counted
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.tables.text_table import percents
 
@@ -15,10 +16,13 @@ _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
-    """One run: the named rates, and each group's rate with Wilson's interval and its sizes."""
+    """One run: the named rates, then the rate of every group with Wilson's interval and its sizes.
+
+    Where there are several group columns, the groups of each column alone come first. Groups that are too small to judge are grey.
+    """
     run = f"{escape(record.title)} · {record.method} · seed {record.seed}"
     table = Table(
-        title=f"{run} · epoch {summary.epoch} selected by {summary.select} on val",
+        title=f"{run} · epoch {summary.epoch + 1} of {record.counts['val'].epochs} selected by {summary.select} on val",
         title_justify="left",
         caption_justify="left",
     )
@@ -31,32 +35,82 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         table.add_row(title, unknown if value is None else f"{100 * value:.1f}")
     table.add_section()
     if record.groups:
-        for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
-            table.add_row(escape(name), *_rate_and_size(group), str(n_train))
+        _add_groups(table, record, summary)
+        table.caption = judged_words(summary, record.min_group) or None
         return table
+    _add_classes(table, record, summary)
+    return table
+
+
+def _add_groups(table: Table, record: RunRecord, summary: Summary) -> None:
+    for column, rates in summary.margins.items():
+        table.add_row(f"[italic]by {escape(column)}[/italic]")
+        for name, rate in rates.items():
+            _add_group(table, name, rate, str(_train_size(record, column, name)))
+        table.add_section()
+    if summary.margins:
+        table.add_row(f"[italic]by {escape(' × '.join(summary.margins))}[/italic]")
+    for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
+        if group.size or n_train:
+            _add_group(table, name, group, str(n_train))
+
+
+def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
+    """The lowest classes, and the fifths of uncertainty, of a run without groups."""
     lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
     for name, found in lowest[:_MOST_CLASSES]:
         table.add_row(escape(f"class {name}"), *_rate_and_size(found))
-    table.caption = "The worst group is unknown: this task has no groups."
+    caption = "The worst group is unknown: this task has no groups."
+    if summary.collapsed is not None:
+        caption = f"{collapse_words(summary)} {caption}"
     if summary.quintiles is None:
-        table.caption += f" {record.method} has no first stage that tells how uncertain test examples are."
+        caption += f" {record.method} has no first stage that tells how uncertain test examples are."
     else:
         table.add_section()
         n = sum(found.size for found in summary.classes.values())
         for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
             table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}")
-        table.caption += (
+        caption += (
             " Fifths: test examples in order of how often the first stage got them wrong, ties shared between them."
         )
     if len(lowest) > _MOST_CLASSES:
-        table.caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
-    return table
+        caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
+    table.caption = caption
+
+
+def judged_words(summary: Summary, min_group: int) -> str:
+    """How many groups the worst one is the worst of, in a sentence or two; empty where all are judged."""
+    found = [collapse_words(summary)] if summary.collapsed is not None else []
+    if summary.level != "groups":
+        stand_in = "each group column alone stands" if summary.level == "margins" else "the classes stand"
+        found.append(f"No group has {min_group} test examples: {stand_in} in for the groups.")
+    elif summary.n_too_small:
+        have = "has" if summary.n_too_small == 1 else "have"
+        found.append(
+            f"Worst of {counted(summary.n_judged, 'judged group')}; {counted(summary.n_too_small, 'group')} {have} fewer than "
+            f"{min_group} test examples and cannot be judged (grey)."
+        )
+    return " ".join(found)
+
+
+def collapse_words(summary: Summary) -> str:
+    """The sentence about a net that predicts one class for everything."""
+    return f"The selected net has collapsed: it predicts {summary.collapsed!r} for every validation example."
+
+
+def _add_group(table: Table, name: str, rate: GroupRate, n_train: str) -> None:
+    table.add_row(escape(name), *_rate_and_size(rate), n_train, style=None if rate.judged else "bright_black")
+
+
+def _train_size(record: RunRecord, column: str, name: str) -> int:
+    """The training examples of a margin."""
+    (margin,) = (margin for margin in record.margins if (margin.column, margin.name) == (column, name))
+    return sum(record.train_sizes[group] for group in margin.groups)
 
 
 def _which(summary: Summary) -> str:
-    """The name of the worst group, the first of several; nothing where there is none."""
-    rates = {name: group.rate for name, group in summary.groups.items() if group.rate is not None}
-    return f": {escape(min(rates, key=rates.__getitem__))}" if rates else ""
+    """The name of the worst group; nothing where there is none."""
+    return "" if summary.worst_group is None else f": {escape(summary.worst_group)}"
 
 
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:

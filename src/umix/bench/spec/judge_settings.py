@@ -1,0 +1,24 @@
+"""When a group counts as judged: settings of every run, beside its task, net, fits and method."""
+
+from typing import ClassVar, final
+
+from pydantic import Field
+
+from umix.core.judging import MIN_GROUP, PRIOR, Judging
+from umix.settings import Settings
+
+
+@final
+class JudgeSettings(Settings):
+    """Which groups are judged, and how far validation rates are pulled towards those of the class (``core/judging.py``)."""
+
+    part: ClassVar[str] = "judge"
+
+    min_group: int = Field(MIN_GROUP, ge=1, description="examples that a group must have in a split to be judged there")
+    prior: float = Field(
+        PRIOR, ge=0, description="examples of the class's rate that are added to a group's in a selection"
+    )
+
+    @property
+    def judging(self) -> Judging:
+        return Judging(min_group=self.min_group, prior=self.prior)

@@ -1,0 +1,162 @@
+"""Which groups are large enough to judge, their rates pulled towards their class, and the worst of them.
+
+Everything that names a worst group (selection, tables, the page, JSON) asks this file.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from umix.core.rates import per_group
+
+Floats = NDArray[np.float64]
+#: What is judged: the groups; their margins (one group column alone) if no group is large enough; then the classes.
+Level = Literal["groups", "margins", "classes"]
+
+#: Examples that a group must have in a split to be judged there.
+MIN_GROUP = 30
+#: Examples that the prior of a group's validation rate is worth.
+PRIOR = 20.0
+
+
+@dataclass(frozen=True)
+class Judging:
+    """When a group is judged, and how far its validation rate is pulled towards that of its class.
+
+    A group of n examples is judged if n ≥ ``min_group``. In a selection its rate is the posterior mean
+    (hits + m·r) / (n + m), where r is the rate that its classes have over all validation examples and m is ``prior``. This is the
+    mean of Beta(m·r + hits, m·(1 − r) + n − hits): the prior Beta(m·r, m·(1 − r)) is worth m examples of that rate.
+    """
+
+    min_group: int = MIN_GROUP
+    prior: float = PRIOR
+
+
+#: Every group that has an example is judged by its own rate: the rule of runs that say no other.
+EVERY_GROUP = Judging(min_group=1, prior=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is judged at one level: ``hits`` [..., units], ``sizes`` [units], and ``judged`` [units], which are large enough."""
+
+    level: Level
+    hits: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    judged: NDArray[np.bool_]
+
+    @property
+    def n_judged(self) -> int:
+        return int(self.judged.sum())
+
+    @property
+    def n_too_small(self) -> int:
+        """How many have examples, but too few."""
+        return int(((self.sizes > 0) & ~self.judged).sum())
+
+
+def judged_units(
+    hits: ArrayLike,
+    sizes: ArrayLike,
+    class_hits: ArrayLike,
+    class_sizes: ArrayLike,
+    *,
+    margins: ArrayLike | None = None,
+    judging: Judging = EVERY_GROUP,
+) -> Units:
+    """The first level that has something large enough to judge: groups, margins, classes.
+
+    ``margins`` [margins, groups] says which groups each margin unites. If even no class is large enough, the classes that have
+    examples are judged. In a split without groups nothing is judged: its level is ``groups`` and no unit is large enough.
+
+    >>> units = judged_units([9, 1], [40, 3], [10, 0], [43, 0], judging=Judging(min_group=30))
+    >>> units.level, units.judged.tolist(), units.n_too_small
+    ('groups', [True, False], 1)
+    """
+    hit, size = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    least = max(1, judging.min_group)
+    if not size.any() or (size >= least).any():
+        return Units("groups", hit, size, size >= least)
+    unites = np.zeros((0, len(size)), dtype=np.int64) if margins is None else np.asarray(margins, dtype=np.int64)
+    united = unites @ size
+    if (united >= least).any():
+        return Units("margins", hit @ unites.T, united, united >= least)
+    class_size = np.asarray(class_sizes, dtype=np.int64)
+    enough = class_size >= least
+    return Units(
+        "classes", np.asarray(class_hits, dtype=np.int64), class_size, enough if enough.any() else class_size > 0
+    )
+
+
+def shrunk_rates(hits: ArrayLike, sizes: ArrayLike, towards: ArrayLike, *, prior: float) -> Floats:
+    """Posterior means (hits + prior·towards) / (sizes + prior), [..., groups]; with prior 0 the rates themselves.
+
+    An empty group has the rate ``towards``, or NaN with prior 0. Where ``towards`` is NaN nothing is known and the rate stays
+    as it is.
+
+    >>> shrunk_rates([0, 0], [10, 1000], [0.9, 0.9], prior=20).round(3)
+    array([0.6  , 0.018])
+    """
+    hit, size = np.asarray(hits, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    raw, target = per_group(hit, size), np.asarray(towards, dtype=np.float64)
+    if not prior:
+        return raw
+    pulled: Floats = (hit + prior * target) / (size + prior)
+    return np.where(np.isnan(target), raw, pulled)
+
+
+def class_targets(composition: ArrayLike, class_hits: ArrayLike, class_sizes: ArrayLike) -> Floats:
+    """The rate that each group would have if its examples did as well as their classes do, [..., groups].
+
+    ``composition`` [groups, classes] counts the examples of each class in each group. A group of one class has that class's rate.
+
+    >>> class_targets([[10, 0], [5, 5]], [80, 30], [100, 100])
+    array([0.8 , 0.55])
+    """
+    counts = np.asarray(composition, dtype=np.float64)
+    rates = per_group(class_hits, class_sizes)
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+    targets: Floats = np.where(np.isnan(rates), 0.0, rates) @ shares.T
+    return targets
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst judged unit: its ``index`` at its ``level``, its counts, and how many were judged or too small.
+
+    ``index`` is None where nothing is judged; the rate is NaN then.
+    """
+
+    level: Level
+    index: int | None
+    rate: float
+    hits: int
+    size: int
+    n_judged: int
+    n_too_small: int
+
+
+def worst_unit(units: Units) -> Worst:
+    """The judged unit with the lowest rate; of equal ones the largest, because its rate is the surest.
+
+    >>> units = judged_units([20, 1, 40], [40, 2, 80], [61, 0], [122, 0], judging=Judging(min_group=30))
+    >>> worst_unit(units).index
+    2
+    """
+    rates = per_group(units.hits, units.sizes)
+    known = np.flatnonzero(units.judged)
+    if not len(known):
+        return Worst(units.level, None, float("nan"), 0, 0, 0, units.n_too_small)
+    index = int(min(known, key=lambda unit: (rates[unit], -units.sizes[unit], unit)))
+    return Worst(
+        units.level,
+        index,
+        float(rates[index]),
+        int(units.hits[index]),
+        int(units.sizes[index]),
+        units.n_judged,
+        units.n_too_small,
+    )
