@@ -139,8 +139,8 @@ def _interval(first: RunRecord, by_seed: Mapping[int, Summary]) -> Interval:
     draws = max(200, 1000 // len(by_seed))  # the mean over seeds evens their noise out as well
     found = [
         worst_interval(
-            [group.hits for group in summary.groups.values()],
-            [group.size for group in summary.groups.values()],
+            [group.hits for group in summary.judged_rates.values() if summary.groups],
+            [group.size for group in summary.judged_rates.values() if summary.groups],
             rng=drawn(first, "worst interval", seed=seed),
             draws=draws,
         )
@@ -150,12 +150,11 @@ def _interval(first: RunRecord, by_seed: Mapping[int, Summary]) -> Interval:
 
 
 def _worst_size(summaries: Sequence[Summary]) -> int | None:
-    """The fewest test examples that the worst group of a run has; None where there are no groups."""
+    """The fewest test examples that the worst judged group of a run has; None where there are no groups."""
     sizes = [
-        group.size
+        summary.judged_rates[summary.worst_group].size
         for summary in summaries
-        for group in summary.groups.values()
-        if group.rate is not None and group.rate == summary.worst
+        if summary.worst_group in summary.judged_rates
     ]
     return min(sizes, default=None)
 

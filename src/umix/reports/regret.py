@@ -57,8 +57,8 @@ def _outcome(task: str, label: str, rule: str, records: Sequence[RunRecord]) -> 
 
 
 def lowest(summary: Summary) -> float:
-    """The rate of the worst group, or of the worst class where there are no groups."""
-    rates = [found.rate for found in (summary.groups or summary.classes).values() if found.rate is not None]
+    """The rate of the worst judged group, or of the worst class where there are no groups."""
+    rates = [found.rate for found in summary.judged_rates.values() if found.rate is not None]
     return min(rates, default=float("nan"))
 
 

@@ -31,9 +31,57 @@ def test_the_gain_and_its_price_are_told_in_points(record: Make) -> None:
     said = headline("toy", runs, select=None, baseline="erm")
     assert said.method == "umix"
     assert said.worst_name == "b"
-    assert "10.0 points more than erm on the worst group, and the average is 5.0 points lower." in said.sentences[1]
+    assert said.sentences == (
+        "On toy, the worst group of erm is b (100 test examples): 50.0 % (95 % interval 40.4 % to 59.6 %).",
+        "umix gets 60.0 % (95 % interval 50.2 % to 69.1 %) of it right, 10.0 points more.",
+        "Over all test examples umix gets 70.0 %, 5.0 points less.",
+    )
     assert said.evidence == "strong"
-    assert said.reasons == ()
+    assert said.reasons == (
+        "the worst rate changes by [+10.0, +10.0] points over 5 seeds",
+        "the worst group has 100 test examples",
+    )
+
+
+def test_the_same_group_is_compared_and_the_methods_own_worst_group_is_named_if_it_is_another(record: Make) -> None:
+    runs = {
+        "erm": [scaled(record, seed, [10, 5], "erm") for seed in range(3)],
+        "umix": [scaled(record, seed, [6, 9], "umix") for seed in range(3)],
+    }
+    said = headline("toy", runs, select=None, baseline="erm")
+    assert said.sentences[1].startswith("umix gets 90.0 %")
+    assert said.sentences[1].endswith("of it right, 40.0 points more.")
+    assert said.sentences[2].startswith("The worst group of umix itself is a (100 test examples): 60.0 %")
+    assert said.gain.mean == pytest.approx(0.1)
+
+
+def test_a_method_without_group_labels_is_recommended_and_the_best_with_labels_is_named_second(record: Make) -> None:
+    runs = {
+        "erm": [record(0, [9, 3])],
+        "umix": [record(0, [8, 7], "umix", group_use="none")],
+        "group_dro": [record(0, [9, 9], "group_dro", group_use="training")],
+    }
+    said = headline("toy", runs, select=None, baseline="erm")
+    assert said.method == "umix"
+    second = "With group labels in training, group_dro has as its worst group a: 90.0 %"
+    assert any(sentence.startswith(second) for sentence in said.sentences)
+
+
+def test_groups_that_are_too_small_are_counted_and_never_named(record: Make) -> None:
+    counts = {"hits": [[30, 0]], "sizes": [40, 3], "class_hits": [[30]], "class_sizes": [43]}
+    both = {"val": counts, "test": counts}
+    runs = {name: [record(0, [9, 3], name, split_counts=both, min_group=30)] for name in ("erm", "umix")}
+    said = headline("toy", runs, select=None, baseline="erm")
+    assert said.worst.name == "a"
+    told = "These are the worst of 1 judged group; 1 more have fewer than 30 test examples and cannot be judged."
+    assert told in said.sentences
+
+
+def test_a_collapsed_net_is_called_that(record: Make) -> None:
+    counts = {"hits": [[10, 0]], "sizes": [10, 10], "class_hits": [[10, 0]], "class_sizes": [10, 10]}
+    changes = {"split_counts": {"val": counts, "test": counts}, "classes": ["no", "yes"]}
+    said = headline("toy", {"erm": [record(0, [5, 5], **changes)]}, select=None, baseline="erm")
+    assert "erm: The selected net has collapsed: it predicts 'no' for every validation example." in said.sentences
 
 
 @pytest.mark.parametrize(
@@ -65,7 +113,7 @@ def test_a_difference_that_seeds_disagree_on_is_weak_evidence(record: Make) -> N
     assert said.evidence == "weak"
     interval = percents(compare({"toy": runs}).cells["toy"]["umix"].gains["worst"].interval, sign=True)
     assert said.reasons == (
-        f"the difference to erm is not clear of zero: its interval over seeds is {interval} points",
+        f"the change of the worst rate against erm is not clear of zero: its interval over seeds is {interval} points",
     )
 
 
@@ -82,6 +130,6 @@ def test_validation_and_not_test_chooses_the_method_that_is_shown(record: Make) 
 
 def test_a_method_alone_is_compared_with_nothing(record: Make) -> None:
     said = headline("toy", {"umix": [record(0, [9, 5], "umix")]}, select=None, baseline=None)
-    assert "What that is worth is not known" in said.sentences[1]
+    assert "It cannot be compared: no baseline was run with the same seeds." in said.sentences[0]
     assert said.gain is None
     assert said.evidence == "weak"

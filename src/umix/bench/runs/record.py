@@ -66,6 +66,20 @@ class Summary(Settings):
         None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
     )
 
+    @property
+    def judged_rates(self) -> dict[str, GroupRate]:
+        """What is judged, by name: groups, or margins or classes in their place; without groups the classes."""
+        if self.level == "margins":
+            rates = {
+                f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()
+            }
+        elif self.level == "classes":
+            rates = {f"class {name}": rate for name, rate in self.classes.items()}
+        else:
+            rates = self.groups or self.classes
+        judged = {name: rate for name, rate in rates.items() if rate.judged and rate.size}
+        return judged or {name: rate for name, rate in rates.items() if rate.size}
+
 
 @final
 class RunRecord(Settings):
@@ -83,6 +97,7 @@ class RunRecord(Settings):
     groups: list[str]
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
+    group_use: str = ""  # none, validation or training: what the method trains with; empty in runs of earlier versions
     min_group: int = 1  # runs of earlier versions judge every group by its own rate
     prior: float = 0.0
     classes: list[str]

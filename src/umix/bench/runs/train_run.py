@@ -21,6 +21,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.files import read_tensors
+from umix.methods.method import Method
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, FAILED, weights_path
@@ -95,6 +96,13 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
         (directory / left).unlink(missing_ok=True)
 
 
+def group_use(method: Method) -> str:
+    """Which group labels ``method`` trains with: none, those of validation, or those of training."""
+    if method.needs_groups:
+        return "training"
+    return "validation" if method.needs_val_groups else "none"
+
+
 def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
     plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
     return RunRecord(
@@ -109,6 +117,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         groups=list(task.groups),
         group_columns=list(task.splits["test"].groups.columns),
         group_parts=[list(part) for part in task.splits["test"].groups.parts],
+        group_use=group_use(plan.method),
         min_group=plan.judge.min_group,
         prior=plan.judge.prior,
         classes=list(task.classes),

@@ -1,4 +1,4 @@
-"""What a comparison says, in words: the worst group, what changed against the baseline, at what cost, and how sure that is."""
+"""The first words of a report: the baseline's worst group, the same group under the recommended method, and how sure that is."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,13 @@ from typing import Literal, final
 
 import numpy as np
 
-from umix.bench.runs.record import RunRecord
+from umix.bench.runs.record import GroupRate, RunRecord, Summary
 from umix.core.selection import RULES
-from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Spread, doubts, paired, wilson
+from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
 from umix.reports.comparison import drawn
 from umix.reports.regret import lowest
+from umix.reports.tables.run_table import collapse_words
 from umix.reports.tables.text_table import percents
 
 Evidence = Literal["strong", "moderate", "weak"]
@@ -21,121 +22,201 @@ _MANY_SEEDS = 5
 
 @final
 @dataclass(frozen=True)
+class NamedRate:
+    """One group of one method: its mean rate over seeds and Wilson's interval, whose ends are averaged over seeds."""
+
+    name: str
+    size: int
+    rate: float
+    interval: Interval
+
+    def __str__(self) -> str:
+        return f"{_percent(self.rate)} (95 % interval {_percent(self.interval.low)} to {_percent(self.interval.high)})"
+
+
+@final
+@dataclass(frozen=True)
 class Headline:
-    """The one method of a task that the words are about, and the words."""
+    """The recommended ``method``, its worst group, what it gains over the baseline, and the sentences that say so."""
 
     method: str
     kind: str  # group or class
-    worst_name: str
-    worst_size: int
-    worst: Spread
-    interval: Interval
+    worst: NamedRate
     average: Spread
-    gain: Spread | None  # of the worst rate over the baseline
+    gain: Spread | None  # of the worst rate over the baseline's
     cost: Spread | None  # of the average
     evidence: Evidence
     sentences: tuple[str, ...]
     reasons: tuple[str, ...]
 
+    @property
+    def worst_name(self) -> str:
+        return self.worst.name
+
 
 def headline(
     task: str, runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, baseline: str | None
 ) -> Headline:
-    """The headline of the method that validation prefers among those that are not the baseline."""
-    scored = {label: _scored(records, select) for label, records in runs.items()}
+    """The headline of a task.
+
+    It recommends the method that validation prefers among those that use no group labels in training; the best one that uses
+    them is named second. Test rates do not choose what is recommended.
+    """
+    scored = {label: [run for run in records if select is None or run.has(select)] for label, records in runs.items()}
     scored = {label: records for label, records in scored.items() if records}
-    method = _preferred({label: records for label, records in scored.items() if label != baseline} or scored, select)
-    records = scored[method]
-    summaries = {record.seed: record.summary(select) for record in records}
+    others = {label: records for label, records in scored.items() if label != baseline} or scored
+    method = _recommended(others, select)
+    summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in scored.items()}
+    own, records = summaries[method], scored[method]
     kind = "group" if records[0].groups else "class"
-    name, size, interval = _worst_of(records, select)
-    worst = Spread.of([lowest(summary) for summary in summaries.values()])
-    average = Spread.of([_number(summary.average) for summary in summaries.values()])
-    tested = counted(size, "test example")
-    sentences = [
-        f"On {task}, {method} gets {_percent(worst.mean)} of its worst {kind} right: {name} ({tested}, 95 % interval "
-        f"{_percent(interval.low)} to {_percent(interval.high)}). Over all test examples it gets {_percent(average.mean)}."
-    ]
-    against = {record.seed: record.summary(select) for record in scored.get(baseline or "", [])}
-    common = [seed for seed in summaries if seed in against] if method != baseline else []
-    gain = cost = None
-    reasons = doubts(seeds=len(summaries), worst_size=size)
-    clear = False
+    worst = _worst_of(list(own.values()))
+    sentences = [] if kind == "group" else ["The worst group is unknown: this task has no groups. Classes stand in."]
+    common = [seed for seed in own if seed in summaries.get(baseline or "", {})] if method != baseline else []
+    gain = cost = difference = None
     if common:
-        rng = drawn(records[0], f"worst over {scored[str(baseline)][0].method}")  # the interval is the table's
-        of_worst = paired([lowest(summaries[s]) for s in common], [lowest(against[s]) for s in common], rng=rng)
-        gain = of_worst.spread
-        cost = Spread.of([_number(summaries[s].average) - _number(against[s].average) for s in common])
-        sentences.append(_against(str(baseline), gain, cost, kind))
-        clear = not math.isnan(of_worst.interval.low) and of_worst.interval.low * of_worst.interval.high > 0
-        if not clear:
-            why = (
-                "a single seed has no interval"
-                if len(common) < 2
-                else f"its interval over seeds is {percents(of_worst.interval, sign=True)} points"
-            )
-            reasons.append(f"the difference to {baseline} is not clear of zero: {why}")
-        if 2 <= len(common) < _MANY_SEEDS:
-            reasons.append(f"with {len(common)} seeds no test can reach p < {2 / 2 ** len(common):.3g}")
+        against = summaries[str(baseline)]
+        rng = drawn(records[0], f"worst over {scored[str(baseline)][0].method}")  # the table has the same interval
+        difference = paired([lowest(own[s]) for s in common], [lowest(against[s]) for s in common], rng=rng)
+        gain = difference.spread
+        cost = Spread.of([_number(own[s].average) - _number(against[s].average) for s in common])
+        sentences += _compared(task, method, str(baseline), own, against, kind)
     else:
-        alone = (
-            "there is no other method to compare with"
-            if method == baseline
-            else "no baseline was run with the same seeds"
-        )
-        sentences.append(f"What that is worth is not known: {alone}.")
-        reasons.append("nothing to compare with")
-    enough = size >= FEW_EXAMPLES and len(common) >= FEW_SEEDS and clear
-    evidence: Evidence = "weak" if not enough else "strong" if len(common) >= _MANY_SEEDS else "moderate"
-    return Headline(
-        method, kind, name, size, worst, interval, average, gain, cost, evidence, tuple(sentences), tuple(reasons)
+        alone = "no other method was run" if method == baseline else "no baseline was run with the same seeds"
+        sentences += [
+            f"On {task}, the worst {kind} of {method} is {worst.name} ({counted(worst.size, 'test example')}): {worst}. Its "
+            f"average is {_percent(_average(own))}. It cannot be compared: {alone}."
+        ]
+    sentences += _second(
+        {label: rows for label, rows in others.items() if label != method}, summaries, kind, records[0]
     )
+    sentences += _judged(records[0], next(iter(own.values())))
+    sentences += [
+        f"{label}: {collapse_words(s)}" for label, rows in summaries.items() for s in rows.values() if s.collapsed
+    ][:2]
+    evidence, reasons = _evidence(difference, len(own), worst.size, len(common), baseline, kind)
+    average = Spread.of([_number(summary.average) for summary in own.values()])
+    return Headline(method, kind, worst, average, gain, cost, evidence, tuple(sentences), tuple(reasons))
 
 
-def _scored(records: Sequence[RunRecord], select: str | None) -> list[RunRecord]:
-    return [record for record in records if select is None or record.has(select)]
+def _recommended(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> str:
+    """The method with the best validation score, on average over seeds, among those without group labels if there are any."""
+    free = {label: records for label, records in runs.items() if records[0].group_use != "training"}
+    return max(free or runs, key=lambda label: _score(runs[label], select))
 
 
-def _preferred(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> str:
-    """The method with the best validation score on average over seeds: test does not choose what is shown."""
-
-    def score(label: str) -> float:
-        scores = [RULES[record.rule(select)](record.counts["val"]) for record in runs[label]]
-        return float(
-            np.mean([np.nanmax(of_epochs) if not np.isnan(of_epochs).all() else -math.inf for of_epochs in scores])
-        )
-
-    return max(runs, key=score)
+def _score(records: Sequence[RunRecord], select: str | None) -> float:
+    scores = [RULES[record.rule(select)](record.counts["val"]) for record in records]
+    return float(np.mean([-math.inf if np.isnan(row).all() else np.nanmax(row) for row in scores]))
 
 
-def _worst_of(records: Sequence[RunRecord], select: str | None) -> tuple[str, int, Interval]:
-    """The group that is lowest on average over seeds, its size, and Wilson's interval, its ends averaged over seeds."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for record in records:
-        summary = record.summary(select)
-        for name, rate in (summary.groups or summary.classes).items():
-            if rate.size:
-                found.setdefault(name, []).append((rate.hits, rate.size))
-    if not found:
-        return "–", 0, Interval(math.nan, math.nan)
-    name = min(found, key=lambda name: float(np.mean([hits / size for hits, size in found[name]])))
-    ends = [wilson(hits, size) for hits, size in found[name]]
+def _worst_of(summaries: Sequence[Summary], name: str | None = None) -> NamedRate:
+    """The judged group that is lowest on average over seeds, or the one called ``name``."""
+    found: dict[str, list[GroupRate]] = {}
+    for summary in summaries:
+        for group, rate in summary.judged_rates.items():
+            found.setdefault(group, []).append(rate)
+    if not found or (name is not None and name not in found):
+        return NamedRate(name or "–", 0, math.nan, Interval(math.nan, math.nan))
+    means = {group: float(np.mean([rate.hits / rate.size for rate in rates])) for group, rates in found.items()}
+    chosen = name or min(means, key=means.__getitem__)
+    ends = [wilson(rate.hits, rate.size) for rate in found[chosen]]
     interval = Interval(float(np.mean([end.low for end in ends])), float(np.mean([end.high for end in ends])))
-    return name, found[name][0][1], interval
+    return NamedRate(chosen, found[chosen][0].size, means[chosen], interval)
 
 
-def _against(baseline: str, gain: Spread, cost: Spread, kind: str) -> str:
-    better = "more" if gain.mean >= 0 else "less"
-    words = f"That is {abs(100 * gain.mean):.1f} points {better} than {baseline} on the worst {kind}"
-    if abs(cost.mean) < 0.0005:
-        return f"{words}, at the same average."
-    if cost.mean > 0:
-        return f"{words}, and the average is {100 * cost.mean:.1f} points higher."
-    return f"{words}, and the average is {-100 * cost.mean:.1f} points lower."
+def _compared(
+    task: str, method: str, baseline: str, own: Mapping[int, Summary], against: Mapping[int, Summary], kind: str
+) -> list[str]:
+    """The baseline's worst group, the same group under the method, and the method's own worst group if it is another."""
+    before = _worst_of(list(against.values()))
+    same = _worst_of(list(own.values()), before.name)
+    worst = _worst_of(list(own.values()))
+    change = 100 * (same.rate - before.rate)
+    averages = _average(own), _average(against)
+    sentences = [
+        f"On {task}, the worst {kind} of {baseline} is {before.name} ({counted(before.size, 'test example')}): {before}.",
+        f"{method} gets {same} of it right, {_points(change)}.",
+    ]
+    if worst.name != before.name:
+        sentences.append(
+            f"The worst {kind} of {method} itself is {worst.name} ({counted(worst.size, 'test example')}): {worst}."
+        )
+    moved = 100 * (averages[0] - averages[1])
+    sentences.append(f"Over all test examples {method} gets {_percent(averages[0])}, {_points(moved)}.")
+    return sentences
+
+
+def _second(
+    others: Mapping[str, Sequence[RunRecord]],
+    summaries: Mapping[str, Mapping[int, Summary]],
+    kind: str,
+    recommended: RunRecord,
+) -> list[str]:
+    """The best of the methods that use group labels in training, if the recommended one uses none."""
+    aware = {label: records for label, records in others.items() if records[0].group_use == "training"}
+    if not aware or recommended.group_use == "training":
+        return []
+    label = max(aware, key=lambda label: _score(aware[label], None))
+    worst = _worst_of(list(summaries[label].values()))
+    return [f"With group labels in training, {label} has as its worst {kind} {worst.name}: {worst}."]
+
+
+def _judged(record: RunRecord, summary: Summary) -> list[str]:
+    if not record.groups:
+        return []
+    if summary.level != "groups":
+        stand_in = "each group column alone stands" if summary.level == "margins" else "the classes stand"
+        return [f"No group has {record.min_group} test examples, so {stand_in} in for the groups."]
+    if not summary.n_too_small:
+        return []
+    return [
+        f"These are the worst of {counted(summary.n_judged, 'judged group')}; {summary.n_too_small} more have fewer than "
+        f"{record.min_group} test examples and cannot be judged."
+    ]
+
+
+def _evidence(
+    difference: Paired | None, seeds: int, size: int, common: int, baseline: str | None, kind: str
+) -> tuple[Evidence, list[str]]:
+    """How strong the evidence for a change of the worst rate is, and why."""
+    reasons = [reason.replace("worst group", f"worst {kind}") for reason in doubts(seeds=seeds, worst_size=size)]
+    if difference is None:
+        return "weak", [*reasons, "nothing to compare with"]
+    interval = difference.interval
+    clear = not math.isnan(interval.low) and interval.low * interval.high > 0
+    if not clear:
+        why = (
+            "a single seed has no interval"
+            if common < 2
+            else f"its interval over seeds is {percents(interval, sign=True)} points"
+        )
+        reasons.append(f"the change of the worst rate against {baseline} is not clear of zero: {why}")
+    if 2 <= common < _MANY_SEEDS:
+        reasons.append(f"with {common} seeds no test can reach p < {2 / 2**common:.3g}")
+    if size < FEW_EXAMPLES or common < FEW_SEEDS or not clear:
+        return "weak", reasons
+    reasons = [
+        f"the worst rate changes by {percents(interval, sign=True)} points over {common} seeds",
+        f"the worst {kind} has {counted(size, 'test example')}",
+        *reasons,
+    ]
+    return ("strong" if common >= _MANY_SEEDS else "moderate"), reasons
+
+
+def _average(summaries: Mapping[int, Summary]) -> float:
+    return float(np.mean([_number(summary.average) for summary in summaries.values()]))
+
+
+def _points(change: float) -> str:
+    if math.isnan(change):
+        return "an unknown change"
+    if abs(change) < 0.05:
+        return "the same"
+    return f"{abs(change):.1f} points {'more' if change > 0 else 'less'}"
 
 
 def _percent(rate: float) -> str:
-    return "an unknown share" if math.isnan(rate) else f"{100 * rate:.1f} %"
+    return "an unknown share" if math.isnan(rate) else f"{100 * rate:.1f} %"
 
 
 def _number(rate: float | None) -> float:
