@@ -11,6 +11,7 @@ from umix.bench.runs.record import RunRecord, Summary, known_rule
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, worst_interval
 from umix.core.streams import stream
 from umix.errors import Setting, UserError, unknown
+from umix.reports.judged_words import judged_words
 
 #: The rates of a row, by name: always printed under these words.
 RATES = ("average", "adjusted", "group_mean", "worst")
@@ -36,6 +37,9 @@ class MethodRates:
     interval: Interval
     gains: Mapping[str, Paired]
     doubts: tuple[str, ...]
+    margins: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)  # by group column
+    uses: str = ""  # which group labels it uses: none, to choose, validation, to train; empty if not known
+    collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
 
 
 @final
@@ -47,6 +51,9 @@ class Comparison:
     baseline: str | None
     sizes: Mapping[str, Mapping[str, int]]  # by task
     notes: tuple[str, ...] = field(default=())
+    judged: Mapping[str, str] = field(default_factory=dict)  # by task: how many groups are judged, in words
+    margin_sizes: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)  # by task and column
+    min_groups: Mapping[str, int] = field(default_factory=dict)  # by task
 
     @property
     def methods(self) -> list[str]:
@@ -88,8 +95,16 @@ def compare(
         raise UserError(
             Setting("select", f"{select}"), " must have a score in some run, but no run here has one; try average."
         )
-    sizes = {task: _sizes(next(iter(methods.values()))[0]) for task, methods in runs.items()}
-    return Comparison(cells, chosen, sizes, tuple(notes))
+    first = {task: next(iter(methods.values()))[0] for task, methods in runs.items()}
+    sizes = {task: _sizes(record) for task, record in first.items()}
+    summaries = {task: record.oracle() for task, record in first.items() if record.groups}
+    judged = {task: judged_words(summary, first[task].min_group) for task, summary in summaries.items()}
+    margin_sizes = {
+        task: {column: {name: rate.size for name, rate in rates.items()} for column, rates in summary.margins.items()}
+        for task, summary in summaries.items()
+    }
+    least = {task: record.min_group for task, record in first.items()}
+    return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least)
 
 
 def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Generator:
@@ -120,10 +135,25 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
         groups={
             name: Spread.of([_rate(summary.groups[name].rate) for summary in summaries]) for name in summaries[0].groups
         },
+        margins={
+            column: {
+                name: Spread.of([_rate(summary.margins[column][name].rate) for summary in summaries]) for name in rates
+            }
+            for column, rates in summaries[0].margins.items()
+        },
+        uses=_uses(first, summaries[0].select),
+        collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
         interval=_interval(first, by_seed),
         gains=gains,
         doubts=tuple(doubts(seeds=len(by_seed), worst_size=_worst_size(summaries))),
     )
+
+
+def _uses(record: RunRecord, rule: str) -> str:
+    """Which group labels stand behind the numbers of ``record``."""
+    words = {"training": "to train", "validation": "validation", "none": "none", "": ""}
+    choosing = record.group_use == "none" and record.groups and rule == "worst"
+    return "to choose" if choosing else words.get(record.group_use, "")
 
 
 def _rates(by_seed: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:

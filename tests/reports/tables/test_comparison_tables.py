@@ -30,10 +30,10 @@ def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
     table = rates_table(compare(runs), "toy")
     rows = texts(table)
     assert rows[0] == ["method", "seeds", "average", "adjusted average", "group mean", "worst group", "95 % CI"]
-    assert rows[1][:6] == ["erm", "2", "75.0 ± 7.1", "*87.0 ± 1.4*", "75.0 ± 7.1", "60.0 ± 14.1"]
-    assert rows[2][:6] == ["umix", "2", "*82.5 ± 3.5*", "80.5 ± 0.7", "*82.5 ± 3.5*", "*80.0 ± 0.0*"]
+    assert rows[2][:6] == ["erm", "2", "75.0 ± 7.1", "*87.0 ± 1.4*", "75.0 ± 7.1", "60.0 ± 14.1"]
+    assert rows[1][:6] == ["umix", "2", "*82.5 ± 3.5*", "80.5 ± 0.7", "*82.5 ± 3.5*", "*80.0 ± 0.0*"]
     assert table.title == "toy: test rates, selected by worst"
-    assert table.notes[2:] == [
+    assert list(table.notes[2:]) == [
         "Warning: fewer than 3 seeds (erm, umix).",
         "Warning: the worst group has 10 test examples, fewer than 30 (erm, umix).",
     ]
@@ -83,8 +83,8 @@ def test_published_numbers_stand_beside_ours_where_the_paper_has_them(runs: Runs
     comparison = compare({"waterbirds": runs["toy"], "camelyon17": runs["toy"]})
     waterbirds, camelyon = (texts(rates_table(comparison, task, with_published=True)) for task in comparison.cells)
     assert waterbirds[0][-2:] == ["paper's average", "paper's worst"]
-    assert waterbirds[2][-2:] == ["93.0 ± 0.5", "90.0 ± 1.1"]
-    assert camelyon[2][-2:] == ["75.1 ± 5.9", "–"]
+    assert waterbirds[1][-2:] == ["93.0 ± 0.5", "90.0 ± 1.1"]
+    assert camelyon[1][-2:] == ["75.1 ± 5.9", "–"]
 
 
 def test_a_task_that_the_paper_does_not_have_says_so(runs: Runs) -> None:

@@ -12,8 +12,8 @@ from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
 from umix.reports.comparison import drawn
+from umix.reports.judged_words import collapse_words
 from umix.reports.regret import lowest
-from umix.reports.tables.run_table import collapse_words
 from umix.reports.tables.text_table import percents
 
 Evidence = Literal["strong", "moderate", "weak"]

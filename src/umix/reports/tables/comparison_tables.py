@@ -1,5 +1,6 @@
 """Comparisons as tables; rates become percent here and nowhere else."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
@@ -39,11 +40,14 @@ def comparison_tables(comparison: Comparison, *, with_published: bool = False, g
 
 
 def rates_table(comparison: Comparison, task: str, *, with_published: bool = False) -> TextTable:
-    """Methods as rows: seeds, the named rates, the interval of the worst group, and the published numbers if asked for."""
-    cells = _ordered(comparison, task)
+    """Methods as rows, the best worst group first: seeds, which group labels it uses, the named rates, the published numbers."""
+    cells = dict(sorted(_ordered(comparison, task).items(), key=lambda item: _rank(item[1])))
     columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
     columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
     header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
+    if any(cell.uses for cell in cells.values()):
+        header.append("group labels")
+        columns.append([Entry(cell.uses) for cell in cells.values()])
     found = [published(task, cell.method) for cell in cells.values()] if with_published else []
     if any(found):
         header += ["paper's average", "paper's worst"]
@@ -59,10 +63,26 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         [
             f"{_RATES} {_ADJUSTED}",
             _INTERVAL,
+            *filter(None, [comparison.judged.get(task)]),
+            *_collapses(cells),
             *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
             *_doubts(cells),
         ],
     )
+
+
+def _rank(cell: MethodRates) -> tuple[float, float]:
+    """Sorts the best worst group first; without groups the best average."""
+    worst, average = cell.rates["worst"].mean, cell.rates["average"].mean
+    return (0.0 if math.isnan(worst) else -worst, 0.0 if math.isnan(average) else -average)
+
+
+def _collapses(cells: Mapping[str, MethodRates]) -> list[str]:
+    return [
+        f"Warning: {label} has collapsed in {counted(len(cell.collapsed), 'seed')}: the selected net predicts one class."
+        for label, cell in cells.items()
+        if cell.collapsed
+    ]
 
 
 def gains_table(comparison: Comparison, task: str) -> TextTable:
@@ -100,13 +120,26 @@ def _gain_columns(gains: Sequence[Paired]) -> list[list[Entry]]:
 
 
 def groups_table(comparison: Comparison, task: str) -> TextTable:
-    """Groups as rows: how many test examples they have, and the rate of each method."""
-    cells = _ordered(comparison, task)
-    rows = [
-        [Entry(name), Entry(str(size)), *marked([cell.groups[name] for cell in cells.values()])]
-        for name, size in comparison.sizes[task].items()
-    ]
-    return TextTable(f"{task}: test rates of the groups", ["group", "n test", *cells], rows)
+    """Groups as rows: how many test examples they have, and the rate of each method; each group column alone comes first."""
+    cells, least = _ordered(comparison, task), comparison.min_groups.get(task, 1)
+    margins = comparison.margin_sizes.get(task, {})
+    rows: list[list[Entry]] = []
+    for column, sizes in margins.items():
+        rows.append([Entry(f"by {column}"), Entry(""), *(Entry("") for _ in cells)])
+        for name, size in sizes.items():
+            spreads = [cell.margins[column][name] for cell in cells.values()]
+            rows.append([Entry(_group_name(name, size, least)), Entry(str(size)), *marked(spreads)])
+    if margins:
+        rows.append([Entry(f"by {' × '.join(margins)}"), Entry(""), *(Entry("") for _ in cells)])
+    for name, size in comparison.sizes[task].items():
+        spreads = [cell.groups[name] for cell in cells.values()]
+        rows.append([Entry(_group_name(name, size, least)), Entry(str(size)), *marked(spreads)])
+    notes = [f"In brackets: fewer than {least} test examples, too few to be judged."] if least > 1 else []
+    return TextTable(f"{task}: test rates of the groups", ["group", "n test", *cells], rows, notes)
+
+
+def _group_name(name: str, size: int, least: int) -> str:
+    return name if size >= least else f"({name})"
 
 
 def paper_table(comparison: Comparison, *, with_published: bool = False) -> TextTable:

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from umix.bench.runs.record import GroupRate, RunRecord, Summary
 from umix.core.statistics import wilson
-from umix.core.words import counted
 from umix.reports.comparison import RATES, TITLES
+from umix.reports.judged_words import collapse_words, judged_words
 from umix.reports.tables.text_table import percents
 
 _MOST_CLASSES = 20
@@ -76,26 +76,6 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
     if len(lowest) > _MOST_CLASSES:
         caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     table.caption = caption
-
-
-def judged_words(summary: Summary, min_group: int) -> str:
-    """How many groups the worst one is the worst of, in a sentence or two; empty where all are judged."""
-    found = [collapse_words(summary)] if summary.collapsed is not None else []
-    if summary.level != "groups":
-        stand_in = "each group column alone stands" if summary.level == "margins" else "the classes stand"
-        found.append(f"No group has {min_group} test examples: {stand_in} in for the groups.")
-    elif summary.n_too_small:
-        have = "has" if summary.n_too_small == 1 else "have"
-        found.append(
-            f"Worst of {counted(summary.n_judged, 'judged group')}; {counted(summary.n_too_small, 'group')} {have} fewer than "
-            f"{min_group} test examples and cannot be judged (grey)."
-        )
-    return " ".join(found)
-
-
-def collapse_words(summary: Summary) -> str:
-    """The sentence about a net that predicts one class for everything."""
-    return f"The selected net has collapsed: it predicts {summary.collapsed!r} for every validation example."
 
 
 def _add_group(table: Table, name: str, rate: GroupRate, n_train: str) -> None:
