@@ -85,8 +85,8 @@ def bench(
         from umix.api.study import StudyResult, plan_study
         from umix.bench.runs.record import known_rule
         from umix.bench.study.execute_study import execute_study
-        from umix.bench.study.study import assign
-        from umix.commands.study_board import Board
+        from umix.bench.study.study import with_settings
+        from umix.commands.live_table import LiveTable
         from umix.commands.study_results import print_results, print_study_json
 
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
@@ -95,7 +95,7 @@ def bench(
         with _blaming(file):
             if select is not None:
                 known_rule(select)
-            made = plan_study(assign(_with_data(study, data), settings), data.places(out))
+            made = plan_study(with_settings(_with_data(study, data), settings), data.places(out))
         logging = _loggers(log, mlflow_uri, out)
         if not plan and made.to_run:
             ensure_writable(out)
@@ -108,7 +108,7 @@ def bench(
                 print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
             return 0
         executor = staff or _in_this_process(ray if made.to_run else None, cpus, gpus)
-        with Board(made, workers=executor.workers, quiet=quiet or as_json) as board:
+        with LiveTable(made, workers=executor.workers, quiet=quiet or as_json) as board:
             result = StudyResult(made, execute_study(made, executor, board), select=select)
     for write, record in product(logging, result.all_records):
         write(record)

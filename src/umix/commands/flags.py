@@ -55,9 +55,9 @@ class DeviceFlags:
 
     def engine(self) -> "Engine":
         """The devices that the flags name, or that torchrun has started processes for."""
-        from umix.training.launch import asked  # imports torch, which takes a second
+        from umix.training.launch import engine_for  # imports torch, which takes a second
 
-        return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
+        return engine_for(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 
 
 @final

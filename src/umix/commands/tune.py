@@ -13,7 +13,7 @@ from umix.terminal import OUT, Bars
 
 if TYPE_CHECKING:
     from umix.bench.search.search_space import SearchSpace
-    from umix.bench.search.tune import News
+    from umix.bench.search.tune import SearchProgress
 
 
 def tune(
@@ -64,10 +64,10 @@ def tune(
         )
     with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
 
-        def watch(news: "News") -> None:
-            best = "" if news.best is None else f", best {score_text(news.best)}"
-            bars.label = f"trial {news.trial}, seed {news.seed}"
-            bars.tell(f"trials{best}", done=news.done)
+        def watch(update: "SearchProgress") -> None:
+            best = "" if update.best is None else f", best {score_text(update.best)}"
+            bars.label = f"trial {update.trial}, seed {update.seed}"
+            bars.tell(f"trials{best}", done=update.done)
 
         tuned = search(
             task,

@@ -10,7 +10,7 @@ from umix.training.engine import Engine
 STRATEGIES = ("ddp",)
 
 
-def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
+def engine_for(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
     """An engine with ``devices`` on each of ``nodes`` machines.
 
     Both default to 1, or to what torchrun has started.

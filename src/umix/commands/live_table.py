@@ -21,7 +21,7 @@ _MOST_SEEDS = 12  # columns; more seeds are counted instead
 
 
 @final
-class Board:
+class LiveTable:
     """Hears of events and outcomes and shows where every run is; quiet or without a terminal it draws nothing."""
 
     def __init__(self, plan: "StudyPlan", *, workers: int, quiet: bool) -> None:
