@@ -43,7 +43,7 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed."""
     from umix.bench.loggers.registry import loggers
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
@@ -80,9 +80,9 @@ def run(
     OUT.print(run_table(record, record.summary(select)))
     if record.decisions:
         reason = record.decisions.get("reason")
-        chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
-        OUT.print(f"auto: {chosen}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
+        settings_found = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
+        OUT.print(f"auto: {settings_found}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
     for name, stage in record.stages.items():
-        how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
-        OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {how}", highlight=False)
+        duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
+        OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)

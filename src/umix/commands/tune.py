@@ -29,25 +29,27 @@ def tune(
         Parameter(name="--range", negative="", help="Search key=low:high or key=low:high:log; repeat for more."),
     ] = (),
     choices: Annotated[
-        tuple[str, ...], Parameter(negative="", help="Search key among values, key=a,b,c; repeat for more.")
+        tuple[str, ...], Parameter(negative="", help="Search key in a list of values, key=a,b,c; repeat for more.")
     ] = (),
     set_: Set = (),
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
     prune: Annotated[
-        Literal["median", "halving", "none"], Parameter(help="How poor trials are cut short, by validation.")
+        Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "median",
     storage: Annotated[
-        str | None, Parameter(help="Database URL of the study, for several machines; else a file below OUT.")
+        str | None, Parameter(help="Database URL of the study, for several machines. Default: a file below OUT.")
     ] = None,
-    name: Annotated[str | None, Parameter(help="Name of the study, else TASK-METHOD; workers share it.")] = None,
+    name: Annotated[
+        str | None, Parameter(help="Name of the study, which its workers share. Default: TASK-METHOD.")
+    ] = None,
     data: DataFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
+    """Search METHOD's settings on TASK, scored on validation only, and write the best as a preset for ``umix run --preset``."""
     from umix.bench.search.search_space import parse_choices, parse_range
     from umix.bench.search.tune import tune as search
     from umix.bench.study.study import parse_seeds
@@ -67,9 +69,9 @@ def tune(
         def watch(update: "SearchProgress") -> None:
             best = "" if update.best is None else f", best {score_text(update.best)}"
             bars.label = f"trial {update.trial}, seed {update.seed}"
-            bars.tell(f"trials{best}", done=update.done)
+            bars.update_runs(f"trials{best}", done=update.done)
 
-        tuned = search(
+        result = search(
             task,
             method,
             trials=trials,
@@ -86,23 +88,23 @@ def tune(
             watch=watch,
         )
     if as_json:
-        print_json(tuning_json(tuned))
+        print_json(tuning_json(result))
         return
-    OUT.print(tuning_table(tuned))
-    counts = {state: sum(trial.state == state for trial in tuned.trials) for state in ("complete", "pruned", "failed")}
+    OUT.print(tuning_table(result))
+    counts = {state: sum(trial.state == state for trial in result.trials) for state in ("complete", "pruned", "failed")}
     OUT.print(
         f"{counts['complete']} trials ended, {counts['pruned']} cut short, {counts['failed']} failed; "
-        f"validation {score_text(tuned.value)}, started from {score_text(tuned.default) or 'a trial still under way'}.",
+        f"validation {score_text(result.value)}, started from {score_text(result.default) or 'a trial still under way'}.",
         highlight=False,
     )
-    for trial in [trial for trial in tuned.trials if trial.error][:1]:
+    for trial in [trial for trial in result.trials if trial.error][:1]:
         OUT.print(f"Trial {trial.number} failed: {escape(trial.error or '')}", highlight=False, soft_wrap=True)
-    if tuned.importances:
-        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in tuned.importances.items())
+    if result.importances:
+        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in result.importances.items())
         OUT.print(f"What the score varied with: {escape(shares)}", highlight=False, soft_wrap=True)
     OUT.print(
-        f"Preset: {escape(str(tuned.preset))}\n"
-        f"Next: umix run {escape(tuned.task)} {tuned.method} --preset {escape(str(tuned.preset))}",
+        f"Preset: {escape(str(result.preset))}\n"
+        f"Next: umix run {escape(result.task)} {result.method} --preset {escape(str(result.preset))}",
         highlight=False,
         soft_wrap=True,
     )
