@@ -1,4 +1,4 @@
-"""What a search varies."""
+"""The settings that a search varies."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Search: judged on validation only, never below where it started, going on where it was."""
+"""A search is scored on validation only, is never worse than the settings it started from, and can be resumed."""
 
 import os
 import subprocess

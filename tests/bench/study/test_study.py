@@ -1,4 +1,4 @@
-"""Studies as people write them."""
+"""Study files: parsing, validation and settings from the command line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From a study to runs, and what is on disk of them."""
+"""The runs of a study, and their state on disk."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A comparison in which every method had the same search."""
+"""A study in which the settings of every method are searched with the same budget."""
 
 from pathlib import Path
 
