@@ -204,14 +204,14 @@ def _with_data(study: "Study", data: DataFlags) -> "Study":
     tasks, used = [], False
     for task in study.tasks:
         kind, implied = source_kind(task.name)
-        settings = data.own if "path" in implied else {}
+        settings = data.own_data if "path" in implied else {}
         used = used or bool(settings)
         if data.allow_subset and "allow_subset" in kind.model_fields:
             settings |= {"task.allow_subset": True}
         update = {"settings": {**task.settings, **settings}, "root": task.root or data.root}
         tasks.append(task.model_copy(update=update))
-    if data.own and not used:
-        flags = ", ".join(f"--{key.removeprefix('task.').replace('_', '-')}" for key in data.own)
+    if data.own_data and not used:
+        flags = ", ".join(f"--{key.removeprefix('task.').replace('_', '-')}" for key in data.own_data)
         raise UserError(f"{flags} must be about data of your own, but the study has none.")
     return study.model_copy(update={"tasks": tuple(tasks)})
 

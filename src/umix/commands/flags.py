@@ -154,13 +154,13 @@ class DataFlags:
     texts: TextFlags = field(default_factory=TextFlags)
 
     @property
-    def own(self) -> dict[str, Any]:
+    def own_data(self) -> dict[str, Any]:
         """The flags about the user's own data, as settings of a run."""
         return self.table.settings() | self.images.settings() | self.texts.settings()
 
     def settings(self) -> dict[str, Any]:
         """The flags that change the results, as settings of a run."""
-        return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
+        return self.own_data | ({"task.allow_subset": True} if self.allow_subset else {})
 
     def places(self, out: Path) -> "Places":
         """The folders that a run uses; they do not change the results."""

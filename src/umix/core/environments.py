@@ -153,8 +153,8 @@ def mean_coral(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     """Mean over pairs of environments of ``penalties.coral``, a scalar; 0 where there are no pairs.
 
     The sum over pairs of ‖m_i − m_j‖² is the number of environments times Σ ‖m_i − m̄‖², for means and for covariances.
-    Covariances are never formed: with centred features c, divided by √(n − 1), all there is to know are the products
-    K_ab = c_a·c_b, and Σ_i ‖C_i − C̄‖² = Σ_ab S_ab K_ab², S_ab = 1[a and b are in one environment] − 1/environments.
+    Covariances are never formed: with centred features c, divided by √(n − 1), the products K_ab = c_a·c_b are enough:
+    Σ_i ‖C_i − C̄‖² = Σ_ab S_ab K_ab², S_ab = 1[a and b are in one environment] − 1/environments.
     Its gradient in c is 4·(S∘K)c.
 
     >>> features = torch.tensor([[0.0], [2.0], [4.0]])

@@ -42,9 +42,9 @@ class Population:
         half = (r + 1) // 2
         spread = np.zeros((3, r))
         spread[0], spread[1, :half], spread[2, r - half :] = 1.0, 2.0, 0.5
-        shared, own = rng.standard_normal(r), rng.standard_normal((3, r))
+        shared, per_group = rng.standard_normal(r), rng.standard_normal((3, r))
         turn = np.radians([0.0, 60.0, 120.0])
-        truth = np.cos(turn)[:, None] * shared + np.sin(turn)[:, None] * own
+        truth = np.cos(turn)[:, None] * shared + np.sin(turn)[:, None] * per_group
         truth *= signal / np.sqrt(np.sum(spread * truth**2, axis=1))[:, None]
         # Drawn last, so that populations with another d are equal in everything else.
         frame, _ = np.linalg.qr(rng.standard_normal((d, r)))

@@ -68,8 +68,8 @@ class Quadratic(Predictor):
 
     def between(self, x: Array, lam: float) -> Array:
         gram = x @ self.curvature @ x.T
-        own = np.diag(gram)
-        bent = lam**2 * own[:, None] + 2 * lam * (1 - lam) * gram + (1 - lam) ** 2 * own[None, :]
+        diagonal = np.diag(gram)
+        bent = lam**2 * diagonal[:, None] + 2 * lam * (1 - lam) * gram + (1 - lam) ** 2 * diagonal[None, :]
         return Linear(self.theta).between(x, lam) + 0.5 * bent
 
     def slope(self, x: Array) -> Array:
@@ -78,5 +78,5 @@ class Quadratic(Predictor):
 
     def bend(self, x: Array) -> Array:
         gram = x @ self.curvature @ x.T
-        own = np.diag(gram)
-        return own[:, None] - 2 * gram + own[None, :]
+        diagonal = np.diag(gram)
+        return diagonal[:, None] - 2 * gram + diagonal[None, :]

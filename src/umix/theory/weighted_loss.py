@@ -32,9 +32,9 @@ def mixup_loss(glm: GLM, f: Predictor, sample: Sample, law: MixingLaw, *, nodes:
     total = 0.0
     for lam, mass in law.nodes(nodes):
         z = f.between(sample.x, lam)
-        own = sample.w[:, None] * glm.loss(z, sample.y[:, None])
-        other = sample.w[None, :] * glm.loss(z, sample.y[None, :])
-        total += mass * float(np.mean(lam * own + (1 - lam) * other))
+        first = sample.w[:, None] * glm.loss(z, sample.y[:, None])
+        second = sample.w[None, :] * glm.loss(z, sample.y[None, :])
+        total += mass * float(np.mean(lam * first + (1 - lam) * second))
     return total
 
 

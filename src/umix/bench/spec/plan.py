@@ -189,7 +189,7 @@ def _fields(
 def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str, str]:
     """The part and field that ``key`` names; ``data`` is the kind of data, for error messages."""
     part, dot, field = key.rpartition(".")
-    dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
+    dotted = [f"{name}.{option}" for name, fields in parts.items() for option in fields]
     if dot:
         if key not in dotted and part == "task":
             raise unknown(("setting ", Setting(field), f" of {data} data"), field, parts[part])
@@ -199,7 +199,7 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
     method_name = next(iter(parts))
     owners = [name for name in (method_name, "fit", "net", "task") if field in parts[name] and field != "name"]
     if not owners:
-        bare = {known for name in (method_name, "fit", "net", "task") for known in parts[name]} - {"name"}
+        bare = {option for name in (method_name, "fit", "net", "task") for option in parts[name]} - {"name"}
         raise unknown(f"setting of {method_name}", key, bare | {"net"})
     if len(owners) > 1:
         raise UserError(
