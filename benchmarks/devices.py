@@ -1,6 +1,6 @@
-"""One run on two processes against one, each with one thread: seconds per step of ERM on a net of ResNet-18's size.
+"""Seconds per step of ERM on a net of ResNet-18's size: one run on two processes against one, each with one thread.
 
-Beside the clock's seconds those that the processor worked for one process, which other programs on the machine disturb less.
+Measures wall-clock seconds and the processor seconds of one process. Other programs on the machine disturb the latter less.
 
 Run: python benchmarks/devices.py — on an idle machine with two cores; rewrites benchmarks/results/devices.json.
 """
@@ -28,7 +28,7 @@ BATCH, SIDE = 32, 64
 
 
 def steps(devices: int, count: int) -> None:
-    """Print the clock's and the processor's seconds per step of the first process, the first two steps left out."""
+    """Print wall-clock and processor seconds per step of the first process, without the first two steps."""
     engine = Engine("cpu", devices=devices)
     engine.launch()
     torch.set_num_threads(1)
@@ -47,7 +47,7 @@ def steps(devices: int, count: int) -> None:
 
 
 def measured(devices: int, count: int) -> list[float]:
-    """What ``steps`` prints, in processes of its own."""
+    """The output of ``steps``, run in separate processes."""
     command = [sys.executable, __file__, "--only", str(devices), "--steps", str(count)]
     return [float(word) for word in subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()]
 

@@ -1,4 +1,4 @@
-"""Pretrained nets for the benchmarks, from packages that carry their weights: ``--net encoders:efficientnet_lite0``."""
+"""Pretrained nets for the benchmarks, from packages that contain the weights: ``--net encoders:efficientnet_lite0``."""
 
 import torch
 from torch import Tensor, nn
@@ -27,5 +27,5 @@ class EfficientNetLite0(nn.Module):
 
 
 def efficientnet_lite0(example: Tensor, n_classes: int) -> tuple[nn.Module, nn.Module]:
-    """The body, and a head that is not trained yet."""
+    """The pretrained body, and an untrained head."""
     return EfficientNetLite0(), nn.Linear(1280, n_classes)

@@ -1,9 +1,10 @@
-"""What umix adds when only a head is trained: epochs on the stored features of a frozen net, against loops written by hand.
+"""Overhead of umix when only a head is trained: epochs on stored features of a frozen net, against hand-written loops.
 
-Same linear head, optimiser, preloaded tensors and batch size, one torch thread, interleaved. The hand-written mixup comes in two
-forms: as the formula is written, and with preallocated buffers, the fastest form known to us. Time is that of the processor, not of
-the clock on the wall: other work on the machine then counts less. A fit has everything that a run does in an epoch: training,
-evaluation of val and test, weights of the best epochs and a checkpoint; its counterpart by hand trains and evaluates.
+Both sides have the same linear head, optimiser, preloaded tensors and batch size, one torch thread, and are run in turn. The
+hand-written mixup has two forms: the formula as it is written, and with preallocated buffers, the fastest form known to us. Times
+are processor times, which other programs on the machine disturb less than wall-clock times. A fit of umix does everything that a
+run does in an epoch: training, evaluation of val and test, weights of the best epochs, and a checkpoint. The hand-written loop
+trains and evaluates.
 
 Run: python benchmarks/head.py
 """
@@ -33,7 +34,7 @@ SIZES = ((7_500, 1280, 64), (7_500, 2048, 64), (7_500, 2048, 256), (20_000, 2048
 
 
 def buffered_mixup(head: nn.Linear, split: Split, batch_size: int, weights: Tensor) -> Callable[[], None]:
-    """An epoch of weighted mixup by hand in which no batch is allocated."""
+    """A hand-written epoch of weighted mixup that allocates no memory per batch."""
     optimizer = FIT.make_optimizer(head)
     x, y, n = split.x, split.y, len(split)
     batch, partner = (torch.empty(batch_size, x.shape[1]) for _ in range(2))
@@ -85,7 +86,7 @@ def epochs(n: int, width: int, batch_size: int, repeats: int) -> dict[str, float
 
 
 def whole_fit(n: int, width: int, batch_size: int, repeats: int) -> dict[str, float]:
-    """Ratio of a whole fit of five epochs, with evaluation, kept weights and checkpoints, to training and evaluating by hand."""
+    """Time of a fit of five epochs, with evaluation, saved weights and checkpoints, over a hand-written train-and-evaluate loop."""
     train, held_out = split_of(torch.randn(n, width)), split_of(torch.randn(n // 4, width))
     task = Task("features", {"train": train, "val": held_out, "test": held_out}, ("0", "1"))
     settings = FitSettings(epochs=5, batch_size=batch_size, optimizer="sgd", lr=0.01, momentum=0.9)

@@ -1,9 +1,9 @@
-"""How fast an epoch of images is sliced from the cache, against a DataLoader that decodes and transforms image by image.
+"""Time to read an epoch of images from umix's cache, against a DataLoader that decodes and transforms image by image.
 
-The peer is written as people write it: Pillow opens the file, cuts a random box, resizes and mirrors it; a tensor is made of it
-and normalised. Both sides make the same training batches, without a net. "processor time" is that of one thread, which others on
-the machine disturb little. With --wall-clock also the time that an epoch takes: the DataLoader has a persistent worker per core,
-umix a torch thread per core, as for every net that convolves; "streamed" is what it does with --no-cache.
+The DataLoader is a usual one: Pillow opens the file, crops a random box, resizes and mirrors it, and the image becomes a
+normalised tensor. Both sides make the same training batches, without a net. "processor time" is that of one thread, which other
+programs on the machine disturb little. With --wall-clock the wall-clock time of an epoch is also measured: the DataLoader has a
+persistent worker per core, umix a torch thread per core, as for every convolutional net. "streamed" is umix with --no-cache.
 
 Run: python benchmarks/images.py [--root FOLDER --size 112]   (a folder in the layout of Waterbirds; else JPEGs are made up)
 """
@@ -31,7 +31,7 @@ PEER = "decoding every epoch"
 
 
 class Decoding(Dataset):
-    """Images decoded and augmented one by one, at every visit."""
+    """Images that are decoded and augmented one by one, in every epoch."""
 
     def __init__(self, files: list[Path], size: int) -> None:
         self.files, self.size = files, size
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=112)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--wall-clock", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -125,11 +125,11 @@ def main() -> None:
             (place / str(pixels)).mkdir()
             root = made_up(place / str(pixels), IMAGES + 3, pixels)
             results[f"made-up {pixels}-pixel JPEGs"] = measure(
-                root, 224, place / "cache", asked.repeats, asked.wall_clock
+                root, 224, place / "cache", arguments.repeats, arguments.wall_clock
             )
-        if asked.root is not None:
-            results[f"photographs of {asked.root.name}"] = measure(
-                asked.root, asked.size, place / "cache", asked.repeats, asked.wall_clock
+        if arguments.root is not None:
+            results[f"photographs of {arguments.root.name}"] = measure(
+                arguments.root, arguments.size, place / "cache", arguments.repeats, arguments.wall_clock
             )
     write("images", {"results": results})
 

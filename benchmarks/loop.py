@@ -1,7 +1,7 @@
-"""What umix adds to a bare PyTorch loop: epochs, evaluation passes and the trajectory's memory.
+"""Overhead of umix against a plain PyTorch loop: epochs, evaluation passes and the memory of the trajectory.
 
-Every ratio compares umix with a loop written by hand here: same net, same optimiser, same preloaded tensors, one torch thread,
-interleaved runs. Run: python benchmarks/loop.py
+Every ratio compares umix with a hand-written loop in this file: same net, same optimiser, same preloaded tensors, one torch thread,
+run in turn. Run: python benchmarks/loop.py
 """
 
 import tracemalloc
@@ -52,7 +52,7 @@ Step = Callable[[nn.Module, Tensor, Tensor, Tensor, np.random.Generator], Tensor
 
 
 def bare(layers: Net, split: Split, batch_size: int, step: Step) -> Callable[[], None]:
-    """An epoch as one writes it by hand."""
+    """A hand-written epoch."""
     net = nn.Sequential(*layers.body, layers.head)
     optimizer = FIT.make_optimizer(net)
     x, y, n = split.x, split.y, len(split)
@@ -72,7 +72,7 @@ def bare(layers: Net, split: Split, batch_size: int, step: Step) -> Callable[[],
 def ours(
     net: Net, split: Split, batch_size: int, objective: Objective, after: Callable[[], None] = lambda: None
 ) -> Callable[[], None]:
-    """An epoch as umix's fit runs it."""
+    """An epoch of umix's fit."""
     optimizer = FIT.make_optimizer(net)
     prepared = Engine("cpu").prepare(net, optimizer, precision="32-true")
 
@@ -91,7 +91,7 @@ def erm_step(net: nn.Module, x: Tensor, y: Tensor, index: Tensor, rng: np.random
 
 
 def umix_step(weights: Tensor) -> Step:
-    """Weighted mixup by hand, as the formula is written."""
+    """Hand-written weighted mixup, as in the paper's formula."""
 
     def step(net: nn.Module, x: Tensor, y: Tensor, index: Tensor, rng: np.random.Generator) -> Tensor:
         w = weights[index]
@@ -107,7 +107,9 @@ def umix_step(weights: Tensor) -> Step:
 
 
 def epochs(make: Callable[[], Net], split: Split, batch_size: int, repeats: int) -> dict[str, float]:
-    net = make()  # one for all variants: where its 11 million numbers lie in memory is worth some percent
+    net = (
+        make()
+    )  # the same net for all variants, because the place of its weights in memory changes times by some percent
     weights = torch.rand(len(split)) + 0.5
     trajectory = Trajectory(len(split))
 

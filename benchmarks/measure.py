@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 def interleaved(
     variants: Mapping[str, Callable[[], object]], *, repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds of every variant, run in turn ``repeats`` times after one warm-up, so that all share the machine's moods."""
+    """Seconds of every variant. All are run in turn ``repeats`` times after a warm-up, so that other load affects all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for repeat in range(repeats + 1):
         for name, run in variants.items():
@@ -33,7 +33,7 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
 
 
 def write(name: str, content: dict[str, object], *, show: bool = True) -> None:
-    """Put a result into benchmarks/results with the command and the versions that made it; folders by their names only."""
+    """Write a result to benchmarks/results with its command and versions; paths are reduced to the names of folders."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
     versions = {"python": platform.python_version(), "torch": torch.__version__}

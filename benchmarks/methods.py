@@ -21,7 +21,7 @@ TASKS = ("colored_digits", "four_moons")
 
 
 def needs_groups(runs: Mapping[str, list[RunRecord]]) -> dict[str, bool]:
-    """Whether each method used group labels of the training or validation split beyond model selection, as it was set."""
+    """Whether each method, with its settings, used group labels of train or val for more than model selection."""
     return {name: any_group(records[0]) for name, records in runs.items()}
 
 

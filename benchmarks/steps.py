@@ -1,8 +1,8 @@
-"""What one gradient step of each method costs, against a bare ERM step.
+"""Time of one gradient step of each method, over the time of a hand-written ERM step.
 
-MLP 64-64-2, batch 128, N = 10,000, four groups, one torch thread, interleaved epochs, median of the paired ratios. The method's
-final fit is captured and its epochs are run as umix's loop runs them. For methods with earlier stages also: their whole training
-time over the sum of their fits. Run: python benchmarks/steps.py
+MLP 64-64-2, batch 128, N = 10,000, four groups, one torch thread, epochs run in turn, median of the paired ratios. The arguments of
+the method's final fit are captured, and its epochs are run by umix's loop. For methods with earlier stages, the time of the whole
+training over the sum of their fits is also measured. Run: python benchmarks/steps.py
 """
 
 import contextlib
@@ -32,7 +32,7 @@ SHORT = {"umix": {"length": 1}, "lisa_umix": {"length": 1}, "jtt": {"identificat
 
 
 class CapturedError(Exception):
-    """Carries what a method asked the trainer to fit."""
+    """Stops the training of a method when the arguments of its final fit are captured."""
 
 
 def task() -> Task:
@@ -52,11 +52,11 @@ def trainer_for(method: Method, data: Task) -> Trainer:
 
 
 def epoch_of(method: Method, data: Task):
-    """An epoch of the method's final fit, or None where it has none (its net is made by other means)."""
-    trainer, asked = trainer_for(method, data), {}
+    """A function that runs an epoch of the method's final fit; None if the method has no final fit."""
+    trainer, fit_arguments = trainer_for(method, data), {}
 
     def capture(objective, *, sampler=None, step=descend, companion=False, uncertainty=None):
-        asked.update(
+        fit_arguments.update(
             objective=objective.logging_lambda(EpochLog().see_lambda),
             sampler=sampler or Shuffled(),
             step=step,
@@ -67,23 +67,25 @@ def epoch_of(method: Method, data: Task):
     trainer.fit = capture
     with contextlib.suppress(CapturedError):
         method.train(trainer)
-    if not asked:
+    if not fit_arguments:
         return None
     net = trainer._fresh_net("fit")
-    if asked["companion"]:
+    if fit_arguments["companion"]:
         net.companion = trainer._fresh_net("fit", "companion")
     optimizer = trainer.settings.make_optimizer(net)
     prepared = Engine("cpu").prepare(net, optimizer, precision="32-true")
-    objective, train = asked["objective"], trainer.splits["train"]
+    objective, train = fit_arguments["objective"], trainer.splits["train"]
     state: dict[str, Tensor] = dict(objective.init(4))
-    # Steps far into the fit, so that annealed penalties are at work.
+    # Steps late in the fit, so that annealed penalties have their full weight.
     first = 10_000
 
     def epoch() -> None:
-        order = asked["sampler"].draw(train, stream(0, "fit", "order"))[:N]
+        order = fit_arguments["sampler"].draw(train, stream(0, "fit", "order"))[:N]
         seen = batches(train, order, batch_size=BATCH, first_step=first, groups=objective.needs_groups)
         with torch_stream(0, "fit", "noise"):
-            state.update(run_epoch(prepared, seen, objective, state, stream(0, "fit", "objective"), step=asked["step"]))
+            state.update(
+                run_epoch(prepared, seen, objective, state, stream(0, "fit", "objective"), step=fit_arguments["step"])
+            )
 
     return epoch
 

@@ -1,4 +1,4 @@
-"""What a study costs beside its training: workers against one process, overhead per run, loading many records.
+"""Overhead of a study: workers against one process, time per run beside the training, loading many records.
 
 Run: python benchmarks/study.py — on an idle machine; rewrites benchmarks/results/study.json.
 """
@@ -31,7 +31,7 @@ RUNS = 24  # 2 methods × 12 seeds
 
 
 def command(out: Path, epochs: int, *more: str) -> float:
-    """Seconds of a whole ``umix bench`` command with an empty folder, start of Python included."""
+    """Seconds of a whole ``umix bench`` command with an empty folder, including the start of Python."""
     study = ["bench", "colored_digits", "--methods", "erm,umix", "--seeds", "0:12", "--set", f"fit.epochs={epochs}"]
     began = time.perf_counter()
     subprocess.run(

@@ -1,4 +1,4 @@
-"""What umix adds to reading a table and fitting skrub's vectoriser to it.
+"""Overhead of umix over reading a table and fitting skrub's vectoriser to it.
 
 A CSV of 1,000,000 rows and 20 columns (numbers, codes, texts of few values, dates, booleans). By hand: polars reads it and the
 vectoriser is fitted to all of it. umix: hash, read, classes, groups, stratified split, vectoriser fitted to train and applied to

@@ -44,7 +44,7 @@ def tune(task: str, methods: list[str], n: int, out: Path) -> dict[str, dict[str
     result = {}
     for method, by_trial in scores.items():
         means = {trial: float(np.mean(values)) for trial, values in by_trial.items()}
-        best = max(means, key=means.__getitem__)  # the first of equals, so the defaults where they do as well
+        best = max(means, key=means.__getitem__)  # of equal scores the first, so the defaults are preferred
         result[method] = {"settings": json.loads(best), "validation worst": round(means[best], 4), "trials": means}
         print(f"[default.{method}]  # validation worst {means[best]:.3f}, defaults {next(iter(means.values())):.3f}")
         for name, value in json.loads(best).items():

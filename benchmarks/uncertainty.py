@@ -1,8 +1,8 @@
-"""How well two kinds of uncertainty find the minority: the trajectory of one ERM fit, and an ensemble of independent ERM fits.
+"""How well two kinds of uncertainty detect minority groups: the trajectory of one ERM fit, and an ensemble of ERM fits.
 
-The appendix of the UMIX paper says that the trajectory characterises the shift better. Measured: AUROC of the uncertainty for the
-training examples of groups smaller than average, 5 seeds, and the cost in whole ERM fits. Models that are fitted to the end may
-know every training example by heart, so ensembles of models that are stopped early are measured too.
+The appendix of the UMIX paper says that the trajectory characterises the shift better. Measured are the AUROC of the uncertainty
+for the training examples of groups smaller than average, with 5 seeds, and the cost in whole ERM fits. Fully trained models may
+have memorised the training examples, so ensembles of models that are stopped early are measured too.
 Run: python benchmarks/uncertainty.py
 """
 
@@ -39,7 +39,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
         for name, length in windows.items()
     }
     for size in SIZES:
-        for length in (epochs, preset):  # fitted to the end, or stopped where the trajectory's window ends
+        for length in (epochs, preset):  # trained to the end, or stopped at the end of the trajectory's window
             stages = {**plan.stages, "ensemble": {"epochs": length}}
             own = Trainer(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per trainer
             name = f"ensemble of {size}" + ("" if length == epochs else f", stopped after {length} epochs")
@@ -51,7 +51,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
 
 
 def compared(task: str) -> dict[str, object]:
-    """Mean and deviation of every kind, its cost, and the preset's window against the largest ensembles, seed by seed."""
+    """Mean and deviation of every kind, its cost, and the paired difference of the preset's window to the largest ensembles."""
     runs = [measured(task, seed) for seed in SEEDS]
     areas = {name: [run[name][0] for run in runs] for name in runs[0]}
     table = {}

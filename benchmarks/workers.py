@@ -1,4 +1,4 @@
-"""Runs specs in processes of one torch thread each."""
+"""Executes specs in worker processes of one torch thread each."""
 
 import os
 from collections.abc import Iterable, Iterator

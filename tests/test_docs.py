@@ -1,4 +1,4 @@
-"""The pages that are generated from the code hold what the code says, and nothing else is needed for a new method."""
+"""The generated pages of the documentation are up to date with the code, also for a new method."""
 
 import re
 import shutil

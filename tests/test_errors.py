@@ -1,4 +1,4 @@
-"""What umix says when a name does not exist."""
+"""The messages for unknown names."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and what is not ours is refused in words."""
+"""File writes are atomic, and reading a file that umix did not write raises UserError."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Settings are frozen values that refuse what is wrong in one sentence."""
+"""Settings are frozen, and wrong values raise UserError with one sentence."""
 
 import pickle
 from typing import Annotated, Literal, Self

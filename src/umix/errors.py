@@ -1,4 +1,4 @@
-"""Errors in the user's input: one sentence each; the command line prints it and exits with code 2."""
+"""Errors in the user's input. Each message is one sentence, which commands print before they exit with code 2."""
 
 import difflib
 import sysconfig
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-_LISTED = 12  # a longer list of names is left out where a near name is proposed
+_LISTED = 12  # a longer list of known names is left out if the message proposes a similar name
 _LONGEST = 200  # characters of another library's message
 
 
 @final
 @dataclass(frozen=True)
 class Setting:
-    """A setting that a message names, with an example or the offending value where that helps.
+    """A setting that a message names, optionally with an example value or the wrong value.
 
-    As text it is what people write in Python. Commands show their flag instead, see ``commands/flag_names.py``.
+    As text it is written as in Python. Commands print the flag instead, see ``commands/flag_names.py``.
 
     >>> str(Setting("groups")), str(Setting("drop", "city"))
     ('groups=', 'drop=city')
@@ -43,7 +43,7 @@ class UserError(ValueError):
     """
 
     def __init__(self, *parts: "Part") -> None:
-        ValueError.__init__(self, *parts)  # kept as ``args``, so a pickled error has its parts too
+        ValueError.__init__(self, *parts)  # stored in ``args``, so that a pickled error keeps its parts
 
     def __str__(self) -> str:
         return self.message(str)
@@ -53,7 +53,7 @@ class UserError(ValueError):
         return "".join(_text(part, spell) for part in self.args)
 
 
-#: What the message of a user error is made of.
+#: A part of the message of a user error.
 Part = str | Setting | UserError
 
 
@@ -64,7 +64,7 @@ def _text(part: Part, spell: Callable[[Setting], str]) -> str:
 
 
 def unknown(kind: str | tuple[Part, ...], name: object, known: Iterable[str]) -> UserError:
-    """An error for a name that does not exist, with the nearest one that does.
+    """An error for an unknown ``name``, which proposes the most similar known name.
 
     >>> str(unknown("method", "umx", ["erm", "umix"]))
     "Unknown method 'umx'; did you mean 'umix'? Known: erm, umix."
@@ -78,22 +78,22 @@ def unknown(kind: str | tuple[Part, ...], name: object, known: Iterable[str]) ->
 
 
 def cause(error: BaseException) -> str:
-    """An exception of other code in one line: its type, its message, and where in the user's own code it was raised.
+    """An exception of other code in one line: its type, its message, and the place in the user's code that raised it.
 
     >>> cause(KeyError("width"))
     "KeyError: 'width'"
     """
-    says = error.msg if isinstance(error, SyntaxError) else str(error)
-    words = " ".join(says.split()).rstrip(".")[:_LONGEST]
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    line = " ".join(message.split()).rstrip(".")[:_LONGEST]
     place = _place(error)
-    return type(error).__name__ + (f": {words}" if words else "") + (f" ({place[0]}, line {place[1]})" if place else "")
+    return type(error).__name__ + (f": {line}" if line else "") + (f" ({place[0]}, line {place[1]})" if place else "")
 
 
 def _place(error: BaseException) -> tuple[str, int | None] | None:
-    """File and line in the user's own code: not in umix, in Python or in an installed library."""
+    """The last file and line of the traceback that is in the user's code: not in umix, Python or a library."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return error.filename, error.lineno
     paths = sysconfig.get_paths()
     others = (str(Path(__file__).parent), *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
-    own = [at for at in traceback.extract_tb(error.__traceback__) if not at.filename.startswith((*others, "<"))]
-    return (own[-1].filename, own[-1].lineno) if own else None
+    frames = [at for at in traceback.extract_tb(error.__traceback__) if not at.filename.startswith((*others, "<"))]
+    return (frames[-1].filename, frames[-1].lineno) if frames else None

@@ -19,7 +19,7 @@ _ASIDE = ".aside"
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write into, which replaces ``path`` when the block ends; if the block raises, ``path`` stays as it was."""
+    """A temporary file that replaces ``path`` when the block ends; if the block raises, ``path`` is not changed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}")
@@ -40,7 +40,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """Why nothing could be written at ``path``, and what the user can do."""
+    """The reason why ``path`` could not be written, and the fix."""
     if file := next((folder for folder in path.parents if folder.is_file()), None):
         return f"{file} is a file and no folder; choose another place"
     free = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
@@ -48,21 +48,24 @@ def _reason(path: Path, error: OSError) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` atomically: to a file beside it, which is flushed to disk and renamed."""
+    """Write ``content`` to ``path`` atomically: to a temporary file, which is flushed to disk and renamed."""
     with whole(path) as file:
         file.write(content)
 
 
 def require_space(directory: Path, size: int, *, what: str, fix: UserError) -> None:
-    """Raise unless ``size`` bytes are free on the disk of ``directory``, which need not exist yet; ``fix`` ends the message."""
-    there = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
-    free = shutil.disk_usage(there).free
+    """Raise UserError if fewer than ``size`` bytes are free on the disk of ``directory``, which need not exist yet.
+
+    ``what`` starts the message and ``fix`` ends it.
+    """
+    existing = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
     if size > free:
         raise UserError(f"{what} {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; ", fix, ".")
 
 
 def ensure_writable(directory: Path) -> None:
-    """Raise if nothing can be written into ``directory``: better now than after the first epoch."""
+    """Raise UserError if ``directory`` is not writable, before time is spent on training."""
     probe = directory / ".probe"
     write_whole(probe, b"umix")
     probe.unlink(missing_ok=True)
@@ -70,7 +73,10 @@ def ensure_writable(directory: Path) -> None:
 
 @contextlib.contextmanager
 def locked(directory: Path | None) -> Iterator[None]:
-    """Inside the block this process holds the lock of ``directory``; the lock of a killed process is released by the system."""
+    """Inside the block, this process holds the lock of ``directory``; without a directory there is no lock.
+
+    The operating system releases the lock of a killed process.
+    """
     if directory is None:
         yield
         return
@@ -80,7 +86,7 @@ def locked(directory: Path | None) -> Iterator[None]:
 
 
 def sweep(directory: Path) -> None:
-    """Remove the unfinished files that killed processes of this machine left in ``directory``."""
+    """Remove the temporary files that killed processes of this machine left in ``directory``."""
     for aside in directory.glob(f".*{_ASIDE}"):
         name, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
         ours = name.endswith(f".{socket.gethostname()}") and pid.isdecimal()
@@ -89,7 +95,7 @@ def sweep(directory: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process with this number runs on this machine."""
+    """Whether a process with this id runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -103,20 +109,21 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
     """Write torch ``tensors`` and text ``metadata`` to one safetensors file, atomically."""
     from safetensors.torch import save
 
-    # One metadata entry: safetensors writes several in random order, and equal content must make equal files.
+    # All metadata is one entry: safetensors writes several entries in random order, but equal content must give equal
+    # files.
     write_whole(path, save(dict(tensors), metadata={"umix": json.dumps(dict(metadata), sort_keys=True)}))
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The torch tensors and the metadata of a safetensors file of this ``kind``.
 
-    A file that is truncated, or that umix did not write as this kind, is refused in one sentence. Nothing is unpickled.
+    Raises UserError if the file is truncated or is not a file of this kind that umix wrote. Nothing is unpickled.
     """
     return _read(path, kind=kind, framework="pt")
 
 
 def read_arrays(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The same as NumPy arrays, without importing torch."""
+    """Like ``read_tensors``, but NumPy arrays, without importing torch."""
     return _read(path, kind=kind, framework="np")
 
 
@@ -125,8 +132,8 @@ def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dic
 
     try:
         with safe_open(path, framework=framework) as file:
-            written = json.loads((file.metadata() or {}).get("umix", "{}"))
-            metadata: dict[str, str] = written if isinstance(written, dict) else {}
+            stored = json.loads((file.metadata() or {}).get("umix", "{}"))
+            metadata: dict[str, str] = stored if isinstance(stored, dict) else {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
     except FileNotFoundError:
         raise UserError(f"There is no {kind} at {path}.") from None

@@ -20,7 +20,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True)
 class PlugIn:
-    """A class that an installed package adds; ``problem`` says why it cannot be used and is empty if it can."""
+    """A class that an installed package adds; ``problem`` says why it cannot be used, and is empty if it can."""
 
     thing: str
     name: str
@@ -30,12 +30,13 @@ class PlugIn:
 
 @final
 class Registry(Mapping[str, type[T]]):
-    """Final subclasses of ``base`` by name: umix's own, then those of installed packages (entry points ``group``).
+    """Final subclasses of ``base`` by name: those of umix, then those of installed packages (entry points ``group``).
 
-    ``own`` names them as ``module:Class``; a class is imported when it is asked for. Entry points are read
-    when a name is asked for that is not umix's own; listing the names imports all of them.
-    A plug-in that cannot be used is left out of the list and described in ``plug_ins``; asking for its name
-    raises UserError. A plug-in cannot replace a class of umix.
+    ``own`` gives the classes of umix as ``module:Class``; a class is imported when it is looked up.
+    Entry points are read when a name is looked up that is not one of umix. Listing the names imports
+    all plug-ins.
+    A plug-in that cannot be used is left out of the list and described in ``plug_ins``; looking up
+    its name raises UserError. A plug-in cannot replace a class of umix.
     """
 
     def __init__(self, thing: str, *, base: str, group: str, own: dict[str, str | type[T]]) -> None:
@@ -63,7 +64,7 @@ class Registry(Mapping[str, type[T]]):
         return sum(1 for _ in self)
 
     def find(self, name: str) -> type[T]:
-        """The class called ``name``; an unknown name raises UserError with the nearest known one."""
+        """The class called ``name``; an unknown name raises UserError, which proposes the most similar one."""
         if name not in self:
             raise unknown(self.thing, name, self)
         return self[name]
@@ -75,7 +76,7 @@ class Registry(Mapping[str, type[T]]):
 
     @property
     def plug_ins(self) -> tuple[PlugIn, ...]:
-        """Everything that installed packages add, imported, by name of the package."""
+        """The classes that installed packages add, imported, sorted by the name of the package."""
         return tuple(self._plug_in(entry) for entry in self._entries())
 
     def _plug_in(self, entry: "EntryPoint") -> PlugIn:
@@ -106,8 +107,8 @@ class Registry(Mapping[str, type[T]]):
 
 @cache
 def _installed(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
-    """The entry points of the installed packages; ``path`` is sys.path, so that they are read again when it changes."""
-    from importlib.metadata import entry_points  # takes longer than everything else here, and is rarely needed
+    """The entry points of the installed packages; ``path`` is sys.path, so that the cache misses when it changes."""
+    from importlib.metadata import entry_points  # a slow import that is rarely needed
 
     return tuple(sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)))
 

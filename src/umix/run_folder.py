@@ -10,7 +10,7 @@ from pathlib import Path
 RECORD = "record.json"
 #: The error of a run that failed and was not repeated.
 FAILED = "failed.json"
-#: Where an unfinished fit goes on: of the final fit in the run's folder, of a shared stage in the stage's folder.
+#: The checkpoint of an unfinished fit: the final fit has it in the run's folder, a shared stage in the folder of the stage.
 CHECKPOINT = "checkpoint.safetensors"
 #: Uncertainty, weight, inferred environment and label of every training example, as far as the method has them.
 EXAMPLES = "examples.safetensors"

@@ -1,4 +1,4 @@
-"""Frozen, validated settings: the base of every method, net, task source and run spec."""
+"""Frozen, validated settings: the base class of every method, net, task source and run spec."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from umix.errors import UserError, unknown
 
 
 class Settings(BaseModel):
-    """A frozen value whose constructor raises one sentence that names the field, its rule and what it got."""
+    """A frozen model whose constructor raises UserError, in one sentence with the field, its rule and its value."""
 
-    part: ClassVar[str] = ""  # the part of a run that these settings are: fit, net, task; empty for others
+    part: ClassVar[str] = ""  # the part of a run that these settings describe: fit, net, task; empty for others
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -63,7 +63,7 @@ def between(low: float, high: float, *, log: bool = False) -> Searched:
 
 
 def among(*values: float | str) -> Searched:
-    """Metadata of a field of which a few values are tried.
+    """Metadata of a field that is searched in a list of values.
 
     >>> among(0.5, 1.0)
     Searched(values=(0.5, 1.0))
@@ -72,7 +72,7 @@ def among(*values: float | str) -> Searched:
 
 
 def legal(field: FieldInfo) -> str:
-    """The legal values of a field in words.
+    """The legal values of a field, as text.
 
     >>> from pydantic import Field
     >>> class Mixing(Settings):
@@ -120,7 +120,7 @@ def _kind(annotation: Any) -> str:
 
 
 def _several(arms: list[Any]) -> str:
-    """A tuple type in words: a list of any length, or of the length that the type fixes."""
+    """A tuple type as text: a list of any length, or of the length that the type fixes."""
     item, *rules = get_args(arms[0]) if get_origin(arms[0]) is Annotated else [arms[0]]
     count = "" if arms[-1] is Ellipsis else f"{len(arms)} "
     kind = {int: "whole numbers", float: "numbers", str: "texts"}.get(item, "names or tables")
@@ -133,12 +133,12 @@ def _literals(annotation: Any) -> Iterator[object]:
 
 
 def _title(owner: type[Settings]) -> str:
-    """What people call these settings: the part of a run (``fit`` in ``fit.lr``) or the name of the class."""
+    """The name of these settings in messages: the part of a run (``fit`` in ``fit.lr``) or the name of the class."""
     return owner.part or getattr(owner, "name", owner.__name__)
 
 
 def _user_error(owner: type[Settings], error: ValidationError) -> UserError:
-    """The first thing wrong in one sentence: ``umix.sigma must be a number in [0, 1], got 50.``"""
+    """The first validation error as one sentence: ``umix.sigma must be a number in [0, 1], got 50.``"""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":

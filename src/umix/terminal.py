@@ -1,4 +1,4 @@
-"""What people see while umix works: progress bars with the time left, on standard error."""
+"""The consoles for standard output and standard error, and progress bars with the time left."""
 
 import io
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from rich.progress import (
 #: Results go to standard output, everything else to standard error.
 OUT = Console(soft_wrap=False)
 ERR = Console(stderr=True)
-_WIDTH = 100  # of tables that are not printed to a terminal
+_WIDTH = 100  # columns of tables that are not printed to a terminal
 
 
 def as_text(shown: RenderableType) -> str:
-    """What ``shown`` looks like in a terminal, without colours."""
+    """``shown`` as text, as a terminal without colours would print it."""
     console = Console(file=io.StringIO(), width=_WIDTH, color_system=None)
     with console.capture() as capture:
         console.print(shown)
@@ -32,7 +32,7 @@ def as_text(shown: RenderableType) -> str:
 
 
 def as_html(shown: RenderableType) -> str:
-    """The same as HTML, for notebooks."""
+    """``shown`` as HTML, for notebooks."""
     console = Console(file=io.StringIO(), width=_WIDTH, record=True)
     console.print(shown)
     return console.export_html(
@@ -42,7 +42,7 @@ def as_html(shown: RenderableType) -> str:
 
 @final
 class Bars:
-    """A bar for the stage under way and, where there are several runs, one for all of them."""
+    """A progress bar for the current stage and, if there are several runs, one for all runs."""
 
     def __init__(self, *, runs: int = 1, quiet: bool = False, what: str = "all runs") -> None:
         columns = (
@@ -81,14 +81,14 @@ class Bars:
             self._stage = None
 
     def run_done(self, warnings: Sequence[str]) -> None:
-        """A run has ended, or was there already; what its record warns of is shown either way."""
+        """Print the warnings of a run that has ended or was finished before, and advance the bar of all runs."""
         for warning in warnings:
             ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(warning)}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
 
-    def tell(self, what: str, *, done: int) -> None:
-        """Say how far all runs are."""
+    def update_runs(self, what: str, *, done: int) -> None:
+        """Set the text and the position of the bar of all runs."""
         if self._runs is not None:
             self._progress.update(self._runs, description=what, completed=done)
 

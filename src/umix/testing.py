@@ -1,4 +1,4 @@
-"""Contract tests for methods: every method of umix passes them, and so must yours.
+"""Contract tests for methods. Every method of umix passes them, and methods of other packages should too.
 
     from umix.testing import check_method
     check_method(MyMethod())
@@ -35,17 +35,17 @@ _NET = MLP(hidden=(16,))
 
 
 class ContractError(AssertionError):
-    """A method does not keep the contract; the message says which part."""
+    """A method violates the contract; the message says which rule."""
 
 
 def check_method(method: Method) -> None:
-    """Raise ContractError unless ``method`` keeps the contract of every umix method."""
+    """Raise ContractError if ``method`` violates the contract of methods."""
     for check in CHECKS:
         check(method)
 
 
 def check_same_seed_same_net(method: Method) -> None:
-    """Two runs with one seed give equal parameters, bit by bit; another seed gives others."""
+    """Two runs with the same seed give equal parameters, bit by bit; another seed gives other parameters."""
     first, second, other = (_train(method, _trainer(seed=seed)) for seed in (0, 0, 1))
     _require(_equal(first, second), method, "must give the same net for the same seed")
     _require(not _equal(first, other), method, "must give another net for another seed")
@@ -62,7 +62,7 @@ def check_data_not_changed(method: Method) -> None:
 
 
 def check_global_random_state_untouched(method: Method) -> None:
-    """Neither torch's nor NumPy's global generator has moved after training."""
+    """Training does not change the state of torch's and NumPy's global generators."""
     torch_before, numpy_before = torch.get_rng_state(), str(np.random.get_state())
     _train(method, _trainer())
     same = torch.equal(torch_before, torch.get_rng_state()) and numpy_before == str(np.random.get_state())
@@ -70,7 +70,7 @@ def check_global_random_state_untouched(method: Method) -> None:
 
 
 def check_groups_untouched_unless_declared(method: Method) -> None:
-    """A method that does not declare ``needs_groups`` gives the same net whatever the training groups are."""
+    """A method that does not declare ``needs_groups`` gives the same net for any training groups."""
     if method.needs_groups:
         return
     task = _task()
@@ -82,7 +82,7 @@ def check_groups_untouched_unless_declared(method: Method) -> None:
 
 
 def check_resume(method: Method) -> None:
-    """Stopped after any epoch of any stage and started again, it ends with the same parameters and counts, bit by bit."""
+    """A run that is stopped after any epoch of any stage and resumed gives the same parameters and counts, bit by bit."""
     with tempfile.TemporaryDirectory() as folder:
         whole = _trainer(directory=Path(folder) / "whole")
         expected = _train(method, whole)
@@ -104,15 +104,15 @@ def check_stages_are_described(method: Method) -> None:
     described = method.erm_stages(trainer.settings.epochs)
     inputs = StageInputs.of(trainer.task, trainer.net)
     keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
-    own = [name for name in trainer.reports if name != FINAL and not name.startswith("trial")]
-    trained = [trainer.reports[name].key for name in own]
+    names = [name for name in trainer.reports if name != FINAL and not name.startswith("trial")]
+    trained = [trainer.reports[name].key for name in names]
     _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
     unlisted = {stage.settings_name for stage in described} - set(method.stages)
     _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
 
 
 def check_picklable(method: Method) -> None:
-    """It survives a round trip through pickle and through JSON unchanged."""
+    """The method is unchanged after a round trip through pickle and through JSON."""
     try:
         copy = pickle.loads(pickle.dumps(method))  # noqa: S301 — our own bytes
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -140,7 +140,7 @@ def check_finite_on_hostile_batches(method: Method) -> None:
 
 
 def check_beats_chance(method: Method) -> None:
-    """It learns four_moons better than by chance."""
+    """The method reaches an accuracy above chance on four_moons."""
     trainer = _trainer(settings=FitSettings(epochs=15, lr=0.1, batch_size=32))
     _train(method, trainer)
     counts = trainer.history.counts("test")
@@ -162,11 +162,14 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
 
 
 class _StoppedError(Exception):
-    """Stands for a killed process."""
+    """Simulates a killed process."""
 
 
 class _Stopper:
-    """A progress that dies in the middle of an epoch: the loop reports to it once per short epoch, before anything is saved."""
+    """A progress that raises in the middle of an epoch.
+
+    A short epoch reports its progress once, before anything is saved.
+    """
 
     def __init__(self, epochs_left: int) -> None:
         self._epochs_left = epochs_left

@@ -111,7 +111,7 @@ def test_a_terminal_shows_a_live_table(
 ) -> None:
     drawn = io.StringIO()
     monkeypatch.setattr(
-        "umix.commands.study_board.ERR", Console(file=drawn, force_terminal=True, width=120, color_system=None)
+        "umix.commands.live_table.ERR", Console(file=drawn, force_terminal=True, width=120, color_system=None)
     )
     assert main([*UMIX, "--seeds", seeds, "--out", str(tmp_path)]) == 0
     runs = 2 * len(list(tmp_path.glob("*-erm-*")))

@@ -1,4 +1,4 @@
-"""Counts against a plain loop; they add, and nothing rounds them."""
+"""Counts against a plain loop; they are exact, and add over batches."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from umix.core.counts import class_counts, group_counts
 
 @st.composite
 def outcomes(draw):
-    """Who was right, and who is in which group: overlapping, incomplete and empty groups included."""
+    """Which predictions are correct, and group membership with overlapping, incomplete and empty groups."""
     n, n_groups = draw(st.integers(0, 12)), draw(st.integers(1, 5))
     correct = torch.from_numpy(draw(npst.arrays(np.bool_, n)))
     return correct, torch.from_numpy(draw(npst.arrays(np.bool_, (n, n_groups))))

@@ -1,4 +1,4 @@
-"""A small weighted sample per model, and losses written a second time, plainly, in torch."""
+"""A small weighted sample per model, and an independent torch version of the losses."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def model(request: pytest.FixtureRequest) -> GLM:
 
 @pytest.fixture
 def sample(model: GLM) -> Sample:
-    """Twelve rows, not centred, with weights that go with the inputs."""
+    """Twelve rows, not centred, with weights that depend on the inputs."""
     rng = np.random.default_rng(3)
     x = 0.3 + rng.standard_normal((12, 3)) * [1.0, 0.6, 0.3]
     y = model.draw(x @ [0.5, -0.5, 1.0], rng)

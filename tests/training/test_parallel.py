@@ -27,7 +27,7 @@ from umix.files import read_tensors
 from umix.nets.mlp import MLP
 from umix.training.engine import Engine
 from umix.training.epoch_log import MEASURES
-from umix.training.launch import asked
+from umix.training.launch import engine_for
 from umix.training.parallel import share
 
 SCRIPT = Path(__file__).parent / "shared_fits.py"
@@ -149,7 +149,7 @@ def test_one_device_evaluates_the_net_itself() -> None:
     net = MLP().build(torch.zeros(2), 2)
     assert ONE.shared(net) is net
     assert ONE.from_first(net) is net
-    assert asked() == Engine()
+    assert engine_for() == Engine()
 
 
 def test_an_engine_that_was_not_launched_says_so() -> None:
@@ -186,14 +186,14 @@ def test_more_gpus_than_there_are_is_one_sentence(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(UserError, match="devices= must be at most the 1 of kind cuda here, got 2"):
-        asked(devices=2)
+        engine_for(devices=2)
 
 
 def test_torchrun_says_how_many_devices_there_are_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "6", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    engine = asked(devices=2)
+    engine = engine_for(devices=2)
     assert (engine.devices, engine.nodes) == (2, 3)
     with pytest.raises(UserError, match=r"must be what torchrun has started \(2 and 3\), got 4 and 3; leave them out"):
-        asked(devices=4)
+        engine_for(devices=4)

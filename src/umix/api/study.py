@@ -14,7 +14,7 @@ from umix.bench.executors.outcome import Event, Executor
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, known_rule
-from umix.bench.search.search_result import Tuned
+from umix.bench.search.search_result import SearchResult
 from umix.bench.spec.task_reference import reference_to
 from umix.bench.study.execute_study import StudyResults, StudyWatcher, execute_study
 from umix.bench.study.study import Study, StudyMethod, StudyTask
@@ -218,7 +218,7 @@ def tune_study(
     workers: "Processes | None" = None,
     progress: "Progress | None" = None,
     on_event: Any = None,
-) -> tuple[StudyPlan, list[Tuned]]:
+) -> tuple[StudyPlan, list[SearchResult]]:
     """The plan with the settings that a search with ``trials`` trials found for every method, and what the searches found."""
 
     def ignore(event: Event) -> None: ...

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from umix.api.settings import flat_settings, net_setting
 from umix.bench.runs.places import Places
-from umix.bench.search.search_result import Tuned
+from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.tune import tune as search
 from umix.bench.spec.task_reference import reference_to
@@ -31,7 +31,7 @@ def tune(
     name: str | None = None,
     storage: str | None = None,
     **settings: Any,
-) -> Tuned:
+) -> SearchResult:
     """The best settings of ``method`` on ``task`` by validation alone; test data are never looked at.
 
     The result's ``settings`` go to ``train``: ``umix.train(task, method, **best.settings)``.

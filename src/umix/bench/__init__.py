@@ -1,1 +1,1 @@
-"""Runs as values: a spec says everything that decides the numbers, executing it gives a record."""
+"""Experiments: a spec has everything that decides the numbers of a run, and executing it gives a record."""

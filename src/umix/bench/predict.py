@@ -1,4 +1,4 @@
-"""A finished run on data of one's own, applied to new data of the same kind."""
+"""Predictions of a finished run on the user's own data, for new data of the same kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from umix.training.progress import Progress, Silent
 if TYPE_CHECKING:
     import polars
 
-_NUMBERS = 2**24  # at most, in the inputs of a batch
-_MOST, _FEWEST = 8192, 16  # examples in a batch
+_NUMBERS = 2**24  # most input numbers in a batch
+_MOST, _FEWEST = 8192, 16  # most and fewest examples in a batch
 
 
 @final
@@ -48,7 +48,7 @@ def predict_new(
 ) -> Prediction:
     """Predictions for ``new``, data of the kind that the run was trained on, by the net that the rule ``select`` chooses.
 
-    For a run on a table that is a path, a polars or a pandas frame. Labels are not needed.
+    For a run on a table, ``new`` is a path, a polars frame or a pandas frame. It needs no labels.
     """
     inputs = reader(record).inputs(new)
     return predict_inputs(
@@ -71,7 +71,7 @@ def predict_inputs(
 
 
 def reader(record: RunRecord) -> Reader:
-    """What reads new data for this run; a run on a benchmark has no such reader."""
+    """The reader of new data for this run; a run on a benchmark has none, which raises UserError."""
     task = record.plan["task"]
     kind = task["kind"] if task["name"] == MemorySource.name else task["name"]
     if kind not in READERS:
@@ -85,8 +85,8 @@ def reader(record: RunRecord) -> Reader:
 def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: Progress) -> NDArray[np.float32]:
     """Probability of every class, [n, classes]."""
     n = len(inputs.x)
-    none = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
-    split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), none, transform=inputs.transform)
+    no_groups = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
+    split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), no_groups, transform=inputs.transform)
     size = max(_FEWEST, min(_MOST, _NUMBERS // max(1, split.example.numel())))
     parts = []
     progress.start("predict", total=n, done=0)
@@ -103,7 +103,7 @@ def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: P
 def write_predictions(
     record: RunRecord, new: Any, output: Path, *, select: str | None = None, progress: Progress | None = None
 ) -> Prediction:
-    """Predict ``new`` and write the result to ``output``, whose suffix says as what."""
+    """Predict ``new`` and write the result to ``output``; the suffix of ``output`` decides the file format."""
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")

@@ -1,1 +1,1 @@
-"""The commands, one per file; they import what is slow to import only when they run."""
+"""The commands, one per file. Slow imports happen inside the commands, when they run."""

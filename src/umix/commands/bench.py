@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.markup import escape
 
-from umix.commands import bench_flags as own
+from umix.commands import bench_flags as flags
 from umix.commands.catalogue import print_json
 from umix.commands.flags import (
     DataFlags,
     Json,
     Log,
+    MinGroup,
     MlflowUri,
     NetFlags,
     Out,
     Quiet,
     Select,
+    judge_settings,
     parse_names,
     parse_settings,
 )
@@ -39,22 +41,23 @@ if TYPE_CHECKING:
 
 def bench(
     *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of data of your own.")],
-    methods: own.Methods = None,
-    seeds: own.Seeds = None,
-    file: own.File = None,
-    set_: own.Settings = (),
+    methods: flags.Methods = None,
+    seeds: flags.Seeds = None,
+    file: flags.File = None,
+    set_: flags.Settings = (),
     preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
-    tune: own.Tune = None,
-    workers: own.Workers = None,
-    threads: own.Threads = None,
-    ray: own.OnRay = None,
-    cpus: own.Cpus = None,
-    gpus: own.Gpus = None,
-    skip_impossible: own.SkipImpossible = False,
-    plan: own.PlanOnly = False,
-    schema: own.Schema = False,
+    tune: flags.Tune = None,
+    workers: flags.Workers = None,
+    threads: flags.Threads = None,
+    ray: flags.OnRay = None,
+    cpus: flags.Cpus = None,
+    gpus: flags.Gpus = None,
+    skip_impossible: flags.SkipImpossible = False,
+    plan: flags.PlanOnly = False,
+    schema: flags.Schema = False,
     net: NetFlags | None = None,
     select: Select = None,
+    min_group: MinGroup = None,
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -64,8 +67,8 @@ def bench(
 ) -> int:
     """Compare METHODS on TASKS over seeds: plan all runs, execute those that are not finished, print the comparison.
 
-    Again, it goes on where it was: finished runs are not repeated, failed ones are tried again. Several processes may work on
-    one folder. Exit code 1 if a run has failed.
+    The same command resumes an interrupted study: finished runs are not repeated, failed runs are tried again. Several
+    processes may work on one folder. Exit code 1 if a run has failed.
     """
     if schema:
         from umix.bench.study.study import study_schema
@@ -78,38 +81,38 @@ def bench(
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
     with ExitStack() as stack:
-        staff = (
+        processes = (
             _workers(workers, 1 if threads is None else threads, stack, start=not plan) if workers is not None else None
         )
         # Imported after the workers were started: they import torch at the same time.
         from umix.api.study import StudyResult, plan_study
         from umix.bench.runs.record import known_rule
         from umix.bench.study.execute_study import execute_study
-        from umix.bench.study.study import assign
-        from umix.commands.study_board import Board
+        from umix.bench.study.study import with_settings
+        from umix.commands.live_table import LiveTable
         from umix.commands.study_results import print_results, print_study_json
 
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
-        settings = parse_settings(set_) | (net or NetFlags()).settings()
-        with _blaming(file):
+        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group)
+        with _naming_file(file):
             if select is not None:
                 known_rule(select)
-            made = plan_study(assign(_with_data(study, data), settings), data.places(out))
+            study_plan = plan_study(with_settings(_with_data(study, data), settings), data.places(out))
         logging = _loggers(log, mlflow_uri, out)
-        if not plan and made.to_run:
+        if not plan and study_plan.to_run:
             ensure_writable(out)
         if tune is not None:
-            made = tuned_plan(made, trials=tune, select=select, workers=staff, quiet=quiet or as_json)
+            study_plan = tuned_plan(study_plan, trials=tune, select=select, workers=processes, quiet=quiet or as_json)
         if not as_json and (plan or not quiet):
-            _show_plan(made, workers=workers or 1, to=OUT if plan else ERR)
+            _show_plan(study_plan, workers=workers or 1, to=OUT if plan else ERR)
         if plan:
             if as_json:
-                print_json({"plan": made.as_json(), "skipped": list(made.grid.skipped)})
+                print_json({"plan": study_plan.as_json(), "skipped": list(study_plan.grid.skipped)})
             return 0
-        executor = staff or _in_this_process(ray if made.to_run else None, cpus, gpus)
-        with Board(made, workers=executor.workers, quiet=quiet or as_json) as board:
-            result = StudyResult(made, execute_study(made, executor, board), select=select)
+        executor = processes or _in_this_process(ray if study_plan.to_run else None, cpus, gpus)
+        with LiveTable(study_plan, workers=executor.workers, quiet=quiet or as_json) as live_table:
+            result = StudyResult(study_plan, execute_study(study_plan, executor, live_table), select=select)
     for write, record in product(logging, result.all_records):
         write(record)
     if as_json:
@@ -120,7 +123,7 @@ def bench(
 
 
 def _check(tasks: Sequence[str], methods: str | None, file: Path | None) -> None:
-    """Refuse what can be refused before anything slow is imported."""
+    """Check the arguments that can be checked before anything slow is imported."""
     if file is not None and (tasks or methods):
         raise UserError("With --file the tasks and methods must be in the file; leave them out of the command line.")
     if file is None and not (tasks and methods):
@@ -130,20 +133,20 @@ def _check(tasks: Sequence[str], methods: str | None, file: Path | None) -> None
 
 
 def _check_execution(
-    workers: int | None, ray: str | None, of_workers: Mapping[str, object], of_ray: Mapping[str, object]
+    workers: int | None, ray: str | None, worker_flags: Mapping[str, object], ray_flags: Mapping[str, object]
 ) -> None:
-    """Refuse two ways to execute runs, and flags about a way that is not taken."""
+    """Refuse --workers together with --ray, and the flags of one without it."""
     if workers is not None and ray is not None:
         raise UserError("Runs are executed by --workers or by --ray, got both; leave one out.")
-    for way, chosen, flags in (("--workers", workers, of_workers), ("--ray", ray, of_ray)):
-        for flag, value in flags.items():
-            if chosen is None and value is not None:
-                raise UserError(f"{flag} must go with {way}, got {flag} {value:g} alone.")
+    for main_flag, main_value, other_flags in (("--workers", workers, worker_flags), ("--ray", ray, ray_flags)):
+        for flag, value in other_flags.items():
+            if main_value is None and value is not None:
+                raise UserError(f"{flag} must go with {main_flag}, got {flag} {value:g} alone.")
 
 
 @contextmanager
-def _blaming(file: Path | None) -> Iterator[None]:
-    """Inside the block, what is wrong with a study that comes from ``file`` is said with its name."""
+def _naming_file(file: Path | None) -> Iterator[None]:
+    """Inside the block, error messages about a study in ``file`` start with the name of the file."""
     try:
         yield
     except UserError as error:
@@ -157,7 +160,7 @@ def _loggers(log: str | None, mlflow_uri: str | None, out: Path) -> "list[Logger
 
 
 def _workers(workers: int, threads: int, stack: ExitStack, *, start: bool) -> "Processes":
-    """Workers, started here and now: they import what they need while the study is planned."""
+    """Worker processes; with ``start`` they begin to import what they need while the study is planned."""
     from umix.bench.executors.processes import Processes
 
     processes, cores = Processes(workers, threads=threads), os.cpu_count() or 1
@@ -175,7 +178,7 @@ def _workers(workers: int, threads: int, stack: ExitStack, *, start: bool) -> "P
 
 
 def _in_this_process(ray: str | None, cpus: float | None, gpus: float | None) -> "Executor":
-    """What executes runs without workers: this process, or a Ray cluster that it talks to."""
+    """The executor without worker processes: this process, or a Ray cluster."""
     if ray is not None:
         from umix.bench.executors.ray import Ray
 
@@ -190,35 +193,35 @@ def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes
     from umix.bench.study.study import Study, load_study
 
     if file is not None:
-        found = load_study(file)
-        return Study(**{**{name: getattr(found, name) for name in Study.model_fields}, **changes})
+        in_file = load_study(file)
+        return Study(**{**{name: getattr(in_file, name) for name in Study.model_fields}, **changes})
     names = [name.strip() for name in (methods or "").split(",") if name.strip()]
     return Study(tasks=list(tasks), methods=names, **changes)
 
 
 def _with_data(study: "Study", data: DataFlags) -> "Study":
-    """``study`` with the flags about data given to the tasks that they are for."""
+    """``study`` with the flags about data as settings of the tasks that they apply to."""
     from umix.data.registry import refuse_root, source_kind
 
     refuse_root(data.root, [source_kind(task.name)[0] for task in study.tasks])
     tasks, used = [], False
     for task in study.tasks:
         kind, implied = source_kind(task.name)
-        settings = data.own if "path" in implied else {}
+        settings = data.own_data if "path" in implied else {}
         used = used or bool(settings)
         if data.allow_subset and "allow_subset" in kind.model_fields:
             settings |= {"task.allow_subset": True}
         update = {"settings": {**task.settings, **settings}, "root": task.root or data.root}
         tasks.append(task.model_copy(update=update))
-    if data.own and not used:
-        flags = ", ".join(f"--{key.removeprefix('task.').replace('_', '-')}" for key in data.own)
+    if data.own_data and not used:
+        flags = ", ".join(f"--{key.removeprefix('task.').replace('_', '-')}" for key in data.own_data)
         raise UserError(f"{flags} must be about data of your own, but the study has none.")
     return study.model_copy(update={"tasks": tuple(tasks)})
 
 
-def _show_plan(made: "StudyPlan", *, workers: int, to: Any) -> None:
+def _show_plan(study_plan: "StudyPlan", *, workers: int, to: Any) -> None:
     from umix.commands.study_tables import plan_table
 
-    to.print(plan_table(made, workers=workers))
-    for note in made.grid.skipped:
+    to.print(plan_table(study_plan, workers=workers))
+    for note in study_plan.grid.skipped:
         ERR.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False, soft_wrap=True)

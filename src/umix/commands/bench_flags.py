@@ -18,13 +18,15 @@ Settings = Annotated[
         help="A setting as key=value; METHOD.key=value or TASK.key=value for those runs alone; repeat for more.",
     ),
 ]
-Workers = Annotated[int | None, Parameter(help="Processes that execute runs at once; none: this one alone.")]
-Threads = Annotated[int | None, Parameter(help="Threads of each worker, else 1.")]
+Workers = Annotated[
+    int | None, Parameter(help="Number of worker processes. Default: no workers, runs are executed in this process.")
+]
+Threads = Annotated[int | None, Parameter(help="Threads of each worker. Default: 1.")]
 OnRay = Annotated[
     str | None, Parameter(name="--ray", help="Execute runs on a Ray cluster: auto, or the cluster's address.")
 ]
-Cpus = Annotated[float | None, Parameter(help="Ray: processor cores per run, else 1.")]
-Gpus = Annotated[float | None, Parameter(help="Ray: GPUs per run, else 0; 0.25 puts four runs on one.")]
+Cpus = Annotated[float | None, Parameter(help="Ray: processor cores per run. Default: 1.")]
+Gpus = Annotated[float | None, Parameter(help="Ray: GPUs per run; 0.25 puts four runs on one GPU. Default: 0.")]
 Tune = Annotated[
     int | None,
     Parameter(

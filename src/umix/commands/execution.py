@@ -1,4 +1,4 @@
-"""Executing specs from the command line, and what is printed of a run for programs."""
+"""Executes specs for commands, with progress bars, and gives the JSON of a run."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def execute_all(
     specs: dict[str, "list[RunSpec]"], places: "Places", *, quiet: bool, engine: "Engine | None" = None
 ) -> dict[str, list["RunRecord"]]:
-    """Execute labelled specs in turn, with a bar; warnings of each run are shown as they come."""
+    """The records of labelled specs, executed one after the other with a progress bar; warnings are printed."""
     from umix.bench.runs.execute import execute
 
     records: dict[str, list[RunRecord]] = {label: [] for label in specs}
@@ -30,20 +30,23 @@ def execute_all(
 
 
 def follow(spec: "RunSpec", places: "Places", engine: "Engine") -> None:
-    """Execute ``spec`` together with the first process of the run, which says all that is to be said."""
+    """Execute ``spec`` together with the first process of the run, which prints all results and errors."""
     from umix.bench.runs.execute import execute
 
     OUT.quiet = True
-    ERR.quiet = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"  # beside the first process
+    ERR.quiet = (
+        os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"
+    )  # on the machine of the first process
     try:
         execute(spec, places=places, engine=engine)
     except RuntimeError as error:
-        if "by peer" in str(error):  # another process has ended, and said why
+        if "by peer" in str(error):  # another process has ended and printed the reason
             raise SystemExit(1) from None
         raise
 
 
 def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
+    """The JSON of a run that ``--json`` prints."""
     return {
         "directory": str(record.directory),
         **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),

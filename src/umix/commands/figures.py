@@ -18,14 +18,12 @@ _REAL = ("waterbirds", "celeba", "camelyon17")
 def figures(
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the figures.")] = Path("figures"),
-    format_: Annotated[
-        Literal["pdf", "svg", "png"], Parameter(name=["--format", "-f"], help="What kind of files.")
-    ] = "pdf",
+    format_: Annotated[Literal["pdf", "svg", "png"], Parameter(name=["--format", "-f"], help="File format.")] = "pdf",
     root: Root = None,
     runs: Annotated[Path, Parameter(help="Folder for the runs that the figures are made of.")] = Path("runs"),
     quiet: Quiet = False,
 ) -> None:
-    """Make the paper's figures on the embedded tasks and, with --root, on the image tasks whose files are there."""
+    """Make the paper's figures on the embedded tasks and, with --root, on the image tasks found there."""
     from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.charts.figure import write_figures
@@ -40,45 +38,45 @@ def figures(
         ],
         "colored_digits": [RunSpec(task="colored_digits", method="umix", settings=long)],
     }
-    done = execute_all(specs, Places(runs), quiet=quiet)
+    records = execute_all(specs, Places(runs), quiet=quiet)
     for task in real:
         spec = RunSpec(task=task, method="umix", settings={"task.allow_subset": True})
-        done |= execute_all({task: [spec]}, Places(runs, root=root), quiet=quiet)
-    made = [_moons()]
+        records |= execute_all({task: [spec]}, Places(runs, root=root), quiet=quiet)
+    paper_figures = [_moons()]
     for kind in ("trajectory", "ensemble"):
-        record = done[f"four_moons, {kind}"][0]
-        made.append(density_figure(record, name=f"four_moons-{kind}", title=f"Uncertainty by {kind}"))
+        record = records[f"four_moons, {kind}"][0]
+        paper_figures.append(density_figure(record, name=f"four_moons-{kind}", title=f"Uncertainty by {kind}"))
     for task in ("colored_digits", *real):
-        made.append(density_figure(done[task][0], name=f"{task}-uncertainty", title=f"Uncertainty, {task}"))
+        paper_figures.append(density_figure(records[task][0], name=f"{task}-uncertainty", title=f"Uncertainty, {task}"))
     for label, task in [
         ("four_moons, trajectory", "four_moons"),
         *((task, task) for task in ("colored_digits", *real)),
     ]:
-        made.append(training_figure(done[label][0], name=f"{task}-training"))
-    for figure, path in zip(made, write_figures(made, out, format_), strict=True):
+        paper_figures.append(training_figure(records[label][0], name=f"{task}-training"))
+    for figure, path in zip(paper_figures, write_figures(paper_figures, out, format_), strict=True):
         OUT.print(f"{path}: {figure.title}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _present(root: Path) -> list[str]:
-    """The image tasks whose folder is in ``root``; a folder with none of them is refused."""
+    """The image tasks whose folder is in ``root``; raises UserError if there is none."""
     from umix.data.registry import load_task
     from umix.errors import UserError
 
-    found: list[str] = []
+    present: list[str] = []
     reasons: list[UserError] = []
     for task in _REAL:
         try:
             load_task(task, root=root, allow_subset=True)
-            found.append(task)
+            present.append(task)
         except UserError as error:
             reasons.append(error)
-    if not found:
+    if not present:
         raise UserError(f"--root must hold one of {', '.join(_REAL)}, but {root} does not: ", reasons[0])
-    return found
+    return present
 
 
 def _moons() -> "Figure":
-    """The simulated data themselves."""
+    """A scatter plot of the simulated training data."""
     from umix.data.registry import load_task
     from umix.reports.charts.paper_figures import points_figure
 

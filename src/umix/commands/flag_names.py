@@ -1,4 +1,4 @@
-"""The flags of the settings that errors name: ``groups=`` in Python is ``--groups`` on the command line."""
+"""Turns the settings that errors name into flags: ``groups=`` in Python is ``--groups`` on the command line."""
 
 from umix.errors import Setting
 
@@ -26,6 +26,7 @@ _SAME = frozenset(
         "label_from",
         "log",
         "metadata",
+        "min_group",
         "mlflow_uri",
         "name",
         "net",
@@ -52,7 +53,7 @@ _SAME = frozenset(
 
 
 def as_flag(setting: Setting) -> str:
-    """The setting as people write it on the command line.
+    """The setting as it is written on the command line.
 
     >>> as_flag(Setting("label_from", "folder")), as_flag(Setting("stream", "True")), as_flag(Setting("eta", "3"))
     ('--label-from folder', '--no-cache', '--set eta=3')

@@ -1,4 +1,4 @@
-"""The flags that several commands share: their types, their help, and how their texts are parsed."""
+"""The flags that several commands share: their types, their help texts, and the parsing of their values."""
 
 import tomllib
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet, .csv, .jsonl or .arrow file.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress bars.")]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs instead of tables.")]
-Root = Annotated[Path | None, Parameter(help="Folder of the task's files, where it has any.")]
+Root = Annotated[Path | None, Parameter(help="Folder of the task's files, if it needs any.")]
 Subset = Annotated[
     bool, Parameter(name="--allow-subset", negative="", help="Accept other counts of examples than the published ones.")
 ]
@@ -29,42 +29,55 @@ Select = Annotated[
     ),
 ]
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
-Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features, else OUT/cache.")]
+Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features. Default: OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
 Log = Annotated[
     str | None,
-    Parameter(help="Also show every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
+    Parameter(help="Also log every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),
 ]
-MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes; else the database OUT/mlflow.db.")]
+MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes. Default: the database OUT/mlflow.db.")]
 
 
 @final
 @Parameter(name="*", group="For several devices")
 @dataclass(frozen=True)
 class DeviceFlags:
-    """Where one run is trained, and in which number format."""
+    """The devices and the number format that one run is trained with."""
 
     devices: Annotated[int | None, Parameter(help="Processes on this machine that train the run together.")] = None
-    nodes: Annotated[int | None, Parameter(help="Machines that train it together; see docs/scale.md.")] = None
-    strategy: Annotated[str | None, Parameter(help="How they do: ddp, the only one.")] = None
+    nodes: Annotated[int | None, Parameter(help="Machines that train the run together; see docs/scale.md.")] = None
+    strategy: Annotated[str | None, Parameter(help="How devices train together; only ddp is available.")] = None
     precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
 
     def settings(self) -> dict[str, Any]:
-        """The flags that decide the run's numbers, as settings: the precision, but not the number of devices."""
+        """The flags that change the results, as settings: the precision, but not the number of devices."""
         return {} if self.precision is None else {"fit.precision": self.precision}
 
     def engine(self) -> "Engine":
         """The devices that the flags name, or that torchrun has started processes for."""
-        from umix.training.launch import asked  # imports torch, which takes a second
+        from umix.training.launch import engine_for  # imports torch, which takes a second
 
-        return asked(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
+        return engine_for(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
+
+
+MinGroup = Annotated[
+    int | None,
+    Parameter(
+        help="Examples that a group must have in a split to be judged there: to be the worst, or to select. Default 30."
+    ),
+]
+
+
+def judge_settings(min_group: int | None) -> dict[str, Any]:
+    """The setting of ``--min-group``, if it was given."""
+    return {} if min_group is None else {"judge.min_group": min_group}
 
 
 @final
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NetFlags:
-    """The net, where it is not the preset's."""
+    """The net, if it is not the preset's."""
 
     net: Annotated[
         str | None,
@@ -92,12 +105,12 @@ class TableFlags:
     """For a table or arrays of your own; a column is an array of the .npz file there."""
 
     label: Annotated[str | None, Parameter(help="Column of the class to predict.")] = None
-    groups: Annotated[str | None, Parameter(help="Columns that make the groups, as a,b; none: no groups.")] = None
+    groups: Annotated[str | None, Parameter(help="Columns that define the groups, as a,b. Default: no groups.")] = None
     split: Annotated[str | None, Parameter(help="Column that says train, val or test.")] = None
     id: Annotated[str | None, Parameter(help="Column that names each row; not an input.")] = None
-    weight: Annotated[str | None, Parameter(help="Column of what a training row counts for.")] = None
+    weight: Annotated[str | None, Parameter(help="Column of the weight of each training row.")] = None
     drop: Annotated[str | None, Parameter(help="Tables: columns that are not inputs, as a,b.")] = None
-    x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file, else x.")] = None
+    x: Annotated[str | None, Parameter(help="Arrays: name of the inputs in the .npz file. Default: x.")] = None
     rows: Annotated[
         str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
     ] = None
@@ -115,7 +128,7 @@ class ImageFlags:
 
     label_from: Annotated[str | None, Parameter(help="folder: the class is the folder an image lies in.")] = None
     metadata: Annotated[
-        str | None, Parameter(help="Table of the images, else metadata.csv in the folder; with --label.")
+        str | None, Parameter(help="Table of the images, with --label. Default: metadata.csv in the folder.")
     ] = None
     path: Annotated[str | None, Parameter(help="Column of that table that names the images.")] = None
 
@@ -143,7 +156,7 @@ class TextFlags:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class DataFlags:
-    """Where a task's files lie, how they are read, and what is what in data of your own."""
+    """Where a task's files are, how they are read, and the roles of the columns of your own data."""
 
     root: Root = None
     allow_subset: Subset = False
@@ -154,23 +167,23 @@ class DataFlags:
     texts: TextFlags = field(default_factory=TextFlags)
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The flags about data of one's own, as settings of a run."""
+    def own_data(self) -> dict[str, Any]:
+        """The flags about the user's own data, as settings of a run."""
         return self.table.settings() | self.images.settings() | self.texts.settings()
 
     def settings(self) -> dict[str, Any]:
-        """The flags that decide the run's numbers, as settings of a run."""
-        return self.own | ({"task.allow_subset": True} if self.allow_subset else {})
+        """The flags that change the results, as settings of a run."""
+        return self.own_data | ({"task.allow_subset": True} if self.allow_subset else {})
 
     def places(self, out: Path) -> "Places":
-        """The folders, which do not decide them."""
+        """The folders that a run uses; they do not change the results."""
         from umix.bench.runs.places import Places
 
         return Places(out, root=self.root, cache=self.cache, stream=self.no_cache)
 
 
 def task_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a task that were given, as settings of a run."""
+    """The options of a task that are not None, as settings of a run."""
     return {f"task.{name}": value for name, value in options.items() if value is not None}
 
 
@@ -189,7 +202,7 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def parse_names(text: str | None) -> list[str]:
-    """The names in a text ``a,b``; none for none.
+    """The names in a text ``a,b``; empty for None.
 
     >>> parse_names("tensorboard, mlflow")
     ['tensorboard', 'mlflow']

@@ -29,15 +29,20 @@ def predict(
     record = load_run(run)
     with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
-        made = write_predictions(record, new, output, select=select, progress=bars)
-    for note in made.notes:
+        prediction = write_predictions(record, new, output, select=select, progress=bars)
+    for note in prediction.notes:
         ERR.print(f"note: {note}", highlight=False, markup=False)
     if as_json:
-        times = Counter(made.table["label"])
+        times = Counter(prediction.table["label"])
         labels = {name: times[name] for name in record.classes}
-        print_json({"rows": len(made.table), "output": str(output), "notes": list(made.notes), "labels": labels})
+        print_json(
+            {"rows": len(prediction.table), "output": str(output), "notes": list(prediction.notes), "labels": labels}
+        )
         return
-    columns = ", ".join(made.table.columns[:6]) + (", …" if made.table.width > 6 else "")
+    columns = ", ".join(prediction.table.columns[:6]) + (", …" if prediction.table.width > 6 else "")
     OUT.print(
-        f"{len(made.table)} predictions written to {output} ({columns})", highlight=False, soft_wrap=True, markup=False
+        f"{len(prediction.table)} predictions written to {output} ({columns})",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
     )

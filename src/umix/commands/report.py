@@ -13,12 +13,12 @@ def report(
     directory: Annotated[Path, Parameter(help="Folder of runs, or of one run.")] = Path("runs"),
     *,
     output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="The page; else report.html in DIRECTORY.")
+        Path | None, Parameter(name=["--output", "-o"], help="The page. Default: report.html in DIRECTORY.")
     ] = None,
     open_: Annotated[bool, Parameter(name="--open", negative="", help="Show the page in the browser.")] = False,
     figures: Annotated[
         Literal["pdf", "svg", "png"] | None,
-        Parameter(help="Write every figure for a paper, too, into a folder beside the page."),
+        Parameter(help="Also write every figure in this format, for a paper, into a folder beside the page."),
     ] = None,
     select: Select = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,

@@ -12,12 +12,14 @@ from umix.commands.flags import (
     DeviceFlags,
     Json,
     Log,
+    MinGroup,
     MlflowUri,
     NetFlags,
     Out,
     Quiet,
     Select,
     Set,
+    judge_settings,
     parse_names,
     parse_settings,
 )
@@ -35,6 +37,7 @@ def run(
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
+    min_group: MinGroup = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
@@ -43,7 +46,7 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run goes on."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed."""
     from umix.bench.loggers.registry import loggers
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
@@ -54,7 +57,7 @@ def run(
     if select is not None:
         known_rule(select)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
-    settings |= data.settings() | where.settings() | (net or NetFlags()).settings()
+    settings |= data.settings() | where.settings() | (net or NetFlags()).settings() | judge_settings(min_group)
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])
@@ -80,9 +83,9 @@ def run(
     OUT.print(run_table(record, record.summary(select)))
     if record.decisions:
         reason = record.decisions.get("reason")
-        chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
-        OUT.print(f"auto: {chosen}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
+        settings_found = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
+        OUT.print(f"auto: {settings_found}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
     for name, stage in record.stages.items():
-        how = "reused" if stage.reused else f"{stage.seconds:.1f} s"
-        OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {how}", highlight=False)
+        duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
+        OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)

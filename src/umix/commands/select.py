@@ -16,25 +16,25 @@ from umix.terminal import OUT
 def select(
     directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"), *, as_json: Json = False
 ) -> None:
-    """Show what each selection rule makes of the runs in DIRECTORY, and its regret against an oracle that sees the test split."""
+    """Compare selection rules on the runs in DIRECTORY: test rates, and regret against an oracle that sees the test split."""
     from umix.core.selection import ORACLE
     from umix.reports.arrange import arrange
     from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.formats import terminal
 
     runs = arrange(load(directory))
-    found = outcomes(runs)
+    rule_outcomes = outcomes(runs)
     if as_json:
-        rows = [dataclasses.asdict(outcome) for outcome in found]
-        print_json([{**_known(row), "legitimate": row["rule"] != ORACLE} for row in rows])
+        rows = [dataclasses.asdict(outcome) for outcome in rule_outcomes]
+        print_json([{**_nan_as_none(row), "legitimate": row["rule"] != ORACLE} for row in rows])
         return
     without = [task for task, methods in runs.items() if not next(iter(methods.values()))[0].groups]
-    for table in regret_tables(found, without_groups=without):
+    for table in regret_tables(rule_outcomes, without_groups=without):
         OUT.print(terminal(table))
 
 
-def _known(value: Any) -> Any:
-    """NaN as null."""
+def _nan_as_none(value: Any) -> Any:
+    """``value`` with None, JSON's null, for every NaN in it."""
     if isinstance(value, dict):
-        return {key: _known(item) for key, item in value.items()}
+        return {key: _nan_as_none(item) for key, item in value.items()}
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""What is printed of an executed study."""
+"""Prints the results of a study."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_results(result: "StudyResult") -> None:
-    """Warnings, a comparison per task, failed runs, and where to look further."""
+    """Print warnings, a comparison per task, failed runs, and commands that show more."""
     for label, warning in _warnings(result):
         ERR.print(f"[yellow]warning:[/yellow] {escape(label)}: {escape(warning)}", highlight=False, soft_wrap=True)
     if result.records:
@@ -24,26 +24,26 @@ def print_results(result: "StudyResult") -> None:
     for name, failure in result.failures.items():
         OUT.print(f"[red]failed:[/red] {escape(name)}: {escape(failure.sentence)}", highlight=False, soft_wrap=True)
     if result.failures:
-        said = "The same command tries failed runs again; failed.json in a run's folder has the whole error."
-        OUT.print(said, highlight=False, soft_wrap=True)
+        message = "The same command tries failed runs again; failed.json in a run's folder has the whole error."
+        OUT.print(message, highlight=False, soft_wrap=True)
     out = result.plan.grid.places.out
-    said = f"Records: {out}/ (one folder per run). More: umix table {out} --groups; umix select {out}"
-    OUT.print(said, highlight=False, markup=False, soft_wrap=True)
+    message = f"Records: {out}/ (one folder per run). More: umix table {out} --groups; umix select {out}"
+    OUT.print(message, highlight=False, markup=False, soft_wrap=True)
 
 
 def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
-    """Each warning once per task and method, with the seeds it is about."""
+    """Every warning once per task and method, with its seeds."""
     seeds: dict[tuple[str, str], list[int]] = {}
     for task, methods in result.records.items():
         for label, records in methods.items():
             for record in records:
                 for warning in record.warnings:
                     seeds.setdefault((f"{task} · {label}", warning), []).append(record.seed)
-    return [(f"{name} · seed {', '.join(map(str, found))}", warning) for (name, warning), found in seeds.items()]
+    return [(f"{name} · seed {', '.join(map(str, numbers))}", warning) for (name, warning), numbers in seeds.items()]
 
 
 def print_study_json(result: "StudyResult") -> None:
-    """All runs and failures for programs."""
+    """Print all runs and failures as JSON."""
     select = result.select
     runs = [
         {"label": label, **run_json(record, select if select is None or record.has(select) else None)}

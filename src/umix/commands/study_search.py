@@ -1,4 +1,4 @@
-"""``umix bench --tune``: what people see of the searches before a study's runs."""
+"""``umix bench --tune``: progress and results of the searches before a study's runs."""
 
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,23 @@ if TYPE_CHECKING:
 
 
 def tuned_plan(
-    made: "StudyPlan",
+    study_plan: "StudyPlan",
     *,
     trials: int,
     select: str | None,
     workers: "Processes | None",
     quiet: bool,
 ) -> "StudyPlan":
-    """The plan with the settings that equal searches found for all methods, each of which is shown when it is there."""
+    """The plan with the best settings of a search per method, all with the same budget; prints each result."""
     from umix.api.study import tune_study
     from umix.bench.study.study_search import search_jobs
     from umix.reports.tables.search_table import score_text
 
     done: dict[str, int] = {}
     with Bars(
-        runs=max(2, trials * len(search_jobs(made.grid, trials=trials, select=select))), quiet=quiet, what="trials"
+        runs=max(2, trials * len(search_jobs(study_plan.grid, trials=trials, select=select))),
+        quiet=quiet,
+        what="trials",
     ) as bars:
 
         def on_event(event: "Event") -> None:
@@ -34,14 +36,16 @@ def tuned_plan(
                 return
             done[event.key] = event.done
             bars.label = event.stage
-            bars.tell(", ".join(filter(None, (event.key, event.message))), done=sum(done.values()))
+            bars.update_runs(", ".join(filter(None, (event.key, event.message))), done=sum(done.values()))
 
-        plan, found = tune_study(made, trials=trials, select=select, workers=workers, progress=bars, on_event=on_event)
-    for tuned in found:
-        settings = ", ".join(f"{key}={value}" for key, value in tuned.settings.items())
+        plan, results = tune_study(
+            study_plan, trials=trials, select=select, workers=workers, progress=bars, on_event=on_event
+        )
+    for result in results:
+        settings = ", ".join(f"{key}={value}" for key, value in result.settings.items())
         if not quiet:
             ERR.print(
-                f"{tuned.method} on {tuned.task}: validation {score_text(tuned.default)} → {score_text(tuned.value)} with "
+                f"{result.method} on {result.task}: validation {score_text(result.default)} → {score_text(result.value)} with "
                 f"{settings}",
                 highlight=False,
                 markup=False,

@@ -16,7 +16,7 @@ _REMARKS: dict["State", str] = {"failed": "failed before", "partly": "begun", "r
 
 
 def plan_table(plan: "StudyPlan", *, workers: int) -> Table:
-    """A row per task and method: how many runs are done and to run, and how long that will take."""
+    """A row per task and method: how many runs are done and to run, and how long the latter will take."""
     table = Table(title=f"Plan: {headline(plan)}", title_justify="left")
     for name in ("task", "method", "runs", "done", "to run", "time", "of those to run"):
         table.add_column(name, justify="right" if name in ("runs", "done", "to run", "time") else "left")
@@ -24,29 +24,31 @@ def plan_table(plan: "StudyPlan", *, workers: int) -> Table:
     for entry in plan.grid.entries:
         rows.setdefault((entry.task, entry.label), []).append(entry)
     for (task, label), entries in rows.items():
-        ahead = [entry for entry in entries if plan.states[entry.key] != "done"]
-        numbers = (str(len(entries)), str(len(entries) - len(ahead)), str(len(ahead)))
-        table.add_row(escape(task), escape(label), *numbers, plan.left(ahead, workers=1), _remarks(plan, ahead))
-    ahead = plan.to_run
-    numbers = (str(len(plan.states)), str(len(plan.states) - len(ahead)), str(len(ahead)))
+        unfinished = [entry for entry in entries if plan.states[entry.key] != "done"]
+        numbers = (str(len(entries)), str(len(entries) - len(unfinished)), str(len(unfinished)))
+        table.add_row(
+            escape(task), escape(label), *numbers, plan.left(unfinished, workers=1), _remarks(plan, unfinished)
+        )
+    unfinished = plan.to_run
+    numbers = (str(len(plan.states)), str(len(plan.states) - len(unfinished)), str(len(unfinished)))
     table.add_section()
     together = f"with {workers} workers" if workers > 1 else ""
-    table.add_row("all", "", *numbers, plan.left(ahead, workers=workers), together)
+    table.add_row("all", "", *numbers, plan.left(unfinished, workers=workers), together)
     return table
 
 
 def headline(plan: "StudyPlan") -> str:
-    """How many runs and which seeds a study has."""
+    """The number of runs and the seeds of a study, as text."""
     seeds = sorted({entry.spec.seed for entry in plan.grid.entries})
     listed = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{seeds[0]} … {seeds[-1]}"
-    same = len(plan.grid.entries) - len(plan.states)
-    note = f"; cells that are the same run as another: {same}" if same else ""
+    duplicates = len(plan.grid.entries) - len(plan.states)
+    note = f"; cells that are the same run as another: {duplicates}" if duplicates else ""
     return f"{counted(len(plan.states), 'run')}, {'seed' if len(seeds) == 1 else 'seeds'} {listed}{note}"
 
 
 def _remarks(plan: "StudyPlan", entries: "list[StudyEntry]") -> str:
     count = Counter(plan.states[entry.key] for entry in entries)
-    parts = [f"{count[state]} {words}" for state, words in _REMARKS.items() if count[state]]
+    parts = [f"{count[state]} {remark}" for state, remark in _REMARKS.items() if count[state]]
     cached = sum(entry.key in plan.cached for entry in entries)
     without = sum(entry.lacks_features for entry in entries)
     parts += [f"{cached} stage cached"] if cached else []

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 _SUFFIXES: dict[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".txt": "terminal"}
-_WIDTH = 160  # of a terminal's table in a file
+_WIDTH = 160  # of a terminal table that is written to a file
 
 
 def table(
     directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"),
     *,
     format_: Annotated[
-        Format | None, Parameter(name=["--format", "-f"], help="Default: what FILE's suffix says, else terminal.")
+        Format | None, Parameter(name=["--format", "-f"], help="Default: by the suffix of --output, else terminal.")
     ] = None,
     select: Annotated[
         str | None,
@@ -42,7 +42,7 @@ def table(
     from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
     from umix.reports.tables.formats import terminal
 
-    form = format_ or _form(output)
+    form = format_ or _format_of(output)
     runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
     comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
@@ -56,8 +56,8 @@ def table(
     else:
         tables = comparison_tables(first, with_published=published, groups=groups)
     if form == "terminal" and output is None:
-        for one in tables:
-            OUT.print(terminal(one))
+        for text_table in tables:
+            OUT.print(terminal(text_table))
         return
     text = _text(form, tables, list(comparisons.values()), with_published=published)
     if output is None:
@@ -67,16 +67,16 @@ def table(
     ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _form(output: Path | None) -> Format:
-    """The format that the file's suffix says; a terminal's without a file."""
+def _format_of(output: Path | None) -> Format:
+    """The format by the suffix of the file; terminal if there is no file."""
     if output is None:
         return "terminal"
     if output.is_dir():
         raise UserError(f"--output must be a file, got the folder {str(output)!r}.")
     if output.suffix not in _SUFFIXES:
-        *most, last = _SUFFIXES
+        *others, last = _SUFFIXES
         raise UserError(
-            f"--output must end in {', '.join(most)} or {last}, got {str(output)!r}; for any other name give --format too."
+            f"--output must end in {', '.join(others)} or {last}, got {str(output)!r}; for any other name give --format too."
         )
     return _SUFFIXES[output.suffix]
 
@@ -84,7 +84,7 @@ def _form(output: Path | None) -> Format:
 def _text(
     form: Format, tables: "Sequence[TextTable]", comparisons: "Sequence[Comparison]", *, with_published: bool
 ) -> str:
-    """The table in this format; of several rules, programs get the rows of all."""
+    """The tables in this format; CSV and JSON have the rows of all selection rules."""
     from umix.reports.tables.formats import as_csv, as_json, markdown, terminal
     from umix.reports.tables.latex import latex
 
@@ -98,13 +98,13 @@ def _text(
         return as_json(comparisons, with_published=with_published)
     console = Console(width=_WIDTH, color_system=None)
     with console.capture() as capture:
-        for one in tables:
-            console.print(terminal(one))
+        for text_table in tables:
+            console.print(terminal(text_table))
     return capture.get()
 
 
 def load(directory: Path) -> "list[RunRecord]":
-    """The records in ``directory``; what was left out is said, and a folder without any is refused."""
+    """The records in ``directory``; prints what was skipped, and raises UserError if there is no record."""
     from umix.bench.runs.failure import load_failures
     from umix.bench.runs.store import load_runs
 

@@ -52,26 +52,28 @@ def theory(
     with Bars(quiet=quiet) as bars:
         bars.label = "theory"
         bars.start("experiment", total=len(cells(design)) * design.seeds, done=0)
-        found = find(design, lambda seed, purpose: stream(seed, "theory", purpose), measured=lambda _: bars.advance(1))
-    written = save_figures(found, figures, format_=format_) if figures else []
-    failed = failures(found.checks)
+        findings = find(
+            design, lambda seed, purpose: stream(seed, "theory", purpose), measured=lambda _: bars.advance(1)
+        )
+    written = save_figures(findings, figures, format_=format_) if figures else []
+    failed = failures(findings.checks)
     if as_json:
-        print_json({**_plain(found), "figures": [str(path) for path in written]})
+        print_json({**_plain(findings), "figures": [str(path) for path in written]})
     else:
-        tables = (table(found) for table in (remainder_table, error_table, alpha_table, rho_table, experiment_table))
-        checks = (check_table(found.checks, refuted=False), check_table(found.checks, refuted=True))
+        tables = (table(findings) for table in (remainder_table, error_table, alpha_table, rho_table, experiment_table))
+        checks = (check_table(findings.checks, refuted=False), check_table(findings.checks, refuted=True))
         for table in (*checks, *tables):
             OUT.print(table)
             OUT.print()
         for path in written:
             OUT.print(f"Figure: {path}", highlight=False, markup=False, soft_wrap=True)
-        as_expected = len(found.checks) - len(failed)
-        OUT.print(f"{as_expected} of {len(found.checks)} checks came out as expected.", highlight=False)
+        as_expected = len(findings.checks) - len(failed)
+        OUT.print(f"{as_expected} of {len(findings.checks)} checks came out as expected.", highlight=False)
     return 1 if failed else None
 
 
-def _plain(found: Any) -> dict[str, Any]:
-    """The findings as JSON values: an infinite limit of a check is null."""
+def _plain(findings: Any) -> dict[str, Any]:
+    """The findings as JSON values; infinite limits of checks become null."""
     import dataclasses
     import math
 
@@ -86,6 +88,6 @@ def _plain(found: Any) -> dict[str, Any]:
             return float(value) if math.isfinite(value) else None
         return value
 
-    content = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    content = {field.name: getattr(findings, field.name) for field in dataclasses.fields(findings)}
     checks = [{**plain(check), "as_expected": check.as_expected} for check in content.pop("checks")]
     return {"design": content.pop("design").model_dump(mode="json"), "checks": checks, **plain(content)}

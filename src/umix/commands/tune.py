@@ -7,13 +7,24 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import DataFlags, Json, NetFlags, Out, Quiet, Select, Set, parse_settings
+from umix.commands.flags import (
+    DataFlags,
+    Json,
+    MinGroup,
+    NetFlags,
+    Out,
+    Quiet,
+    Select,
+    Set,
+    judge_settings,
+    parse_settings,
+)
 from umix.errors import UserError
 from umix.terminal import OUT, Bars
 
 if TYPE_CHECKING:
     from umix.bench.search.search_space import SearchSpace
-    from umix.bench.search.tune import News
+    from umix.bench.search.tune import SearchProgress
 
 
 def tune(
@@ -29,25 +40,28 @@ def tune(
         Parameter(name="--range", negative="", help="Search key=low:high or key=low:high:log; repeat for more."),
     ] = (),
     choices: Annotated[
-        tuple[str, ...], Parameter(negative="", help="Search key among values, key=a,b,c; repeat for more.")
+        tuple[str, ...], Parameter(negative="", help="Search key in a list of values, key=a,b,c; repeat for more.")
     ] = (),
     set_: Set = (),
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
+    min_group: MinGroup = None,
     prune: Annotated[
-        Literal["median", "halving", "none"], Parameter(help="How poor trials are cut short, by validation.")
+        Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "median",
     storage: Annotated[
-        str | None, Parameter(help="Database URL of the study, for several machines; else a file below OUT.")
+        str | None, Parameter(help="Database URL of the study, for several machines. Default: a file below OUT.")
     ] = None,
-    name: Annotated[str | None, Parameter(help="Name of the study, else TASK-METHOD; workers share it.")] = None,
+    name: Annotated[
+        str | None, Parameter(help="Name of the study, which its workers share. Default: TASK-METHOD.")
+    ] = None,
     data: DataFlags | None = None,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Search METHOD's settings on TASK by validation alone and write the best as a preset for ``umix run --preset``."""
+    """Search METHOD's settings on TASK, scored on validation only, and write the best as a preset for ``umix run --preset``."""
     from umix.bench.search.search_space import parse_choices, parse_range
     from umix.bench.search.tune import tune as search
     from umix.bench.study.study import parse_seeds
@@ -56,7 +70,7 @@ def tune(
 
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])
-    settings = parse_settings(set_) | data.settings() | (net or NetFlags()).settings()
+    settings = parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | judge_settings(min_group)
     space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     if len(space) < len(range_) + len(choices):
         raise UserError(
@@ -64,12 +78,12 @@ def tune(
         )
     with Bars(runs=max(trials, 2), quiet=quiet, what="trials") as bars:
 
-        def watch(news: "News") -> None:
-            best = "" if news.best is None else f", best {score_text(news.best)}"
-            bars.label = f"trial {news.trial}, seed {news.seed}"
-            bars.tell(f"trials{best}", done=news.done)
+        def watch(update: "SearchProgress") -> None:
+            best = "" if update.best is None else f", best {score_text(update.best)}"
+            bars.label = f"trial {update.trial}, seed {update.seed}"
+            bars.update_runs(f"trials{best}", done=update.done)
 
-        tuned = search(
+        result = search(
             task,
             method,
             trials=trials,
@@ -86,23 +100,23 @@ def tune(
             watch=watch,
         )
     if as_json:
-        print_json(tuning_json(tuned))
+        print_json(tuning_json(result))
         return
-    OUT.print(tuning_table(tuned))
-    counts = {state: sum(trial.state == state for trial in tuned.trials) for state in ("complete", "pruned", "failed")}
+    OUT.print(tuning_table(result))
+    counts = {state: sum(trial.state == state for trial in result.trials) for state in ("complete", "pruned", "failed")}
     OUT.print(
         f"{counts['complete']} trials ended, {counts['pruned']} cut short, {counts['failed']} failed; "
-        f"validation {score_text(tuned.value)}, started from {score_text(tuned.default) or 'a trial still under way'}.",
+        f"validation {score_text(result.value)}, started from {score_text(result.default) or 'a trial still under way'}.",
         highlight=False,
     )
-    for trial in [trial for trial in tuned.trials if trial.error][:1]:
+    for trial in [trial for trial in result.trials if trial.error][:1]:
         OUT.print(f"Trial {trial.number} failed: {escape(trial.error or '')}", highlight=False, soft_wrap=True)
-    if tuned.importances:
-        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in tuned.importances.items())
+    if result.importances:
+        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in result.importances.items())
         OUT.print(f"What the score varied with: {escape(shares)}", highlight=False, soft_wrap=True)
     OUT.print(
-        f"Preset: {escape(str(tuned.preset))}\n"
-        f"Next: umix run {escape(tuned.task)} {tuned.method} --preset {escape(str(tuned.preset))}",
+        f"Preset: {escape(str(result.preset))}\n"
+        f"Next: umix run {escape(result.task)} {result.method} --preset {escape(str(result.preset))}",
         highlight=False,
         soft_wrap=True,
     )

@@ -1,1 +1,1 @@
-"""The mathematics: tensors in, tensors out; no files, no global random state, nothing else of umix."""
+"""The mathematics as pure functions of tensors and arrays: no files, no global random state, no other part of umix."""

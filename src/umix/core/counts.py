@@ -1,4 +1,4 @@
-"""Counts, not accuracies: they add over batches, shards and ranks."""
+"""Counts of correct predictions. Unlike accuracies, counts add over batches, shards and ranks."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ _EXACT = 2**24  # float32 holds every whole number up to here
 def group_counts(correct: Tensor, member: Tensor) -> tuple[Tensor, Tensor]:
     """Hits and sizes of every group, two int64 [groups]; ``member`` is [n, groups]: groups may overlap or be empty.
 
-    ``member`` may be given as float32 to spare the conversion when it is used again and again.
+    ``member`` may be float32, which saves the conversion when it is used many times.
 
     >>> group_counts(torch.tensor([True, False, True]), torch.tensor([[1, 0], [1, 1], [0, 1]]).bool())
     (tensor([1, 1]), tensor([2, 2]))
@@ -17,7 +17,7 @@ def group_counts(correct: Tensor, member: Tensor) -> tuple[Tensor, Tensor]:
     if len(correct) != len(member):
         raise ValueError(f"correct and member must be about the same examples, got {len(correct)} and {len(member)}.")
     total = torch.zeros(2, member.shape[1], dtype=torch.int64, device=member.device)
-    with torch.autocast(member.device.type, enabled=False):  # which would round the counts to 8 bits
+    with torch.autocast(member.device.type, enabled=False):  # autocast would round the counts to 8 bits
         for rows in range(0, len(correct), _EXACT):
             hit = correct[rows : rows + _EXACT].float()
             total += (torch.stack([hit, torch.ones_like(hit)]) @ member[rows : rows + _EXACT].float()).long()

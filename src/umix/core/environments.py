@@ -1,8 +1,9 @@
-"""What the environments of one batch cost together: mean risks and penalties of ``penalties`` over all environments at once.
+"""Mean risks and penalties over the environments of one batch, for all environments at once.
 
-Means are over the environments that the batch holds, without a loop over them and without a value read back from the device.
-An environment with too few examples to compare has penalty 0. On small nets a penalty is as slow as its number of operations
-is large, so every function here computes its gradient along with its value, from the formula in its docstring; it can be
+Means are over the environments that have examples in the batch. There is no loop over environments,
+and no value is read back from the device. An environment with too few examples for a penalty has
+penalty 0. On small nets the cost of a penalty is its number of operations. Therefore every function
+computes its gradient together with its value, from the formula in its docstring; it can be
 differentiated once.
 """
 
@@ -22,11 +23,11 @@ P = ParamSpec("P")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Environments:
-    """Who is in which environment of a batch: ``member`` [batch, environments] is 1 or 0."""
+    """The environments of a batch: ``member`` [batch, environments] is 1 for the examples of an environment, else 0."""
 
     member: Tensor
     sizes: Tensor  # [environments]
-    count: Tensor  # how many environments have examples, a whole number
+    count: Tensor  # number of environments that have examples, a whole number
 
 
 def indicators(ids: Tensor, n: int, *, like: Tensor) -> Tensor:
@@ -53,18 +54,18 @@ def environments(group: Tensor, *, n_groups: int, like: Tensor) -> Environments:
 def _differentiated(
     formula: Callable[Concatenate[Tensor, P], tuple[Tensor, Tensor]],
 ) -> Callable[Concatenate[Tensor, P], Tensor]:
-    """The scalar of a ``formula`` that gives a scalar and its gradient with respect to the first argument."""
+    """A differentiable function from a ``formula`` that returns a scalar and its gradient by the first argument."""
 
     @wraps(formula)
     def scalar(x: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
-        value: Tensor = _Known.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
+        value: Tensor = _WithGradient.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
         return value
 
     return scalar
 
 
 @final
-class _Known(torch.autograd.Function):
+class _WithGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, formula: Callable[..., tuple[Tensor, Tensor]], args: Any, kwargs: Any) -> Tensor:
         value, gradient = formula(x, *args, **kwargs)
@@ -89,7 +90,7 @@ def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penal
     tensor(12.)
     """
     share = _share(among)
-    parts = (losses.detach() @ among.member).mul_(share)  # L_e / environments: they sum to L̄, an empty one's is 0
+    parts = (losses.detach() @ among.member).mul_(share)  # L_e / environments: they sum to L̄; 0 without examples
     above = parts * among.count - parts.sum()
     variance = above.dot(parts)
     weights = among.member @ above.mul_(2 * penalty).add_(weight).mul_(share)
@@ -152,8 +153,8 @@ def mean_coral(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     """Mean over pairs of environments of ``penalties.coral``, a scalar; 0 where there are no pairs.
 
     The sum over pairs of ‖m_i − m_j‖² is the number of environments times Σ ‖m_i − m̄‖², for means and for covariances.
-    Covariances are never formed: with centred features c, divided by √(n − 1), all there is to know are the products
-    K_ab = c_a·c_b, and Σ_i ‖C_i − C̄‖² = Σ_ab S_ab K_ab², S_ab = 1[a and b are in one environment] − 1/environments.
+    Covariances are never formed: with centred features c, divided by √(n − 1), the products K_ab = c_a·c_b are enough:
+    Σ_i ‖C_i − C̄‖² = Σ_ab S_ab K_ab², S_ab = 1[a and b are in one environment] − 1/environments.
     Its gradient in c is 4·(S∘K)c.
 
     >>> features = torch.tensor([[0.0], [2.0], [4.0]])
@@ -184,7 +185,7 @@ def _means(features: Tensor, among: Environments) -> Tensor:
     return (among.member / among.sizes.clamp_min(1)).T @ features
 
 
-# Kept from batch to batch: a small net's step is short.
+# Cached between batches: making it takes a noticeable part of a small net's step.
 @lru_cache(maxsize=8)
 def _identity(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.eye(n, dtype=dtype, device=device)

@@ -17,8 +17,8 @@ def forgetting_events(epochs: Iterable[tuple[Bits, Bits]], *, n: int) -> NDArray
     >>> forgetting_events([(right, right), (wrong, right), (wrong, right)], n=1)
     array([1])
     """
-    events, knew = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
+    events, last_correct = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
     for correct, visited in epochs:
-        events += visited & knew & ~correct
-        knew = np.where(visited, correct, knew)
+        events += visited & last_correct & ~correct
+        last_correct = np.where(visited, correct, last_correct)
     return events

@@ -1,4 +1,4 @@
-"""Inference of what is not labelled."""
+"""Inference of environments that are not labelled."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ def infer_environments(logits: Tensor, y: Tensor, *, steps: int, lr: float, rng:
     Ascends the IRMv1 penalties of two environments with soft assignments q, (1/n Σ q_i d_i)² + (1/n Σ (1−q_i) d_i)², where
     d_i = Σ_k softmax(z)_k z_k − z_y is the derivative of example i's loss in the scale of its logits; then splits at q = ½.
     With S = Σ d_i fixed this is convex in Σ q_i d_i, so at the maximum one environment holds every d_i > 0, the other every
-    d_i < 0. Environment 1 is that of the larger Σ d_i: the classifier fails there and would lose by being surer.
+    d_i < 0. Environment 1 is the one with the larger Σ d_i, where the classifier fails and larger logits would raise the loss.
 
     >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 1.0]])
     >>> infer_environments(logits, torch.tensor([0, 1, 1, 0]), steps=100, lr=0.1, rng=np.random.default_rng(0))
@@ -20,7 +20,8 @@ def infer_environments(logits: Tensor, y: Tensor, *, steps: int, lr: float, rng:
     logits = logits.detach().cpu().double()  # not every device has float64
     gap = logits - logits.gather(1, y.cpu()[:, None])  # z_k − z_y: as the probabilities sum to 1, nothing is lost
     slope = (logits.softmax(1) * gap).sum(1)
-    # The scale of the penalty does not move its maximum, but below Adam's ε examples would stay where chance put them.
+    # Scaling the penalty does not move its maximum. Without scaling, gradients below Adam's ε would leave the
+    # assignments at their random start.
     slope = slope / slope.abs().mean().clamp_min(torch.finfo(slope.dtype).tiny)
     assignment = torch.from_numpy(rng.standard_normal(len(y))).to(slope).requires_grad_()
     optimizer = torch.optim.Adam([assignment], lr=lr, maximize=True)

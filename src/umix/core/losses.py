@@ -26,14 +26,14 @@ def focal(logits: Tensor, y: Tensor, *, gamma: float) -> Tensor:
     if gamma == 0:
         return loss
     miss = -torch.expm1(-loss)  # 1 − p without cancellation
-    # The slope of the power stays finite at the smallest positive number, and finite · 0 is 0 where inf · 0 is NaN.
+    # At the smallest positive number the slope of the power is finite, so slope · 0 is 0; inf · 0 would be NaN.
     return miss.clamp_min(torch.finfo(loss.dtype).tiny) ** gamma * loss
 
 
 def generalized_cross_entropy(logits: Tensor, y: Tensor, *, q: float) -> Tensor:
     """(1 − p^q) / q of every example with p = p(y), [batch] (Zhang and Sabuncu 2018).
 
-    Its gradient is p^q times that of ``cross_entropy``: examples that the net already gets right lead. ``q=1`` is 1 − p;
+    Its gradient is p^q times that of ``cross_entropy``, so examples with a large p dominate. ``q=1`` is 1 − p;
     ``q=0`` is the limit, ``cross_entropy``.
 
     >>> generalized_cross_entropy(torch.zeros(1, 4), torch.tensor([2]), q=0.5)  # (1 − √¼) / ½

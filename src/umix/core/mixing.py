@@ -1,4 +1,4 @@
-"""Mixing pairs of examples, and what a mixed example costs."""
+"""Mixing pairs of examples, and the loss of mixed examples."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ def mix(x: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
     partner = x.index_select(0, pair)
     if isinstance(lam, Tensor):
         lam = lam.to(x).view(-1, *[1] * (x.dim() - 1))
-    # lerp is exact at lam = 0 and lam = 1; in place because the gathered partner is ours.
+    # lerp is exact at lam = 0 and lam = 1. It may work in place, because index_select has made a copy.
     return torch.lerp(partner, x, lam) if x.requires_grad else partner.lerp_(x, lam)
 
 

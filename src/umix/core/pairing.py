@@ -1,7 +1,8 @@
-"""Who is mixed with whom in a batch: a partner for every example, as positions [batch].
+"""Mixing partners in a batch: a partner for every example, as positions [batch].
 
-An example without a legal partner is its own: mixed with itself it passes through unchanged. Labels and groups come as NumPy arrays
-because the host knows them before the device does: nothing is read back, and small index arithmetic is quicker there.
+An example without a legal partner is its own partner, and mixing leaves it unchanged. Labels and
+groups are NumPy arrays, because they are known on the host: nothing is read back from the device,
+and small index arithmetic is faster on the host.
 """
 
 import numpy as np
@@ -51,9 +52,9 @@ def partners_across(same: Ids, other: Ids, *, rng: np.random.Generator) -> Ids:
     order = np.argsort(cell * n + rng.permutation(n))
     sizes = np.bincount(cell, minlength=(int(same.max(initial=0)) + 1) * width)
     ends = sizes.cumsum()
-    begin, size = (ends - sizes)[cell], sizes[cell]  # of the own cell, which lies inside the stretch of ``same``
+    begin, size = (ends - sizes)[cell], sizes[cell]  # of the example's cell, which lies inside the stretch of ``same``
     stretch = np.concatenate([[0], ends[width - 1 :: width]])
     choices = stretch[same + 1] - stretch[same] - size
     place = stretch[same] + (rng.random(n) * choices).astype(np.int64)
-    place += size * (place >= begin)  # step over the own cell
+    place += size * (place >= begin)  # skip the example's cell
     return np.where(choices > 0, order[np.minimum(place, n - 1)], np.arange(n))

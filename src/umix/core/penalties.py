@@ -1,4 +1,7 @@
-"""Penalties: what environments must share. Each is 0, with a finite gradient, where there is nothing to compare."""
+"""Penalties on differences between environments.
+
+Each is 0, with a finite gradient, if there are too few examples or environments to compare.
+"""
 
 import torch
 from torch import Tensor
@@ -22,7 +25,7 @@ def irm(logits: Tensor, y: Tensor) -> Tensor:
 def vrex(risks: Tensor, *, present: Tensor | None = None) -> Tensor:
     """Variance of the ``risks`` [environments] around their mean, a scalar (Krueger et al. 2021, V-REx).
 
-    mean (L_e − mean L)², without Bessel's correction. ``present`` (bool [environments]) leaves the others out.
+    mean (L_e − mean L)², without Bessel's correction. With ``present`` (bool [environments]), only these count.
 
     >>> vrex(torch.tensor([1.0, 3.0, 0.0]), present=torch.tensor([True, True, False]))
     tensor(1.)

@@ -1,8 +1,9 @@
-"""Risks: what a batch costs as a whole, given the loss of each of its examples.
+"""Risks: one scalar for a batch, from the loss of each of its examples.
 
-A robust risk is the largest weighted mean of the losses over a set of weights. Each is computed as its best weights,
-which sum to 1 and carry no gradient, times the losses: by Danskin's theorem this has the right gradient, and one that is
-finite wherever the losses are. Second derivatives take the weights as constants. No value is read back from the device.
+A robust risk is the largest weighted mean of the losses over a set of weights. It is computed as the
+product of the maximising weights, which sum to 1 and carry no gradient, and the losses. By Danskin's
+theorem this has the right gradient, which is finite if the losses are. Second derivatives treat the
+weights as constants. No value is read back from the device.
 """
 
 from functools import lru_cache
@@ -110,8 +111,8 @@ def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
     tensor([3., 0., 1.])
     """
     losses = _wide(losses)
-    none = losses.new_zeros(n_groups)
-    return none.index_add(0, group, losses) / none.index_add(0, group, torch.ones_like(losses)).clamp_min(1)
+    zeros = losses.new_zeros(n_groups)
+    return zeros.index_add(0, group, losses) / zeros.index_add(0, group, torch.ones_like(losses)).clamp_min(1)
 
 
 def group_present(group: Tensor, *, n_groups: int) -> Tensor:
@@ -136,12 +137,12 @@ def _chi2_threshold(below: Tensor, first: float, alpha: float) -> Tensor:
     return torch.addcmul(mean, scatter.sqrt(), reach, value=-1).max()
 
 
-# What only depends on places in the sorted batch is kept from batch to batch: it would double the cost of a risk.
+# Cached between batches, because it depends only on positions in the sorted batch and would double the cost of a risk.
 @lru_cache(maxsize=8)
 def _cvar_shares(n: int, first: float, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Weights of sorted losses: how much of each one's stretch of mass lies in the first ``alpha`` share."""
+    """Weights of sorted losses: the part of each loss's mass that lies in the first ``alpha`` share of all mass."""
     total = n - 1 + first
-    worst = max(alpha * total, first)  # a smaller share is of the largest loss alone
+    worst = max(alpha * total, first)  # a smaller share would consist of the largest loss alone
     mass = torch.linspace(first, total, n, dtype=dtype, device=device).clamp_max(worst)
     return mass.diff(prepend=mass.new_zeros(1)) / worst
 
@@ -150,14 +151,14 @@ def _cvar_shares(n: int, first: float, alpha: float, dtype: torch.dtype, device:
 def _chi2_path(n: int, first: float, alpha: float, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
     """For the k largest losses, k = 1 … n: 1/S; √ of S/(S−1), by which S·V grows; (μ−η)/√(S·V); a floor for S·V."""
     total = n - 1 + first
-    # In a wider ball the maximum stays the answer; the bound keeps numbers finite.
+    # In a larger ball the solution stays the maximum, so the radius is capped to keep numbers finite.
     spread = min((1 / alpha - 1) * (1 / alpha - 1), 2 * total / first)
     mass = torch.linspace(first, total, n, dtype=dtype, device=device)
-    # C²S/total − 1, written from its end, where it must not round to 0.
+    # C²S/total − 1, computed so that its last entry is exactly ``spread`` and does not round to 0.
     slack = torch.linspace(spread - (n - 1) * (1 + spread) / total, spread, n, dtype=dtype, device=device)
-    growth = (mass / (mass - 1).clamp_min(first)).sqrt()  # at k = 1 any number does: the first gap is 0
-    # Too few losses (slack ≤ 0) have no solution: their reach is inf. The floor keeps inf · 0 out where they are equal,
-    # and η just below equal largest losses that are the answer, so that they share the weight.
+    growth = (mass / (mass - 1).clamp_min(first)).sqrt()  # the value at k = 1 has no effect: the first gap is 0
+    # With too few losses (slack ≤ 0) there is no solution, and (μ−η)/√(S·V) is inf. The floor avoids inf · 0 for equal
+    # losses. It also keeps η just below equal largest losses, so that they share the weight.
     floor = torch.full((), torch.finfo(dtype).tiny / torch.finfo(dtype).eps, dtype=dtype, device=device)
     return 1 / mass, growth, (mass * slack).clamp_min(0).rsqrt(), floor
 
@@ -167,8 +168,10 @@ def _without_largest(losses: Tensor, alpha: float, epsilon: float) -> tuple[Tens
     n = len(losses)
     if not (0 < alpha <= 1 and 0 <= epsilon < 1 and n > 0):
         raise ValueError(f"alpha must lie in (0, 1], epsilon in [0, 1), got {alpha}, {epsilon} for {n} losses.")
-    dropped = min(epsilon * n, n - 1)  # the last one needs no exact mass
-    if isclose(dropped, round(dropped), rel_tol=1e-12):  # 0.29 · 100 is not quite 29: no outlier stays with mass 1e-15
+    dropped = min(epsilon * n, n - 1)  # the smallest loss always stays
+    if isclose(
+        dropped, round(dropped), rel_tol=1e-12
+    ):  # 0.29 · 100 is 28.999…, and no outlier may keep a mass of 1e-15
         dropped = round(dropped)
     whole = int(dropped)
     values, order = _wide(losses.detach()).sort(descending=True)
@@ -181,4 +184,5 @@ def _in_batch_order(weights: Tensor, order: Tensor, losses: Tensor) -> Tensor:
 
 
 def _wide(losses: Tensor) -> Tensor:
-    return losses if losses.dtype in (torch.float32, torch.float64) else losses.float()  # half cannot count a batch
+    # Half precision is too coarse for sums over a batch.
+    return losses if losses.dtype in (torch.float32, torch.float64) else losses.float()

@@ -1,7 +1,8 @@
 """Named random streams: every random number of a run is a function of (seed, stage, purpose, epoch).
 
-The method's name is not in the seed, so runs with one seed share initialisation and data order and can be compared
-in pairs; and because a stream starts anew with every epoch, a resumed run needs no saved generator state.
+The method's name is not part of the stream's name. Runs with the same seed therefore share
+initialisation and data order, and can be compared in pairs. Every epoch has a new stream, so a
+resumed run needs no saved generator state.
 """
 
 import hashlib
@@ -24,11 +25,11 @@ def stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> np.random.Gen
 
 @contextmanager
 def torch_stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> Iterator[None]:
-    """Inside the block torch's own random numbers (initialisation, dropout) come from this stream.
+    """Inside the block, torch's global generators (initialisation, dropout) draw from this stream.
 
-    After it the global generators are as they were before.
+    After the block they have the state that they had before it.
     """
-    torch = import_module("torch")  # reports draw from streams and do without torch
+    torch = import_module("torch")  # imported here, because reports use streams without torch
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(int(stream(seed, stage, purpose, epoch).integers(2**63)))
         yield

@@ -6,13 +6,13 @@ import numpy as np
 def stratified_split(group: np.ndarray, *, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a random ``share`` of every group, and all other rows, both in order.
 
-    A group of two or more has rows in both; a lone example is among the first.
+    A group of two or more examples has rows in both. The example of a group of one is in the first.
 
     >>> first, rest = stratified_split(np.array([0, 0, 0, 0, 7]), share=0.5, rng=np.random.default_rng(0))
     >>> len(first), len(rest), 4 in first
     (3, 2, True)
     """
-    order = np.argsort(group, kind="stable")  # group after group: one sort, however many groups
+    order = np.argsort(group, kind="stable")  # rows sorted by group
     begins = np.flatnonzero(np.diff(group[order])) + 1
     first = np.zeros(len(group), dtype=bool)
     for members in np.split(order, begins):
@@ -22,7 +22,7 @@ def stratified_split(group: np.ndarray, *, share: float, rng: np.random.Generato
 
 
 def balanced_subset(group: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
-    """Random rows, as many of every group as the smallest has, group after group; groups without rows are left out.
+    """Random rows, sorted by group: of every group as many as the smallest group has; empty groups are ignored.
 
     >>> balanced_subset(np.array([0, 2, 2, 2]), rng=np.random.default_rng(0)).shape
     (2,)

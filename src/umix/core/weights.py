@@ -1,4 +1,4 @@
-"""Uncertainty of training examples, and importance weights made of it or of the sizes of classes and groups."""
+"""Uncertainty of training examples, and importance weights from uncertainty or from class and group sizes."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from torch import Tensor
 def uncertainty(correct: Tensor, *, start: int, length: int) -> Tensor:
     """Share of epochs ``start … start+length-1`` in which each example was misclassified, [n] (UMIX eq. 6).
 
-    ``correct`` is [n, epochs] in {0, 1}; NaN means "not recorded", which is an error and never a mistake of the model.
+    ``correct`` is [n, epochs] in {0, 1}; NaN means "not recorded" and raises ValueError if it is in the window.
     The paper's sum runs over length+1 terms and divides by length; here the window has exactly ``length`` epochs.
 
     >>> import torch
@@ -40,7 +40,7 @@ def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
 def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
     """The mean of ``u`` over the class of each example, [n]: uncertainty of classes instead of examples.
 
-    Where an example counts as ``by`` copies, the means count them; a class that counts for nothing has the mean 0.
+    With ``by`` [n], an example counts as that many copies; a class without copies has the mean 0.
 
     >>> import torch
     >>> class_means(torch.tensor([0.0, 1.0, 0.5]), torch.tensor([0, 0, 2]))
@@ -56,10 +56,10 @@ def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
 
 
 def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
-    """Weights ``w`` scaled to mean 1, so that their size does not act on the learning rate.
+    """Weights ``w`` scaled to mean 1, so that their size does not change the effective learning rate.
 
-    Where the examples do not count alike, the mean is that of ``by`` [n] copies of each. All-zero weights have no such scale and
-    are an error; no weights stay none.
+    With ``by`` [n], the mean counts each example as that many copies. Weights that are all zero
+    cannot be scaled and raise ValueError; an empty ``w`` is returned as it is.
 
     >>> import torch
     >>> normalized(torch.tensor([1.0, 3.0]))
@@ -75,8 +75,8 @@ def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
 def inverse_frequency(ids: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights in inverse proportion to the size of each example's class or group, [n], of mean 1.
 
-    Every class or group that has examples then has the same total weight. Where an example counts as ``by`` copies, sizes and
-    totals count them.
+    Every class or group that has examples then has the same total weight. With ``by`` [n], sizes and
+    totals count each example as that many copies.
 
     >>> import torch
     >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
@@ -88,8 +88,8 @@ def inverse_frequency(ids: Tensor, *, by: Tensor | None = None) -> Tensor:
 def effective_number(ids: Tensor, *, beta: float, by: Tensor | None = None) -> Tensor:
     """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
 
-    Sizes count an example as ``by`` copies where it is given.
-    ``beta=0`` weighs all alike; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
+    With ``by`` [n], sizes count each example as that many copies.
+    ``beta=0`` gives all examples the same weight; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
 
     >>> import torch
     >>> effective_number(torch.tensor([0, 0, 0, 2]), beta=0.5)  # 4/7, 4/7, 4/7 and 1, over their mean
@@ -105,14 +105,14 @@ def _sizes(ids: Tensor, by: Tensor | None) -> Tensor:
 
 
 def _scaled(w: Tensor, by: Tensor | None) -> Tensor:
-    """Mean 1, as float32; what counts for nothing has no size to be divided by and weighs 0."""
+    """``w`` scaled to mean 1, as float32; examples of classes without copies, whose ``w`` is infinite, get weight 0."""
     if by is None:
         return normalized(w).float()
     return normalized(w.where(w.isfinite(), 0.0), by=by.double()).float()
 
 
 def effective_sample_size(w: Tensor) -> float:
-    """How many equally weighted examples estimate as well as these: (Σw)² / Σw²; 0 for no weights.
+    """The number of equally weighted examples that estimate as well as these: (Σw)² / Σw²; 0 if there are none.
 
     >>> import torch
     >>> effective_sample_size(torch.tensor([2.0, 2.0, 2.0]))

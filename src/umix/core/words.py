@@ -2,7 +2,7 @@
 
 
 def counted(number: int, thing: str) -> str:
-    """So many things.
+    """The number with the noun ``thing`` in the singular or plural.
 
     >>> counted(1, "run"), counted(1200, "run")
     ('1 run', '1,200 runs')

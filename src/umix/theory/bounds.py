@@ -26,7 +26,9 @@ class Bound:
 
 
 def radius(gamma: float, rho: float) -> float:
-    """``max{(γ/ρ)^¼, (γ/ρ)^½}``: how long Σ_X^½θ can be where ``a(θ) θᵀΣ_Xθ ≤ γ`` and ``a(θ)² ≥ ρ min{1, θᵀΣ_Xθ}``, as printed.
+    """``max{(γ/ρ)^¼, (γ/ρ)^½}``: the paper's bound on the length of Σ_X^½θ.
+
+    It follows from ``a(θ) θᵀΣ_Xθ ≤ γ`` and ``a(θ)² ≥ ρ min{1, θᵀΣ_Xθ}``.
 
     >>> radius(0.5, 0.5), radius(8.0, 0.5)
     (1.0, 4.0)
@@ -65,8 +67,8 @@ def generalisation_bound(
 def weighted_rho(rho: float, w: Array) -> float:
     """A ρ for which ``E[wA'']² ≥ ρ min{1, θᵀΣ_Xθ}`` follows from the unweighted assumption: ``ρ·min(w)²/max{1, max(w)}``.
 
-    The printed proof passes from θᵀE[xxᵀ]θ to θᵀΣ_Xθ as if weights were at most 1, and from tr(Σ_X†E[xxᵀ]) to the rank as if they
-    were at least 1.
+    The paper's proof replaces θᵀE[xxᵀ]θ by θᵀΣ_Xθ, which needs weights of at most 1, and
+    tr(Σ_X†E[xxᵀ]) by the rank, which needs weights of at least 1.
     """
     return rho * float(w.min()) ** 2 / max(1.0, float(w.max()))
 

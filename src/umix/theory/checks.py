@@ -1,4 +1,4 @@
-"""What ``umix theory`` verifies, as data: each statement with the number that decides it; and readings that fail."""
+"""The checks of ``umix theory``: statements of the paper, each with a number that decides it, and readings that fail."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ _EXACT = 1e-9
 @final
 @dataclass(frozen=True)
 class Check:
-    """A statement, where it is from, the number that decides it and the values that number may have.
+    """A statement, its source, the number that decides it, and the interval in which it holds.
 
-    ``refuted`` marks a reading, printed in the paper or near at hand, that does not hold: there the number lies outside.
+    ``refuted`` marks a reading of the paper that does not hold: its number is expected outside of the interval.
     """
 
     source: str
@@ -52,15 +52,15 @@ def lemma_checks(streams: Callable[[str], np.random.Generator], *, alpha: float 
     """The checks of lemmas A.1 and A.2 and of the law of λ, with Beta(alpha, alpha); takes a second or two."""
     mixing = MixingLaw.symmetric(alpha)
     settings = {name: (model, *demonstration(model, streams(f"lemmas {name}"))) for name, model in GLMS.items()}
-    found = [*_law_checks(), *_symmetry_checks(settings.values(), mixing, streams("pairs"))]
+    checks = [*_law_checks(), *_symmetry_checks(settings.values(), mixing, streams("pairs"))]
     for name in ("logistic", "poisson"):
         slope = order(remainders(*settings[name], alpha=alpha))
-        found.append(Check("lemma A.1", f"order of the remainder in the mixing strength, {name}", slope, 2.9, 4.1))
-    found += [
+        checks.append(Check("lemma A.1", f"order of the remainder in the mixing strength, {name}", slope, 2.9, 4.1))
+    checks += [
         _bent_check(*settings["logistic"], mixing, streams("curvature")),
         _small_alpha_check(*settings["logistic"]),
     ]
-    return [*found, *_regulariser_checks(settings, mixing)]
+    return [*checks, *_regulariser_checks(settings, mixing)]
 
 
 def bound_checks(
@@ -116,7 +116,7 @@ def _symmetry_checks(
 
 
 def _bent_check(glm: GLM, sample: Sample, f: Linear, mixing: MixingLaw, rng: np.random.Generator) -> Check:
-    """With a curved predictor R3 is not 0, and only with it is the remainder of third order."""
+    """With a curved predictor R3 is not 0, and the remainder is of third order only if R3 is included."""
     half = rng.standard_normal((len(f.theta), len(f.theta)))
     bent = Quadratic(f.theta, 0.2 * (half + half.T))
     ends = [abs(expand(glm, bent, sample, mixing.tilted(strength)).remainder) for strength in (1 / 64, 1 / 128)]
@@ -134,8 +134,8 @@ def _small_alpha_check(glm: GLM, sample: Sample, f: Linear) -> Check:
 def _regulariser_checks(settings: dict[str, tuple[GLM, Sample, Linear]], mixing: MixingLaw) -> Iterator[Check]:
     def apart(name: str, strength: float, form: Callable[..., float], sample: Sample | None = None) -> float:
         glm, default, f = settings[name]
-        chosen, law = sample or default, mixing.tilted(strength)
-        return abs(form(glm, f, chosen, law) / (rescaled_loss(glm, f, chosen, law) - standard_loss(glm, f, chosen)) - 1)
+        data, law = sample or default, mixing.tilted(strength)
+        return abs(form(glm, f, data, law) / (rescaled_loss(glm, f, data, law) - standard_loss(glm, f, data)) - 1)
 
     yield Check(
         "lemma A.2", "relative error, plain Σ, Gaussian, strength 1", apart("gaussian", 1, regulariser), 0, _EXACT
@@ -168,6 +168,6 @@ def failures(checks: Sequence[Check]) -> list[Check]:
 
 
 def dimension_check(gaps: Sequence[float]) -> Check:
-    """Whether ERM gaps measured at several dimensions d, all else equal, differ: the bound with √(d/n) would let them."""
+    """Whether ERM gaps at several dimensions d, all else equal, differ, as the bound with √(d/n) would allow."""
     apart = float(np.ptp(gaps) / abs(np.mean(gaps)))
     return Check("section 5", "gap of weighted ERM moves with d at fixed rank", apart, 1e-6, np.inf, refuted=True)

@@ -1,4 +1,4 @@
-"""Σ_X = Σ_g k_g w_g Σ_g from data, its rank with a stated tolerance, and what weighting does to the trace behind the bound."""
+"""Σ_X = Σ_g k_g w_g Σ_g from data, its numerical rank, and the effect of weights on the trace behind the bound."""
 
 from dataclasses import dataclass
 from typing import final
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from umix.errors import UserError
 from umix.theory.glm import Array
 
-#: Eigenvalues below this share of the largest count as 0: a direction whose spread is 1e-5 of the widest one.
+#: Eigenvalues below this share of the largest count as 0: standard deviations below 1e-5 of the largest one.
 TOLERANCE = 1e-10
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
-    """Shares ``k`` [g], shared weights ``w`` [g] and second moments ``sigma`` [g, d, d] = E[xxᵀ | group]."""
+    """For each group its share ``k`` [g], its weight ``w`` [g] and its second moments ``sigma`` [g, d, d] = E[xxᵀ | group]."""
 
     k: Array
     w: Array
@@ -34,7 +34,7 @@ class GroupMoments:
 @final
 @dataclass(frozen=True, eq=False)
 class Rank:
-    """How many eigenvalues (largest first) exceed ``tolerance`` times the largest."""
+    """The number of ``eigenvalues`` (largest first) that exceed ``tolerance`` times the largest."""
 
     value: int
     tolerance: float
@@ -42,9 +42,9 @@ class Rank:
 
 
 def group_moments(x: Array, group: NDArray[np.int64], w: Array) -> GroupMoments:
-    """Shares, weights and second moments of the groups 0 … G-1 in the data; ``w`` [g] is the weight each group shares.
+    """Shares, weights and second moments of the groups 0 … G-1; ``w`` [g] is the weight of all rows of a group.
 
-    The paper calls E[xxᵀ] a covariance: nothing is centred here.
+    The paper calls E[xxᵀ] a covariance, so the data are not centred here.
     """
     n_groups = len(w)
     if len(group) != len(x) or (len(group) and not 0 <= group.min() <= group.max() < n_groups):
@@ -78,9 +78,9 @@ def inverse_root(sigma: Array, *, tolerance: float = TOLERANCE) -> Array:
 
 
 def whitened_trace(moments: GroupMoments, *, tolerance: float = TOLERANCE) -> float:
-    """``tr(Σ_X† E[xxᵀ])``: what the last step of the proof calls rank(Σ_X); it is that if all weights are 1.
+    """``tr(Σ_X† E[xxᵀ])``, which the last step of the proof calls rank(Σ_X); they are equal if all weights are 1.
 
-    Between rank/max w and rank/min w, so at most the rank where no weight is below 1, as with w = ηu + 1.
+    It lies between rank/max w and rank/min w, so it is at most the rank if no weight is below 1, as with w = ηu + 1.
     """
     root = inverse_root(moments.weighted(), tolerance=tolerance)
     return float(np.trace(root @ moments.plain() @ root))

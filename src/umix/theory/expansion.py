@@ -25,12 +25,12 @@ class Expansion:
 
     @property
     def added(self) -> float:
-        """What mixing adds to the weighted loss."""
+        """The mixed loss minus the weighted loss."""
         return self.mixed - self.standard
 
     @property
     def remainder(self) -> float:
-        """``E[(1-λ)² φ(1-λ)]``: what the second order leaves."""
+        """``E[(1-λ)² φ(1-λ)]``: the part of ``added`` that the terms up to second order do not explain."""
         return self.added - self.r1 - self.r2 - self.r3
 
 

@@ -1,4 +1,4 @@
-"""The generalisation gap of weighted ERM and of weighted mixup, measured as n and the intrinsic rank vary, beside the bounds."""
+"""Measures the generalisation gaps of weighted ERM and weighted mixup for several n and intrinsic ranks, with the bounds."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,15 +23,14 @@ from umix.theory.weighted_loss import standard_loss
 #: A generator for a seed and a purpose; the caller owns the seeding.
 Streams = Callable[[int, str], np.random.Generator]
 _LOGISTIC = Logistic()
-_ROWS = (
-    3200  # rows per mixed fit and λ, at least: small samples meet more partners, so that all fits are equally smooth
-)
+# Rows per mixed fit and λ, at least. In small samples every example gets more partners, so that all fits are equally smooth.
+_ROWS = 3200
 _NODES = 3
 
 
 @final
 class Design(Settings):
-    """What the experiment varies, and what it keeps."""
+    """The settings of the experiment."""
 
     sizes: tuple[int, ...] = Field((100, 200, 400, 800, 1600), min_length=1, description="Training sizes n.")
     ranks: tuple[int, ...] = Field((2, 5, 10, 20), min_length=1, description="Intrinsic ranks r.")
@@ -46,10 +45,10 @@ class Design(Settings):
 @final
 @dataclass(frozen=True)
 class Measured:
-    """One sample, one seed: the gap E[wℓ] - 1/n Σ wℓ and the risk E[wℓ] of both fits, and both bounds for the mixup fit.
+    """The measurements of one sample: the gap E[wℓ] - 1/n Σ wℓ and the risk E[wℓ] of both fits, and both bounds for mixup.
 
-    ``luck`` is the gap of a model fixed before the sample was drawn. Its mean is 0, and it shares most of the noise of the
-    other gaps: their means over seeds are steadier with it taken off.
+    ``luck`` is the gap of a model that was fixed before the sample was drawn. Its mean is 0, and it
+    has most of the noise of the other gaps. Subtracting it gives means over seeds with less noise.
     """
 
     n: int
@@ -73,19 +72,19 @@ def cells(design: Design) -> list[tuple[int, int]]:
 
 
 def run(design: Design, streams: Streams) -> Iterator[Measured]:
-    """One measurement after another, ``len(cells(design)) * design.seeds`` of them."""
+    """All ``len(cells(design)) * design.seeds`` measurements of the experiment."""
     for n, r in cells(design):
         for seed in range(design.seeds):
             yield measure(design, n=n, r=r, seed=seed, streams=streams)
 
 
 def measure(design: Design, *, n: int, r: int, seed: int, streams: Streams) -> Measured:
-    """Both fits on one sample of a population drawn for the seed; the gaps are exact, no test set is involved."""
+    """Both fits on one sample of a population drawn for the seed; the gaps are exact, without a test set."""
     population = Population.drawn(d=design.dimension, r=r, rng=streams(seed, f"population {r}"))
     pilot = pilot_of(population, eta=design.eta, ridge=design.ridge, rng=streams(seed, f"pilot {r}"))
     w = pilot.w
     x, y, group = population.draw(n, streams(seed, f"sample {r} {n}"))
-    # Both fits lie in the span of the rows, whatever d: fit there, in coordinates that keep lengths.
+    # Both fits lie in the span of the rows for every d, so they are computed there, in an orthonormal basis.
     _, values, axes = np.linalg.svd(x, full_matrices=False)
     axes = axes[values > 1e-9 * values[0]]
     sample = Sample.of(x @ axes.T, y, w[group])
@@ -100,12 +99,12 @@ def measure(design: Design, *, n: int, r: int, seed: int, streams: Streams) -> M
     curvature = float(np.mean(sample.w * _LOGISTIC.variance(sample.x @ mixup)))
     gamma = curvature * float(mixup @ axes @ sigma @ axes.T @ mixup)
     length = float(np.linalg.norm(mixup))
-    found = retentiveness(_LOGISTIC, sample.x, radius=length, rng=rng, w=sample.w, starts=0, shells=1)
+    retentive = retentiveness(_LOGISTIC, sample.x, radius=length, rng=rng, w=sample.w, starts=0, shells=1)
     bound = partial(
         generalisation_bound,
         n=n,
         gamma=gamma,
-        rho=found.rho,
+        rho=retentive.rho,
         lipschitz=float(w.max()),  # |A'(z) - y| ≤ 1 for labels in [0, 1]
         largest=float(np.max(sample.w * _LOGISTIC.loss(sample.x @ mixup, y))),
         delta=design.delta,
@@ -122,13 +121,13 @@ def measure(design: Design, *, n: int, r: int, seed: int, streams: Streams) -> M
         mixup_risk=risks[1],
         rank_bound=bound(dimension=rank(sigma).value),
         dimension_bound=bound(dimension=design.dimension),
-        rho=found.rho,
+        rho=retentive.rho,
         gamma=gamma,
     )
 
 
 def gaps_over_dimension(design: Design, streams: Streams, *, dimensions: tuple[int, ...] = (1, 4, 16)) -> list[float]:
-    """The gap of weighted ERM on one sample whose rank r and coordinates stay while d is r times each of ``dimensions``."""
+    """The gaps of weighted ERM on one sample with fixed rank r and coordinates, for d = r times each of ``dimensions``."""
     n, r = design.sizes[0], design.ranks[0]
     designs = [design.model_copy(update={"dimension": r * times}) for times in dimensions]
     return [measure(one, n=n, r=r, seed=0, streams=streams).erm_gap for one in designs]
@@ -137,7 +136,7 @@ def gaps_over_dimension(design: Design, streams: Streams, *, dimensions: tuple[i
 @final
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What a first stage on a sample of its own leaves: weights ``w`` [g] of the groups, and a weighted fit ``theta`` [d]."""
+    """The result of a first stage on a separate sample: weights ``w`` [g] of the groups and a weighted fit ``theta`` [d]."""
 
     w: Array
     theta: Array
@@ -148,7 +147,8 @@ def pilot_of(
 ) -> Pilot:
     """Weights ``eta·u + 1``: u is a group's mean share of epochs in which gradient descent gets its pilot examples wrong.
 
-    The pilot sample is not the training sample: the theorem's weights are a function of the group alone, fixed beforehand.
+    The pilot sample is not the training sample, because the theorem needs weights that depend on the group only and
+    are fixed beforehand.
     """
     x, y, group = population.draw(n, rng)
     inner = x @ population.basis

@@ -1,4 +1,4 @@
-"""All that ``umix theory`` prints and plots, computed in one go."""
+"""Computes everything that ``umix theory`` prints and plots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from umix.theory.summary import SeedSummary, by_cell, exponents
 @final
 @dataclass(frozen=True)
 class Findings:
-    """Checks, the series of both lemmas and of ρ, and the experiment's cells with the exponents (rank, n) of either fit's gap."""
+    """The checks, the series of both lemmas and of ρ, and the experiment's cells with the exponents (rank, n) of both gaps."""
 
     design: Design
     checks: list[Check]
@@ -30,12 +30,12 @@ class Findings:
 
 
 def find(design: Design, streams: Streams, *, measured: Callable[[Measured], None] | None = None) -> Findings:
-    """Compute everything; ``measured`` is told of every measurement of the experiment as it is made."""
-    # The lemmas come first: an alpha for which they do not hold is refused before the experiment has run.
+    """All findings of the experiment ``design``; ``measured`` is called with every measurement."""
+    # The lemmas come first, so that an alpha for which they do not hold raises before the experiment runs.
     checks = lemma_checks(lambda purpose: streams(0, purpose), alpha=design.alpha)
     settings = {name: (model, *demonstration(model, streams(0, f"lemmas {name}"))) for name, model in GLMS.items()}
     rows = []
-    with threadpool_limits(1):  # thousands of small matrix products: threads only get in each other's way
+    with threadpool_limits(1):  # several threads would slow down thousands of small matrix products
         for one in run(design, streams):
             rows.append(one)
             if measured:

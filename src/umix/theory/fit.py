@@ -1,4 +1,4 @@
-"""Fits of a generalised linear model: weighted ERM, and weighted mixup on rows that stand for its expectation."""
+"""Fits of a generalised linear model: weighted ERM, and weighted mixup on rows that approximate its expectation."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ _SMALL = 1e-10
 def minimiser(glm: GLM, sample: Sample, *, ridge: float = 1e-3) -> Array:
     """θ with the least ``1/n Σ w_i ℓ(x_i, y_i) + ridge/2 ‖θ‖²`` by damped Newton steps.
 
-    The ridge is there for separable samples, on which a logistic model would run off to infinity.
+    The ridge is for separable samples, on which θ of a logistic model would grow without limit.
     """
     if not ridge > 0:
         raise UserError(f"The ridge must be above 0, got {ridge:g}; 1e-6 changes little.")
@@ -32,16 +32,16 @@ def minimiser(glm: GLM, sample: Sample, *, ridge: float = 1e-3) -> Array:
         size = 1.0
         while (moved := _objective(glm, sample, theta - size * step, ridge)) > value - 1e-4 * size * decrease:
             size /= 2
-            if size < 1e-8:  # rounding, not descent, decides from here on
+            if size < 1e-8:  # smaller steps change the objective by less than its rounding error
                 return theta
         theta, value = theta - size * step, moved
     return theta
 
 
 def mixed_rows(sample: Sample, law: MixingLaw, *, partners: int, nodes: int, rng: np.random.Generator) -> Sample:
-    """A sample whose weighted loss estimates ``mixup_loss``: every row meets ``partners`` random rows at ``nodes`` values of λ.
+    """A sample whose weighted loss estimates ``mixup_loss``: every row is mixed with ``partners`` random rows at ``nodes`` λ.
 
-    Quadrature in λ leaves the choice of partners as the only noise.
+    λ is integrated by quadrature, so the choice of partners is the only noise.
     """
     n = len(sample.x)
     x, w = [], []

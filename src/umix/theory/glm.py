@@ -34,7 +34,7 @@ class GLM(abc.ABC):
 
     @abc.abstractmethod
     def slope(self, reach: float) -> float:
-        """The Lipschitz constant of ``A`` on ``[-reach, reach]``; infinite where there is none."""
+        """The Lipschitz constant of ``A`` on ``[-reach, reach]``; infinite if ``A`` is not Lipschitz there."""
 
     @abc.abstractmethod
     def draw(self, z: Array, rng: np.random.Generator) -> Array:
@@ -47,7 +47,7 @@ class GLM(abc.ABC):
 
     @final
     def lipschitz(self, reach: float = math.inf) -> float:
-        """The Lipschitz constant ``L_A`` of ``A`` on ``[-reach, reach]``; raises where there is none."""
+        """The Lipschitz constant ``L_A`` of ``A`` on ``[-reach, reach]``; raises UserError if it is infinite."""
         slope = self.slope(reach)
         if not math.isfinite(slope):
             raise UserError(

@@ -1,4 +1,4 @@
-"""Lemmas A.1 and A.2 and assumption 5.1 on a small weighted sample: the series that tables and figures show."""
+"""The series in the tables and figures of lemmas A.1 and A.2 and assumption 5.1, on a small weighted sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from umix.theory.weighted_loss import partner_loss, rescaled_loss, standard_loss
 STRENGTHS = tuple(2.0**-k for k in range(0, 8))
 #: The alphas at which the factor of lemma A.2 is shown, largest last; it is finite above 1.
 ALPHAS = (0.5, 1.0, 1.01, 1.03, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-#: The alphas at which the remainder's share is shown, towards no mixing.
+#: The alphas at which the remainder's share is shown; mixing vanishes as alpha goes to 0.
 SMALL_ALPHAS = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 1.5, 3.0)
 
 #: The radii of the balls on which ρ is estimated.
@@ -38,7 +38,7 @@ FORMS = {
 @final
 @dataclass(frozen=True)
 class Point:
-    """One point of a series: the model, the curve, where on the x axis, and the value."""
+    """One point of a series: the model, the curve, the position on the x axis, and the value."""
 
     model: str
     curve: str
@@ -49,7 +49,7 @@ class Point:
 def demonstration(glm: GLM, rng: np.random.Generator, *, n: int = 90) -> tuple[Sample, Linear]:
     """A centred sample of three groups with different covariances and weights 1, 2, 4 (scaled to mean 1), and its weighted fit.
 
-    At the fit R1 is all but 0, which is the case kindest to lemma A.2.
+    At the fit, R1 is almost 0, which is the best case for lemma A.2.
     """
     group = np.repeat([0, 1, 2], [n // 2, n // 3, n - n // 2 - n // 3])
     x = rng.standard_normal((n, 4)) * np.array([[1, 1, 0.3, 0.3], [1.5, 0.3, 0.3, 0.3], [0.3, 0.3, 0.3, 2.0]])[group]
@@ -75,18 +75,18 @@ def order(points: Sequence[Point]) -> float:
 
 
 def remainder_shares(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
-    """|remainder| / (|R1| + |R2|) of lemma A.1 for mixup as it is, over alpha: it does not go to 0 with alpha."""
-    found = []
+    """|remainder| / (|R1| + |R2|) of lemma A.1 for mixup (strength 1) over alpha: it does not go to 0 with alpha."""
+    points = []
     for alpha in SMALL_ALPHAS:
         terms = expand(glm, f, sample, MixingLaw.symmetric(alpha).tilted())
-        found.append(Point(glm.name, "share", alpha, abs(terms.remainder) / (abs(terms.r1) + abs(terms.r2))))
-    return found
+        points.append(Point(glm.name, "share", alpha, abs(terms.remainder) / (abs(terms.r1) + abs(terms.r2))))
+    return points
 
 
 def regulariser_errors(glm: GLM, sample: Sample, f: Linear, *, alpha: float = 2.0) -> list[Point]:
-    """|approximation - exact| as a share of what mixing adds, for the readings of lemma A.2 over the mixing strengths."""
+    """|approximation - exact| over the loss that mixing adds, for the readings of lemma A.2 and the mixing strengths."""
     standard = standard_loss(glm, f, sample)
-    found = []
+    points = []
     for strength in STRENGTHS:
         law = MixingLaw.symmetric(alpha).tilted(strength)
         plain, printed = regulariser(glm, f, sample, law), printed_regulariser(glm, f, sample, law)
@@ -95,19 +95,19 @@ def regulariser_errors(glm: GLM, sample: Sample, f: Linear, *, alpha: float = 2.
         if strength < 1 or np.isfinite(glm.growth):  # else the loss on inputs over λ is infinite
             rescaled = rescaled_loss(glm, f, sample, law) - standard
             pairs |= {"inputs over λ": (plain, rescaled), "printed": (printed, rescaled)}
-        found += [
+        points += [
             Point(glm.name, FORMS[form], strength, abs(guess / exact - 1)) for form, (guess, exact) in pairs.items()
         ]
-    return found
+    return points
 
 
 def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
-    """E[(1-λ)²/λ²] over alpha, and what the lemma and the exact losses say mixing adds there (strength 1).
+    """E[(1-λ)²/λ²] over alpha, and the loss that mixing adds by the lemma and by the exact losses (strength 1).
 
-    Curves have no point where they are infinite.
+    Curves have no point at an alpha for which they are infinite.
     """
     standard = standard_loss(glm, f, sample)
-    found = []
+    points = []
     for alpha in ALPHAS:
         law = MixingLaw.symmetric(alpha).tilted()
         values = {"mixup loss": partner_loss(glm, f, sample, law) - standard}
@@ -115,8 +115,8 @@ def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
             values["loss on inputs over λ"] = rescaled_loss(glm, f, sample, law) - standard
         if alpha > 1:
             values |= {FACTOR: law.squared_odds(), "lemma A.2": regulariser(glm, f, sample, law)}
-        found += [Point(glm.name, curve, alpha, value) for curve, value in values.items()]
-    return found
+        points += [Point(glm.name, curve, alpha, value) for curve, value in values.items()]
+    return points
 
 
 def rhos(glm: GLM, sample: Sample, rng: np.random.Generator) -> list[Point]:

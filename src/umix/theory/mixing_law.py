@@ -1,7 +1,8 @@
-"""The law of λ: Beta(α, β) as drawn, and the tilted mixture D̃ that the paper's analysis runs on, with moments in closed form.
+"""The law of λ: Beta(α, β) as drawn, and the tilted mixture D̃ of the paper's analysis, with moments in closed form.
 
-Every draw of λ serves both of its examples. Seen from one example, the share λ of the other's loss is a tilt of the law:
-D̃ = α/(α+β)·Beta(α+1, β) + β/(α+β)·Beta(β+1, α). Two identities follow for *every* law of λ and explain much of docs/theory.md:
+One draw of λ mixes two examples, with the shares λ and 1-λ of the loss. Written from the view of one
+example, the law of its share is tilted: D̃ = α/(α+β)·Beta(α+1, β) + β/(α+β)·Beta(β+1, α). Two
+identities follow for *every* law of λ and explain much of docs/theory.md:
 ``E_D̃[(1-λ)²] = E_D̃[1-λ]/2`` and ``E_D̃[(1-λ)²/λ²] = E[1/(λ(1-λ))] - 3 ≥ 1``.
 """
 
@@ -27,7 +28,7 @@ def beta_nodes(a: float, b: float, count: int) -> Nodes:
 @final
 @dataclass(frozen=True)
 class MixingLaw:
-    """λ ~ Beta(alpha, beta); one number means Beta(alpha, alpha)."""
+    """λ ~ Beta(alpha, beta)."""
 
     alpha: float
     beta: float
@@ -54,8 +55,9 @@ class MixingLaw:
 class TiltedLaw:
     """D̃ of Beta(alpha, beta), with the partner's share ``1-λ`` multiplied by ``strength``.
 
-    Strength 1 is mixup. Less strength moves every input less far towards its partner, which no choice of (alpha, beta) does:
-    there ``E[(1-λ)^k]`` is of the same order for every k. It is the limit in which an expansion in ``1-λ`` is an expansion.
+    Strength 1 is mixup. With less strength every input moves less towards its partner. No choice of
+    (alpha, beta) does that: for these, ``E[(1-λ)^k]`` is of the same order for every k. An expansion
+    in ``1-λ`` is therefore valid only in the limit of small strength.
     """
 
     alpha: float
@@ -84,7 +86,7 @@ class TiltedLaw:
         )
 
     def squared_odds(self) -> float:
-        """``E[(1-λ)²/λ²]``, the factor of lemma A.2; (α+1)/(α-1) for a symmetric law of strength 1. Raises where infinite.
+        """``E[(1-λ)²/λ²]``, the factor of lemma A.2; (α+1)/(α-1) for a symmetric law of strength 1. Raises UserError if infinite.
 
         >>> round(MixingLaw.symmetric(1.5).tilted().squared_odds(), 12)
         5.0
@@ -101,9 +103,9 @@ class TiltedLaw:
         )
 
     def nodes(self, count: int = 48, *, pole: int = 0) -> Nodes:
-        """Pairs (λ, mass) that integrate functions which are smooth, or grow like ``λ^-pole`` at 0, as no polynomial does.
+        """Pairs (λ, mass) that integrate smooth functions, or with ``pole`` functions that grow like ``λ^-pole`` at 0.
 
-        With a pole the integrand times ``λ^pole`` is what is integrated; the masses then do not add up to 1.
+        With a pole, the quadrature is that of the integrand times ``λ^pole``, so the masses do not add up to 1.
         """
         if pole and self.strength == 1:
             self._need(pole, "The expectation of a loss on inputs divided by λ")
@@ -119,7 +121,7 @@ class TiltedLaw:
         ]
 
     def _need(self, power: int, what: str) -> None:
-        """Raise unless ``E[λ^-power]`` is finite: under Beta(a, ·) the density near 0 is ``λ^(a-1)``, so that a > power."""
+        """Raise UserError unless ``E[λ^-power]`` is finite: Beta(a, ·) has the density ``λ^(a-1)`` near 0, so a > power."""
         least = min(self.alpha, self.beta)
         if self.strength == 1 and least + 1 <= power:
             raise UserError(

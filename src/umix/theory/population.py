@@ -1,4 +1,4 @@
-"""A mixture of subpopulations in few of many dimensions, whose risks are known exactly."""
+"""A mixture of subpopulations in a low-dimensional subspace, with exact risks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,20 +31,22 @@ class Population:
 
     @classmethod
     def drawn(cls, *, d: int, r: int, rng: np.random.Generator, signal: float = 3.0) -> Self:
-        """Three groups of shares 0.7, 0.2 and 0.1: one on all r directions, one wide on the first half, one narrow on the rest.
+        """A population of three groups with shares 0.7, 0.2 and 0.1.
 
-        Their labels follow different directions, all of the same strength: the standard deviation of a logit is ``signal``.
+        The first has variance in all r directions, the second a large variance in the first half of them, the third
+        a small variance in the other half. Their labels follow different directions with the same strength: the
+        standard deviation of a logit is ``signal``.
         """
         if not 2 <= r <= d:
             raise UserError(f"A population must have a rank between 2 and its dimension {d}, got {r}.")
         half = (r + 1) // 2
         spread = np.zeros((3, r))
         spread[0], spread[1, :half], spread[2, r - half :] = 1.0, 2.0, 0.5
-        shared, own = rng.standard_normal(r), rng.standard_normal((3, r))
+        shared, per_group = rng.standard_normal(r), rng.standard_normal((3, r))
         turn = np.radians([0.0, 60.0, 120.0])
-        truth = np.cos(turn)[:, None] * shared + np.sin(turn)[:, None] * own
+        truth = np.cos(turn)[:, None] * shared + np.sin(turn)[:, None] * per_group
         truth *= signal / np.sqrt(np.sum(spread * truth**2, axis=1))[:, None]
-        # Last, so that populations of every d agree in all else.
+        # Drawn last, so that populations with another d are equal in everything else.
         frame, _ = np.linalg.qr(rng.standard_normal((d, r)))
         return cls(np.array([0.7, 0.2, 0.1]), frame, spread, truth)
 
@@ -56,7 +58,7 @@ class Population:
         return inner @ self.basis.T, y, group
 
     def moments(self, w: Array) -> GroupMoments:
-        """The true second moments of the groups, with the weight ``w`` [g] each group shares."""
+        """The true second moments of the groups, with the weight ``w`` [g] of each group."""
         return GroupMoments(self.k, w, np.einsum("dr,gr,er->gde", self.basis, self.spread, self.basis))
 
     def risk(self, theta: Array, w: Array) -> float:

@@ -1,7 +1,7 @@
 """Functions ``f`` of the input whose value is the linear predictor ``z`` of a generalised linear model.
 
-A linear ``f`` is the model of the paper's theorem. The quadratic one is there because lemma A.1 is stated for any smooth ``f``
-and its third term, which holds the second derivative of ``f``, is zero for a linear one.
+A linear ``f`` is the model of the paper's theorem. The quadratic ``f`` is for lemma A.1, which holds for any smooth ``f``: its
+third term has the second derivative of ``f``, which is zero for a linear one.
 """
 
 import abc
@@ -14,7 +14,7 @@ from umix.theory.glm import Array
 
 
 class Predictor(abc.ABC):
-    """``f`` and what the expansion needs of it; ``[i, j]`` is about the step from row i towards row j."""
+    """``f`` and its derivatives for the expansion; entry ``[i, j]`` is for the step from row i towards row j."""
 
     @abc.abstractmethod
     def value(self, x: Array) -> Array:
@@ -68,8 +68,8 @@ class Quadratic(Predictor):
 
     def between(self, x: Array, lam: float) -> Array:
         gram = x @ self.curvature @ x.T
-        own = np.diag(gram)
-        bent = lam**2 * own[:, None] + 2 * lam * (1 - lam) * gram + (1 - lam) ** 2 * own[None, :]
+        diagonal = np.diag(gram)
+        bent = lam**2 * diagonal[:, None] + 2 * lam * (1 - lam) * gram + (1 - lam) ** 2 * diagonal[None, :]
         return Linear(self.theta).between(x, lam) + 0.5 * bent
 
     def slope(self, x: Array) -> Array:
@@ -78,5 +78,5 @@ class Quadratic(Predictor):
 
     def bend(self, x: Array) -> Array:
         gram = x @ self.curvature @ x.T
-        own = np.diag(gram)
-        return own[:, None] - 2 * gram + own[None, :]
+        diagonal = np.diag(gram)
+        return diagonal[:, None] - 2 * gram + diagonal[None, :]

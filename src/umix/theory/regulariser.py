@@ -1,4 +1,4 @@
-"""Lemma A.2: on centred data mixing adds, to second order, a quadratic form of θ; as it is true, and as it is printed."""
+"""Lemma A.2: to second order, mixing adds a quadratic form of θ on centred data; corrected, and as the paper prints it."""
 
 import numpy as np
 
@@ -8,22 +8,22 @@ from umix.theory.mixing_law import TiltedLaw
 from umix.theory.predictor import Linear
 from umix.theory.sample import Sample
 
-#: The mean partner may be this far from 0, relative to the size of the inputs, before the lemma is refused.
+#: The largest distance of the mean partner from 0, relative to the size of the inputs, for which the lemma is computed.
 CENTRED = 1e-8
 
 
 def regulariser(glm: GLM, f: Linear, sample: Sample, law: TiltedLaw) -> float:
     """``1/(2n) [Σ w_i A''(x_iᵀθ)] E[(1-λ)²/λ²] θᵀΣθ`` with ``Σ = Σ_j partner_j x_j x_jᵀ``: what ``rescaled_loss`` adds.
 
-    Σ carries the weights only if partners are drawn by weight. Refused on data whose mean partner is not 0, where a first-order
-    term would be missing.
+    Σ contains the weights only if partners are drawn by weight. Raises UserError if the mean partner is not 0, because a
+    first-order term would be missing.
     """
     _need_centred(sample)
     return _curvature(glm, f, sample) * law.squared_odds() * _form(f, sample.partner_covariance()) / 2
 
 
 def printed_regulariser(glm: GLM, f: Linear, sample: Sample, law: TiltedLaw) -> float:
-    """The same with the paper's ``Σ̂ = 1/n Σ w_i x_i x_iᵀ``, whoever the partners are; quadratic in the scale of the weights."""
+    """``regulariser`` with the paper's ``Σ̂ = 1/n Σ w_i x_i x_iᵀ`` for any law of partners; quadratic in the weights' scale."""
     _need_centred(sample)
     sigma = (sample.x * sample.w[:, None]).T @ sample.x / len(sample.x)
     return _curvature(glm, f, sample) * law.squared_odds() * _form(f, sigma) / 2

@@ -1,4 +1,4 @@
-"""ρ-retentiveness (assumption 5.1): how flat the model's curvature gets on the data, estimated by search."""
+"""ρ-retentiveness (assumption 5.1): a lower bound on the model's curvature on the data, estimated by search."""
 
 from dataclasses import dataclass
 from typing import final
@@ -9,14 +9,14 @@ from scipy.optimize import minimize
 from umix.errors import UserError
 from umix.theory.glm import GLM, Array
 
-#: The assumption asks for ρ in (0, 1/2]; larger values are of no further use.
+#: The assumption needs ρ in (0, 1/2], so larger values are reduced to this one.
 LARGEST = 0.5
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Retentiveness:
-    """``rho`` of the data on ``‖v‖ ≤ radius``, and the direction ``v`` [d] that is worst."""
+    """``rho`` of the data on ``‖v‖ ≤ radius``, and the ``v`` [d] with the smallest ratio."""
 
     rho: float
     v: Array
@@ -24,7 +24,7 @@ class Retentiveness:
 
 
 def ratio(glm: GLM, x: Array, v: Array, w: Array | None = None) -> float:
-    """``E[w A''(xᵀv)]² / min{1, E[w (xᵀv)²]}``, infinite where v sees nothing of x; without ``w`` the assumption as printed."""
+    """``E[w A''(xᵀv)]² / min{1, E[w (xᵀv)²]}``, infinite if xᵀv is 0 on all rows; without ``w`` as in the paper."""
     weights = np.ones(len(x)) if w is None else w
     z = x @ v
     spread = float(np.mean(weights * z**2))
@@ -44,16 +44,16 @@ def retentiveness(
 ) -> Retentiveness:
     """The smallest ratio found over ``0 < ‖v‖ ≤ radius``, at most 1/2.
 
-    A search over directions from the widest axes and ``starts`` random ones, on ``shells`` spheres, each half the one before: what
-    it finds is attained, so the true constant of the data is this or smaller. Without a radius a logistic model has none: along
-    any ray its curvature goes to 0, and the ratio falls, so that one shell is enough for it.
+    The search starts from the widest axes and from ``starts`` random directions, on ``shells`` spheres, each with half the radius
+    of the one before. The ratio is attained, so the true constant of the data is this value or smaller. A logistic model needs a
+    radius, because its curvature goes to 0 along any ray. For it the ratio falls along the ray, so one shell is enough.
     """
     if not 0 < radius < np.inf:
         raise UserError(
             f"The radius must be a number above 0, got {radius:g}: on all of space logistic curvature goes to 0."
         )
     weights = np.ones(len(x)) if w is None else w
-    # All that matters is in the row space: a direction across it changes no prediction.
+    # Only the row space matters: directions orthogonal to it change no prediction.
     _, values, basis = np.linalg.svd(x, full_matrices=False)
     basis = basis[values > 1e-10 * values[0]]
     inner = x @ basis.T
@@ -61,9 +61,9 @@ def retentiveness(
     best, worst = np.inf, basis[0] * radius
     for length in radius * 0.5 ** np.arange(shells):
         for start in np.concatenate([first, -first]):
-            found = minimize(_log_ratio, start, args=(glm, inner, weights, length), jac=True, method="L-BFGS-B")
-            if found.fun < best:
-                best, worst = float(found.fun), length * found.x / np.linalg.norm(found.x) @ basis
+            optimum = minimize(_log_ratio, start, args=(glm, inner, weights, length), jac=True, method="L-BFGS-B")
+            if optimum.fun < best:
+                best, worst = float(optimum.fun), length * optimum.x / np.linalg.norm(optimum.x) @ basis
     return Retentiveness(min(LARGEST, float(np.exp(best))), worst, radius)
 
 

@@ -1,4 +1,4 @@
-"""A weighted sample: inputs, labels, importance weights, and the law its mixing partners are drawn from."""
+"""A weighted sample: inputs, labels, importance weights, and the probabilities of mixing partners."""
 
 from dataclasses import dataclass, replace
 from typing import Self, final
@@ -14,7 +14,7 @@ from umix.theory.glm import Array
 class Sample:
     """``x`` [n, d], ``y`` [n], weights ``w`` [n], and the probability ``partner`` [n] of each row as a mixing partner.
 
-    Algorithm 1 draws partners uniformly, whatever the weights: that is the default. ``by_weight`` is the other reading.
+    By default partners are uniform, as in algorithm 1. ``by_weight`` gives partners in proportion to their weights.
     """
 
     x: Array
@@ -52,5 +52,5 @@ class Sample:
         return float(np.linalg.norm(self.partner @ self.x)) / scale if scale > 0 else 0.0
 
     def partner_covariance(self) -> Array:
-        """``Σ_j partner_j x_j x_jᵀ``: what the regulariser of lemma A.2 sees of the data."""
+        """``Σ_j partner_j x_j x_jᵀ``, the Σ of the regulariser of lemma A.2."""
         return np.asarray((self.x * self.partner[:, None]).T @ self.x)

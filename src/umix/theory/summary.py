@@ -1,4 +1,4 @@
-"""The measurements of the experiment by cell: means over seeds with standard errors, and how they scale."""
+"""The measurements of the experiment by (n, rank): means over seeds with standard errors, and scaling exponents."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from umix.theory.weighted_loss import Estimate
 @final
 @dataclass(frozen=True)
 class SeedSummary:
-    """All seeds of one (n, rank): mean gaps with the luck of the sample taken off, risks, bounds.
+    """All seeds of one (n, rank): mean gaps minus the ``luck`` of the sample, risks and bounds.
 
-    ``risk_change`` is the risk of mixup less that of ERM, seed by seed: below 0 mixing pays.
+    ``risk_change`` is the risk of mixup minus that of ERM, paired by seed; below 0 mixup is better.
     """
 
     n: int
@@ -30,12 +30,12 @@ class SeedSummary:
     gamma: float
     rank_bound: float
     dimension_bound: float
-    #: The largest mixup gap, luck included, as a share of the bound with the rank, over the seeds: a theorem says at most 1.
+    #: The largest mixup gap over the seeds, luck included, divided by the bound with the rank; at most 1 by the theorem.
     tightest: float
 
 
 def by_cell(measured: Iterable[Measured]) -> list[SeedSummary]:
-    """One cell for every (rank, n) that was measured, in that order."""
+    """One summary for every measured (rank, n), sorted."""
     groups: dict[tuple[int, int], list[Measured]] = {}
     for one in measured:
         groups.setdefault((one.rank, one.n), []).append(one)

@@ -32,14 +32,14 @@ def mixup_loss(glm: GLM, f: Predictor, sample: Sample, law: MixingLaw, *, nodes:
     total = 0.0
     for lam, mass in law.nodes(nodes):
         z = f.between(sample.x, lam)
-        own = sample.w[:, None] * glm.loss(z, sample.y[:, None])
-        other = sample.w[None, :] * glm.loss(z, sample.y[None, :])
-        total += mass * float(np.mean(lam * own + (1 - lam) * other))
+        first = sample.w[:, None] * glm.loss(z, sample.y[:, None])
+        second = sample.w[None, :] * glm.loss(z, sample.y[None, :])
+        total += mass * float(np.mean(lam * first + (1 - lam) * second))
     return total
 
 
 def partner_loss(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, nodes: int = 48) -> float:
-    """``1/n Σ_i w_i E_{λ~D̃} E_{r~partner} ℓ(λ x_i + (1-λ) r, y_i)``: each example keeps its label and meets a partner.
+    """``1/n Σ_i w_i E_{λ~D̃} E_{r~partner} ℓ(λ x_i + (1-λ) r, y_i)``: each example keeps its label and is mixed with a partner.
 
     With uniform partners and strength 1 this *is* ``mixup_loss`` (docs/theory.md, section 2).
     """
@@ -53,7 +53,7 @@ def partner_loss(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, node
 def rescaled_loss(glm: GLM, f: Linear, sample: Sample, law: TiltedLaw, *, nodes: int = 96) -> float:
     """``partner_loss`` with every mixed input divided by its λ: the left-hand side of lemma A.2.
 
-    Raises where it is infinite: at strength 1 for a Poisson model always, for a Gaussian one unless alpha > 1.
+    Raises UserError if it is infinite: at strength 1 always for a Poisson model, for a Gaussian one unless alpha > 1.
     """
     if law.strength == 1 and math.isinf(glm.growth):
         raise UserError(
@@ -71,7 +71,7 @@ def rescaled_loss(glm: GLM, f: Linear, sample: Sample, law: TiltedLaw, *, nodes:
 def mixup_loss_by_drawing(
     glm: GLM, f: Predictor, sample: Sample, law: MixingLaw, *, draws: int, rng: np.random.Generator
 ) -> Estimate:
-    """The mixup loss from ``draws`` random pairs with a λ each, for samples whose pairs are too many to visit."""
+    """A Monte Carlo estimate of the mixup loss from ``draws`` random pairs with one λ each, for large samples."""
     if draws < 2:
         raise UserError(f"A Monte Carlo estimate must have at least 2 draws, got {draws}.")
     n = len(sample.x)

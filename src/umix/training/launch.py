@@ -1,4 +1,4 @@
-"""The engine that the user's flags, or an enclosing torchrun, ask for."""
+"""The engine of a run, from the user's settings or from torchrun's environment variables."""
 
 import os
 
@@ -10,7 +10,7 @@ from umix.training.engine import Engine
 STRATEGIES = ("ddp",)
 
 
-def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
+def engine_for(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
     """An engine with ``devices`` on each of ``nodes`` machines.
 
     Both default to 1, or to what torchrun has started.
@@ -33,24 +33,24 @@ def asked(*, devices: int | None = None, nodes: int | None = None, strategy: str
 
 
 def _under_torchrun(devices: int | None, nodes: int | None) -> Engine:
-    there = int(os.environ["LOCAL_WORLD_SIZE"])
-    machines = int(os.environ["WORLD_SIZE"]) // there
-    if devices not in (None, there) or nodes not in (None, machines):
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    machines = int(os.environ["WORLD_SIZE"]) // local
+    if devices not in (None, local) or nodes not in (None, machines):
         raise UserError(
             Setting("devices"),
             " and ",
             Setting("nodes"),
-            f" must be what torchrun has started ({there} and {machines}), got {devices or there} and "
+            f" must be what torchrun has started ({local} and {machines}), got {devices or local} and "
             f"{nodes or machines}; leave them out under torchrun.",
         )
-    return Engine(devices=there, nodes=machines)
+    return Engine(devices=local, nodes=machines)
 
 
 def _checked(engine: Engine) -> Engine:
     """``engine``; raises if this machine has fewer devices."""
-    there = torch.cuda.device_count() if engine.kind == "cuda" else 1 if engine.kind == "mps" else engine.devices
-    if engine.devices > there:
+    available = torch.cuda.device_count() if engine.kind == "cuda" else 1 if engine.kind == "mps" else engine.devices
+    if engine.devices > available:
         raise UserError(
-            Setting("devices"), f" must be at most the {there} of kind {engine.kind} here, got {engine.devices}."
+            Setting("devices"), f" must be at most the {available} of kind {engine.kind} here, got {engine.devices}."
         )
     return engine

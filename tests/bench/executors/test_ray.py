@@ -79,19 +79,19 @@ def test_a_run_that_raises_is_a_failure_and_too_large_a_share_is_refused(tmp_pat
 
 
 def test_where_the_folder_is_not_shared_the_files_of_a_run_come_back(tmp_path: Path) -> None:
-    from umix.bench.executors.ray import _put_token, _received, _work
+    from umix.bench.executors.ray import _run_on_node, _store_outcome, _write_token
 
     class NoEvents:
         actor = None
 
     here, there = Places(tmp_path / "here"), Places(tmp_path / "there")
-    token, made = _put_token(here.out), spec()
-    sent = _work(made, there, NoEvents(), token, 1, True, tmp_path)
-    _received(sent, made, here)
+    token, made = _write_token(here.out), spec()
+    sent = _run_on_node(made, there, NoEvents(), token, 1, True, tmp_path)
+    _store_outcome(sent, made, here)
     original, copy = there.out / made.directory_name, here.out / made.directory_name
     names = sorted(str(path.relative_to(original)) for path in original.rglob("*") if path.is_file())
     assert "record.json" in names
     for name in names:
         assert (copy / name).read_bytes() == (original / name).read_bytes()
     shutil.copy(here.out / token, there.out / token)
-    assert _work(made, there, NoEvents(), token, 1, True, tmp_path).files == {}
+    assert _run_on_node(made, there, NoEvents(), token, 1, True, tmp_path).files == {}

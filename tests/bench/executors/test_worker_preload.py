@@ -1,4 +1,4 @@
-"""What all workers have in common when they are forked."""
+"""The state of the fork server that all workers are forked from."""
 
 import subprocess
 import sys

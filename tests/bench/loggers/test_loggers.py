@@ -1,4 +1,4 @@
-"""What loggers hold is what the run's table of epochs holds, once."""
+"""Loggers write every row of the run's table of epochs exactly once."""
 
 import sys
 import warnings

@@ -19,9 +19,9 @@ FAST = {"epochs": 2, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "net.hi
 def test_two_workers_share_the_budget_of_one_study_which_goes_on_later(tmp_path: Path) -> None:
     spec = RunSpec(task="four_moons", method="focal", settings={**FAST, "task.data_seed": os.getpid()})
     job = SearchJob("one", spec, 4, {"storage": URL, "out": tmp_path, "select": None, "seeds": (0,)})
-    ended = list(Processes(2).work([job, replace(job, key="two")], lambda event: None))
+    ended = list(Processes(2).run_jobs([job, replace(job, key="two")], lambda event: None))
     assert [searched.error for searched in ended] == ["", ""]
     for trials in (4, 6):
-        found = replace(job, trials=trials).work(lambda event: None).found
+        found = replace(job, trials=trials).run(lambda event: None).result
         assert found is not None
         assert len(found.trials) == trials

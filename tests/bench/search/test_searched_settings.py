@@ -1,4 +1,4 @@
-"""What a search varies."""
+"""The settings that a search varies."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_space import parse_choices, parse_range
-from umix.bench.search.searched_settings import Dimension, dimensions, shared_stage
+from umix.bench.search.searched_settings import SearchedSetting, searched_settings, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 from umix.settings import Range
@@ -18,8 +18,8 @@ def base(method: str = "umix", **settings: Any) -> RunSpec:
 
 def test_a_default_may_lie_outside_of_what_is_searched() -> None:
     spec = RunSpec(task="waterbirds", method="umix", preset="paper")
-    space = dimensions(spec, {"eta": Range(low=1, high=90)})
-    assert {key: (d.default, d.holds_default) for key, d in space.items()} == {
+    space = searched_settings(spec, {"eta": Range(low=1, high=90)})
+    assert {key: (setting.default, setting.includes_default) for key, setting in space.items()} == {
         "umix.eta": (80, True),
         "umix.sigma": (0.5, True),
         "umix.alpha": (0.5, True),
@@ -31,47 +31,49 @@ def test_a_default_may_lie_outside_of_what_is_searched() -> None:
 def test_a_setting_left_to_be_found_automatically_is_searched_by_numbers() -> None:
     spec = base(uncertainty="trajectory")
     found = RunSpec(task="four_moons", method="umix", settings={"fit.epochs": 30, "umix.c": 1.0}, preset="default")
-    automatic = dimensions(spec, {})["umix.length"]
+    automatic = searched_settings(spec, {})["umix.length"]
     assert (automatic.whole, automatic.values) == (True, [5, 10, 20])
-    eta = Dimension(Range(low=1, high=2), "auto", False)
-    assert not eta.holds_default
-    assert shared_stage(found, {"umix.length": Dimension([5, 20], "auto", True)}) == {"trajectory.epochs": 20}
+    eta = SearchedSetting(Range(low=1, high=2), "auto", False)
+    assert not eta.includes_default
+    assert shared_stage(found, {"umix.length": SearchedSetting([5, 20], "auto", True)}) == {"trajectory.epochs": 20}
 
 
 def test_what_is_set_is_not_searched_and_other_settings_may_be() -> None:
-    space = dimensions(base(eta=3), {"fit.lr": Range(low=1e-3, high=1e-1, log=True), "umix.sigma": [0, 1]})
+    space = searched_settings(base(eta=3), {"fit.lr": Range(low=1e-3, high=1e-1, log=True), "umix.sigma": [0, 1]})
     assert sorted(space) == ["fit.lr", "umix.alpha", "umix.length", "umix.sigma"]
     assert space["umix.sigma"].values == [0.0, 1.0]
 
 
 def test_drawn_numbers_can_be_written_down_and_stay_in_their_range() -> None:
-    dimension = Dimension(Range(low=0.012345, high=2.0), 0.5, False)
-    assert dimension.written(0.123456) == 0.123
-    assert dimension.written(0.012345) == 0.012345
+    setting = SearchedSetting(Range(low=0.012345, high=2.0), 0.5, False)
+    assert setting.rounded(0.123456) == 0.123
+    assert setting.rounded(0.012345) == 0.012345
 
 
 def test_all_windows_share_a_first_stage_as_long_as_the_longest() -> None:
     spec = base()
-    assert shared_stage(spec, dimensions(spec, {"start": [0, 3], "length": [5, 20]})) == {"trajectory.epochs": 23}
+    assert shared_stage(spec, searched_settings(spec, {"start": [0, 3], "length": [5, 20]})) == {
+        "trajectory.epochs": 23
+    }
     jtt = base("jtt")
-    assert shared_stage(jtt, dimensions(jtt, {})) == {"trajectory.epochs": 10}
+    assert shared_stage(jtt, searched_settings(jtt, {})) == {"trajectory.epochs": 10}
 
 
 def test_a_first_stage_that_is_the_same_for_all_is_left_alone() -> None:
     fixed = base(length=5)
-    assert shared_stage(fixed, dimensions(fixed, {})) == {}
+    assert shared_stage(fixed, searched_settings(fixed, {})) == {}
     long = base(**{"trajectory.epochs": 50})
-    assert shared_stage(long, dimensions(long, {})) == {}
+    assert shared_stage(long, searched_settings(long, {})) == {}
     ensemble = base(uncertainty="ensemble")
-    assert shared_stage(ensemble, dimensions(ensemble, {})) == {}
+    assert shared_stage(ensemble, searched_settings(ensemble, {})) == {}
     none = base("group_dro")
-    assert shared_stage(none, dimensions(none, {})) == {}
+    assert shared_stage(none, searched_settings(none, {})) == {}
 
 
 def test_a_first_stage_that_is_too_short_is_refused() -> None:
     short = base(**{"trajectory.epochs": 10, "length": 5})
     with pytest.raises(UserError, match=r"trajectory\.epochs must be at least 20"):
-        shared_stage(short, {"umix.length": Dimension([5, 20], 5, True)})
+        shared_stage(short, {"umix.length": SearchedSetting([5, 20], 5, True)})
 
 
 @pytest.mark.parametrize(
@@ -88,12 +90,12 @@ def test_a_first_stage_that_is_too_short_is_refused() -> None:
 )
 def test_an_illegal_range_is_said_in_words(own: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        dimensions(base(), own)
+        searched_settings(base(), own)
 
 
 def test_searched_and_set_at_once_is_refused_and_nothing_to_search_too() -> None:
     with pytest.raises(UserError, match="must be searched or set"):
-        dimensions(base(eta=3), {"eta": [1.0]})
+        searched_settings(base(eta=3), {"eta": [1.0]})
     with pytest.raises(UserError, match="no setting left to search"):
         plan_search("four_moons", "erm")
 

@@ -1,4 +1,4 @@
-"""Search: judged on validation only, never below where it started, going on where it was."""
+"""A search is scored on validation only, is never worse than the settings it started from, and can be resumed."""
 
 import os
 import subprocess
@@ -12,8 +12,16 @@ import pytest
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.search import tune as search
-from umix.bench.search.optuna_study import begin, is_start, open_study, queue, quiet_optuna, revive, spent
-from umix.bench.search.tune import Tuned, tune
+from umix.bench.search.optuna_study import (
+    claim,
+    enqueue,
+    is_start,
+    open_study,
+    quiet_optuna,
+    requeue_dead_trials,
+    trials_used,
+)
+from umix.bench.search.tune import SearchResult, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 
@@ -21,7 +29,7 @@ SETTINGS = {"epochs": 3, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "ne
 SPACE: dict[str, Any] = {"length": [1, 2], "alpha": [0.5], "sigma": [0.5, 1.0]}
 
 
-def tuned_in(out: Path, trials: int, **more: Any) -> Tuned:
+def tuned_in(out: Path, trials: int, **more: Any) -> SearchResult:
     return tune("four_moons", "umix", trials=trials, settings=SETTINGS, space=SPACE, out=out, prune="none", **more)
 
 
@@ -30,13 +38,13 @@ def runs(out: Path) -> list[RunRecord]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tuned]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
     out = tmp_path_factory.mktemp("search")
     return out, tuned_in(out, 5)
 
 
 def test_the_first_trial_is_the_settings_as_they_are_so_the_best_is_not_below_them(
-    finished: tuple[Path, Tuned],
+    finished: tuple[Path, SearchResult],
 ) -> None:
     _, tuned = finished
     first = next(trial for trial in tuned.trials if trial.number == 0)
@@ -47,14 +55,14 @@ def test_the_first_trial_is_the_settings_as_they_are_so_the_best_is_not_below_th
     assert tuned.value == max(trial.value for trial in tuned.trials if trial.value is not None)
 
 
-def test_the_value_is_the_worst_validation_rate_at_the_epoch_it_selects(finished: tuple[Path, Tuned]) -> None:
+def test_the_value_is_the_worst_validation_rate_at_the_epoch_it_selects(finished: tuple[Path, SearchResult]) -> None:
     out, tuned = finished
     rates = [record.counts["val"].hits / record.counts["val"].sizes for record in runs(out)]
     assert tuned.value == pytest.approx(max(rate.min(axis=1).max() for rate in rates))
     assert tuned.select == "worst"
 
 
-def test_searching_weights_and_windows_trains_one_first_stage(finished: tuple[Path, Tuned]) -> None:
+def test_searching_weights_and_windows_trains_one_first_stage(finished: tuple[Path, SearchResult]) -> None:
     out, _ = finished
     stages = [record.stages["trajectory"] for record in runs(out)]
     assert len(stages) > 1
@@ -64,7 +72,7 @@ def test_searching_weights_and_windows_trains_one_first_stage(finished: tuple[Pa
     assert {record.plan["method"]["length"] for record in runs(out)} == {1, 2, 5}
 
 
-def test_the_preset_makes_the_run_of_the_best_trial(finished: tuple[Path, Tuned]) -> None:
+def test_the_preset_makes_the_run_of_the_best_trial(finished: tuple[Path, SearchResult]) -> None:
     out, tuned = finished
     spec = RunSpec(task="four_moons", method="umix", preset=str(tuned.preset))
     assert (out / "tune-four_moons-umix" / spec.directory_name / "record.json").exists()
@@ -87,11 +95,11 @@ def test_a_search_may_start_from_what_is_found_automatically(tmp_path: Path) -> 
     assert {record.stages["trajectory"].epochs for record in runs(tmp_path)} == {3}
 
 
-def test_trials_keep_no_weights(finished: tuple[Path, Tuned]) -> None:
+def test_trials_keep_no_weights(finished: tuple[Path, SearchResult]) -> None:
     assert not list(finished[0].rglob("weights/*"))
 
 
-def test_a_study_goes_on_and_ends_as_if_it_had_not_stopped(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+def test_a_study_goes_on_and_ends_as_if_it_had_not_stopped(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
     for trials in (2, 5, 3):
         again = tuned_in(tmp_path, trials)
     assert again.trials == finished[1].trials
@@ -151,7 +159,7 @@ def test_impossible_settings_take_a_trial_and_are_kept_with_their_error_but_thos
     ]
 
 
-def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, Tuned]) -> None:
+def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, SearchResult]) -> None:
     with pytest.raises(UserError, match=r"was begun with other seeds \(\[0\], now \[1\]\)"):
         tuned_in(finished[0], 5, seeds=(1,))
 
@@ -161,15 +169,15 @@ def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
-        queue(study, {"a": 0.25}, start=True)
+        enqueue(study, {"a": 0.25}, start=True)
         for pid in (dead.pid, os.getpid()):
             trial = study.ask()
             trial.suggest_float("a", 0, 1)
-            begin(trial)
+            claim(trial)
             trial.set_user_attr("worker", [trial.user_attrs["worker"][0], pid])
-        assert spent(study) == 2
-        revive(study)
-        assert spent(study) == 1
+        assert trials_used(study) == 2
+        requeue_dead_trials(study)
+        assert trials_used(study) == 1
         again = study.ask()
         assert (again.suggest_float("a", 0, 1), is_start(again)) == (0.25, True)
         assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING"]

@@ -1,4 +1,4 @@
-"""What a search climbs."""
+"""The score that a search maximises."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Presets say what the paper says, and a method's own fit settings go over those for all."""
+"""Presets have the paper's values, and fit settings of one method override those for all methods."""
 
 from pathlib import Path
 

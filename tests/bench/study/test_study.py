@@ -1,11 +1,11 @@
-"""Studies as people write them."""
+"""Study files: parsing, validation and settings from the command line."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from umix.bench.study.study import Study, assign, load_study, parse_seeds, study_schema
+from umix.bench.study.study import Study, load_study, parse_seeds, study_schema, with_settings
 from umix.bench.study.study_grid import make_grid
 from umix.errors import UserError
 
@@ -68,7 +68,7 @@ def test_settings_may_be_written_as_toml_nests_them() -> None:
 def test_settings_of_a_method_or_task_go_to_its_runs_alone() -> None:
     study = Study(tasks=["four_moons", "data/people.csv"], methods=["erm", "umix"])
     given = {"umix.eta": 3, "umix.fit.lr": 0.1, "people.data_seed": 4, "fit.epochs": 2, "batch_size": 8}
-    made = assign(study, given)
+    made = with_settings(study, given)
     assert made.settings == {"fit.epochs": 2, "batch_size": 8}
     assert [entry.settings for entry in made.methods] == [{}, {"umix.eta": 3, "fit.lr": 0.1}]
     assert [entry.settings for entry in made.tasks] == [{}, {"data_seed": 4}]

@@ -1,4 +1,4 @@
-"""From a study to runs, and what is on disk of them."""
+"""The runs of a study, and their state on disk."""
 
 import sys
 from pathlib import Path
@@ -10,9 +10,17 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
-from umix.bench.study.estimate import Pace, in_words, total
+from umix.bench.study.estimate import Pace, format_duration, total_seconds
 from umix.bench.study.study import Study
-from umix.bench.study.study_grid import StudyEntry, StudyGrid, is_cached, make_grid, spread_out, stages_to_train, state
+from umix.bench.study.study_grid import (
+    StudyEntry,
+    StudyGrid,
+    is_cached,
+    make_grid,
+    run_state,
+    spread_out,
+    stages_to_train,
+)
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
@@ -161,34 +169,34 @@ def test_wrong_names_and_values_are_refused_before_anything_runs() -> None:
 
 def test_the_state_of_a_run_is_read_from_disk(tmp_path: Path) -> None:
     entry = grid("erm").entries[0]
-    assert state(tmp_path, entry.spec) == "to run"
+    assert run_state(tmp_path, entry.spec) == "to run"
     directory = tmp_path / entry.spec.directory_name
     directory.mkdir()
     (directory / "checkpoint.safetensors").touch()
-    assert state(tmp_path, entry.spec) == "partly"
+    assert run_state(tmp_path, entry.spec) == "partly"
     (directory / "checkpoint.safetensors").unlink()
     failure = Failure.of(ValueError("no"), task="four_moons", method="erm", seed=0, key=entry.key)
     failure.save(tmp_path, entry.spec.directory_name)
-    assert state(tmp_path, entry.spec) == "failed"
+    assert run_state(tmp_path, entry.spec) == "failed"
     with run_lock(tmp_path, entry.spec.directory_name):
-        assert state(tmp_path, entry.spec) == "running"
+        assert run_state(tmp_path, entry.spec) == "running"
     execute(entry.spec, out=tmp_path)
-    assert state(tmp_path, entry.spec) == "done"
+    assert run_state(tmp_path, entry.spec) == "done"
 
 
 def test_the_estimate_is_that_of_finished_runs_and_unknown_without_any(tmp_path: Path) -> None:
     made = grid(umix("a", eta=1), umix("b", eta=2), "erm", seeds=(0, 1))
     record = execute(made.entries[0].spec, out=tmp_path)
-    pace, runs = Pace([record]), [entry for entry in made.runs if state(tmp_path, entry.spec) != "done"]
+    pace, runs = Pace([record]), [entry for entry in made.runs if run_state(tmp_path, entry.spec) != "done"]
     training = stages_to_train(Places(tmp_path), runs)
     assert [(entry.label, entry.spec.seed) for entry in training] == [("a", 1)]
     fit, stage = record.stages["fit"].seconds, record.stages["trajectory"].seconds
-    seconds, unknown = total(runs, pace, training, workers=1)
+    seconds, unknown = total_seconds(runs, pace, training, workers=1)
     assert seconds == pytest.approx(3 * fit + stage)  # a1, b0, b1: only a1 trains its stage
     assert unknown == 2  # erm was never run
     longer = grid(umix("a", eta=1, epochs=6)).entries[0]
     assert pace.seconds(longer.spec, trains_stage=False) == pytest.approx(2 * fit)
-    assert total(runs, pace, training, workers=2)[0] == pytest.approx(max((3 * fit + stage) / 2, fit + stage))
+    assert total_seconds(runs, pace, training, workers=2)[0] == pytest.approx(max((3 * fit + stage) / 2, fit + stage))
 
 
 def test_entries_without_shared_stages_keep_their_order() -> None:
@@ -197,4 +205,10 @@ def test_entries_without_shared_stages_keep_their_order() -> None:
 
 
 def test_durations_in_words() -> None:
-    assert [in_words(s) for s in (0, 59.4, 60, 3599, 3600)] == ["1 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min"]
+    assert [format_duration(s) for s in (0, 59.4, 60, 3599, 3600)] == [
+        "1 s",
+        "59 s",
+        "1 min 0 s",
+        "59 min 59 s",
+        "1 h 0 min",
+    ]

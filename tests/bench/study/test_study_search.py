@@ -1,4 +1,4 @@
-"""A comparison in which every method had the same search."""
+"""A study in which the settings of every method are searched with the same budget."""
 
 from pathlib import Path
 
@@ -21,9 +21,9 @@ STUDY = Study(
 
 
 def searched(out: Path, *, trials: int = 2, seen: list[Event] | None = None, workers: Processes | None = None):
-    tell = [].append if seen is None else seen.append
+    on_event = [].append if seen is None else seen.append
     grid = make_grid(STUDY, Places(out))
-    return search_grid(grid, trials=trials, select=None, on_event=tell, workers=workers)
+    return search_grid(grid, trials=trials, select=None, on_event=on_event, workers=workers)
 
 
 def test_every_method_gets_as_many_trials_on_a_seed_of_their_own_and_all_runs_what_was_found(tmp_path: Path) -> None:
@@ -54,9 +54,9 @@ def test_workers_search_at_once_and_find_what_one_process_finds(tmp_path: Path) 
 def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     jobs = search_jobs(make_grid(STUDY, Places(tmp_path / "file")), trials=2, select=None)
-    (searched, _) = Processes(1).work(jobs, lambda event: None)
-    assert searched.found is None
-    assert str(searched.error).startswith("Cannot write")
+    (outcome, _) = Processes(1).run_jobs(jobs, lambda event: None)
+    assert outcome.result is None
+    assert str(outcome.error).startswith("Cannot write")
 
 
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from umix.bench.search.search_result import Trial, Tuned
+from umix.bench.search.search_result import SearchResult, Trial
 from umix.reports.tables.search_table import score_text, tuning_json, tuning_table
 
 TRIALS = tuple(
     Trial(number, "complete" if value is not None else "pruned", value, {"umix.eta": 2.0 * number}, number == 0)
     for number, value in ((3, 0.9), (0, 0.75), (1, 0.5), (2, None))
 )
-TUNED = Tuned("[red]task", "umix", "x", "worst", (0, 1), 0.9, 0.75, {"umix.eta": 6.0}, TRIALS, {}, Path("x.toml"))
+TUNED = SearchResult(
+    "[red]task", "umix", "x", "worst", (0, 1), 0.9, 0.75, {"umix.eta": 6.0}, TRIALS, {}, Path("x.toml")
+)
 
 
 def printed(best: int) -> str:

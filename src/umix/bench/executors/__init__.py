@@ -1,4 +1,5 @@
-"""Ways to execute many runs: one after the other, in processes of this machine, on a Ray cluster.
+"""Ways to execute many runs: one after the other, in processes of this machine, or on a Ray cluster.
 
-All have one method, ``run(specs, places, on_event)``, which gives an outcome per spec as they end, in any order.
+Every executor has a method ``run(specs, places, on_event)``. It yields one outcome per spec, in the
+order in which the runs end.
 """

@@ -1,4 +1,4 @@
-"""What a worker process can be given. Imports no torch until it works."""
+"""Jobs that worker processes execute. Torch is imported when a job runs, not with this module."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
 
 
-class Ended(Protocol):
-    """How a job ended; where another process is at it, it is ``busy`` and will be tried again."""
+class JobOutcome(Protocol):
+    """How a job ended; ``busy`` if another process is executing it, so that it must be tried again."""
 
     @property
     def busy(self) -> bool: ...
 
 
-_Ended_co = TypeVar("_Ended_co", bound=Ended, covariant=True)
+_JobOutcome_co = TypeVar("_JobOutcome_co", bound=JobOutcome, covariant=True)
 
 
-class Job(Protocol[_Ended_co]):
-    """It travels by pickle, tells of events on its way, and says how it ended."""
+class Job(Protocol[_JobOutcome_co]):
+    """A picklable piece of work that reports events while it runs and returns its outcome."""
 
     @property
     def key(self) -> str: ...
 
-    def work(self, tell: OnEvent, *, wait: bool) -> _Ended_co:
-        """Do it; where another process is at it, ``wait`` for that."""
+    def run(self, on_event: OnEvent, *, wait: bool) -> _JobOutcome_co:
+        """Execute the job; ``wait`` for another process that is executing it, else return a busy outcome."""
 
-    def died(self, error: Exception) -> _Ended_co:
-        """How it ended where its workers died."""
+    def crashed(self, error: Exception) -> _JobOutcome_co:
+        """The outcome of a job whose workers crashed with ``error``."""
 
 
 @final
@@ -45,12 +45,12 @@ class RunJob:
     def key(self) -> str:
         return self.spec.key
 
-    def work(self, tell: OnEvent, *, wait: bool) -> Outcome:
-        from umix.bench.executors.attempt import attempt
+    def run(self, on_event: OnEvent, *, wait: bool) -> Outcome:
+        from umix.bench.executors.execute_one import execute_one
 
-        return attempt(self.spec, self.places, tell, wait=wait)
+        return execute_one(self.spec, self.places, on_event, wait=wait)
 
-    def died(self, error: Exception) -> Outcome:
-        from umix.bench.executors.attempt import keep
+    def crashed(self, error: Exception) -> Outcome:
+        from umix.bench.executors.execute_one import save_failure
 
-        return Outcome(self.key, failure=keep(self.spec, self.places, error))
+        return Outcome(self.key, failure=save_failure(self.spec, self.places, error))

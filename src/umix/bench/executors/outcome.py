@@ -1,4 +1,4 @@
-"""What executors report: events of runs under way, and outcomes. Imports no torch."""
+"""What executors report: events of running runs, and outcomes of finished ones. Imports no torch."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Event:
-    """A run under way: ``done`` of ``total`` steps of ``stage``, or a ``message``; ``worker`` is host:pid."""
+    """Progress of a running run: ``done`` of ``total`` steps of ``stage``, or a ``message``; ``worker`` is host:pid."""
 
     key: str
     kind: Literal["start", "steps", "note"]
@@ -29,7 +29,7 @@ class Event:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: with a record or a failure; with neither another process is executing it."""
+    """How a run ended: a record or a failure. If both are None, another process is executing the run."""
 
     key: str
     seconds: float = 0.0
@@ -49,7 +49,10 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many runs are executed at once, as far as that is known."""
+        """How many runs are executed at the same time; an estimate on a cluster."""
 
     def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
-        """The outcome of every one of ``specs``, as they end; ``on_event`` hears of those under way."""
+        """The outcome of every spec, in the order in which the runs end.
+
+        ``on_event`` is called with the events of running runs.
+        """

@@ -1,7 +1,7 @@
-"""Jobs in processes of this machine: each has its threads to itself, takes one job after the other, and may die.
+"""A pool of worker processes on this machine, which survives the crash of a worker.
 
-Every worker has a pipe of its own. A queue for all would be simpler, but a worker that is killed while it holds the queue's lock
-would leave the others waiting for ever.
+Every worker has its own pipe. One queue for all workers would be simpler, but a worker that is
+killed while it holds the queue's lock would block all other workers forever.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
-from umix.bench.executors.job import Ended, Job, RunJob
+from umix.bench.executors.job import Job, JobOutcome, RunJob
 from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
 from umix.errors import Setting, UserError
@@ -26,20 +26,24 @@ if TYPE_CHECKING:
 
     from umix.bench.spec.run_spec import RunSpec
 
-_Ended = TypeVar("_Ended", bound=Ended)
-_ATTEMPTS = 2  # a worker may be killed for another's greed; twice is the run's own
+_JobOutcome = TypeVar("_JobOutcome", bound=JobOutcome)
+# The kernel may kill a worker because another process uses too much memory, so a crashed job is
+# tried once more. A second crash is taken as the job's own fault.
+_ATTEMPTS = 2
 _FORK_SERVER = sys.platform == "linux"  # elsewhere a process that has loaded libraries cannot fork safely, or at all
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class WorkerDied(RuntimeError):  # noqa: N818 — the name is what people read in failed.json
-    """A worker process ended without saying how its run went."""
+    """A worker process ended before it reported the outcome of its run."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Given(Generic[_Ended]):
-    job: Job[_Ended]
+class _QueuedJob(Generic[_JobOutcome]):
+    """A job, whether to wait if another process is executing it, and the number of this attempt."""
+
+    job: Job[_JobOutcome]
     wait: bool = False
     attempt: int = 1
 
@@ -47,17 +51,19 @@ class _Given(Generic[_Ended]):
 @final
 @dataclass(eq=False)
 class _Worker:
+    """A worker process; ``current`` is the job it works on, None if it is idle."""
+
     process: BaseProcess
-    pipe: "Connection[_Given[Any], Any]"
-    given: _Given[Any] | None = None
+    pipe: "Connection[_QueuedJob[Any], Any]"
+    current: _QueuedJob[Any] | None = None
 
-    def give(self, given: _Given[Any]) -> None:
-        self.given = given
-        with contextlib.suppress(OSError):  # a dead worker is noticed by its end of file
-            self.pipe.send(given)
+    def send(self, queued: _QueuedJob[Any]) -> None:
+        self.current = queued
+        with contextlib.suppress(OSError):  # if the worker is dead, the next recv raises EOFError
+            self.pipe.send(queued)
 
-    def end(self) -> int | None:
-        """End the process, whatever it does, and return its exit code."""
+    def stop(self) -> int | None:
+        """Terminate the process, even in the middle of a job, and return its exit code."""
         self.pipe.close()
         self.process.terminate()
         self.process.join()
@@ -66,7 +72,7 @@ class _Worker:
 
 @final
 class Processes:
-    """``workers`` processes of ``threads`` threads each, which inherit no state of this one."""
+    """``workers`` processes of ``threads`` threads each, which inherit no state of this process."""
 
     def __init__(self, workers: int, *, threads: int = 1) -> None:
         if workers < 1 or threads < 1:
@@ -75,109 +81,119 @@ class Processes:
             )
         self.workers = workers
         self._threads = threads
-        self._staff: list[_Worker] = []
+        self._pool: list[_Worker] = []
 
     def start(self) -> None:
-        """Import what all workers need now: it takes seconds, in which there may be something else to do."""
+        """Start importing what workers need, in the background.
+
+        The imports take seconds, which the caller can use for other work.
+        """
         if _FORK_SERVER:
             from multiprocessing import forkserver
 
-            _context()  # which tells the server what to import
-            with _threads(self._threads):
+            _context()  # sets the modules that the fork server imports
+            with _thread_limit(self._threads):
                 forkserver.ensure_running()
             return
-        while len(self._staff) < self.workers:
-            self._hire()
+        while len(self._pool) < self.workers:
+            self._start_worker()
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
-        while self._staff:
-            self._staff.pop().end()
+        """Terminate all workers, even in the middle of a job."""
+        while self._pool:
+            self._pool.pop().stop()
 
     def run(self, specs: "Sequence[RunSpec]", places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
-        return self.work([RunJob(spec, places) for spec in specs], on_event)
+        return self.run_jobs([RunJob(spec, places) for spec in specs], on_event)
 
-    def work(self, jobs: Sequence[Job[_Ended]], on_event: OnEvent) -> Generator[_Ended, None, None]:
-        """How every one of ``jobs`` ended, as they end; ``on_event`` hears of those under way."""
-        waiting = deque(_Given(job) for job in jobs)
+    def run_jobs(self, jobs: Sequence[Job[_JobOutcome]], on_event: OnEvent) -> Generator[_JobOutcome, None, None]:
+        """The outcome of every job, in the order in which they end.
+
+        ``on_event`` is called with the events of running jobs.
+        """
+        waiting = deque(_QueuedJob(job) for job in jobs)
         try:
-            while waiting or any(worker.given for worker in self._staff):
-                while waiting and (worker := self._free()) is not None:
-                    worker.give(waiting.popleft())
-                for pipe in wait([worker.pipe for worker in self._staff]):
-                    worker = next(worker for worker in self._staff if worker.pipe is pipe)
+            while waiting or any(worker.current for worker in self._pool):
+                while waiting and (worker := self._idle_worker()) is not None:
+                    worker.send(waiting.popleft())
+                for pipe in wait([worker.pipe for worker in self._pool]):
+                    worker = next(worker for worker in self._pool if worker.pipe is pipe)
                     try:
                         message = worker.pipe.recv()
                     except (EOFError, OSError):
-                        self._staff.remove(worker)
-                        yield from self._buried(worker, waiting, on_event)
+                        self._pool.remove(worker)
+                        yield from self._retry_or_fail(worker, waiting, on_event)
                         continue
                     if isinstance(message, Event):
                         on_event(message)
-                    elif worker.given is not None:
-                        given, worker.given = worker.given, None
+                    elif worker.current is not None:
+                        queued, worker.current = worker.current, None
                         if message.busy:
-                            waiting.append(replace(given, wait=True))
+                            waiting.append(replace(queued, wait=True))
                         else:
                             yield message
         finally:
             self.close()
 
-    def _free(self) -> _Worker | None:
-        """A worker without a job, started if there may be one more; None if all are at work."""
-        for worker in self._staff:
-            if worker.given is None:
+    def _idle_worker(self) -> _Worker | None:
+        """A worker without a job, started if the pool is not full; None if all workers have a job."""
+        for worker in self._pool:
+            if worker.current is None:
                 return worker
-        return self._hire() if len(self._staff) < self.workers else None
+        return self._start_worker() if len(self._pool) < self.workers else None
 
-    def _hire(self) -> _Worker:
+    def _start_worker(self) -> _Worker:
         context = _context()
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._threads), daemon=True, name="umix worker")
-        with _threads(self._threads):
+        process = context.Process(target=_worker_main, args=(theirs, self._threads), daemon=True, name="umix worker")
+        with _thread_limit(self._threads):
             process.start()
-        theirs.close()  # so that the pipe ends when the worker does
-        self._staff.append(_Worker(process, ours))
-        return self._staff[-1]
+        theirs.close()  # so that reading from the pipe raises EOFError when the worker dies
+        self._pool.append(_Worker(process, ours))
+        return self._pool[-1]
 
-    def _buried(
-        self, worker: _Worker, waiting: deque[_Given[_Ended]], on_event: OnEvent
-    ) -> Generator[_Ended, None, None]:
-        """What becomes of the job of a dead worker: it goes on in another, or has failed after the second death."""
-        given, code = worker.given, worker.end()
-        if given is None:
+    def _retry_or_fail(
+        self, worker: _Worker, waiting: deque[_QueuedJob[_JobOutcome]], on_event: OnEvent
+    ) -> Generator[_JobOutcome, None, None]:
+        """Queue the job of a crashed worker again; after its second crash, yield its outcome as failed."""
+        queued, code = worker.current, worker.stop()
+        if queued is None:
             return
         how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
-        if given.attempt < _ATTEMPTS:
-            on_event(Event(given.job.key, "note", message=f"its worker died ({how}); it goes on in another"))
-            waiting.append(replace(given, attempt=given.attempt + 1))
+        if queued.attempt < _ATTEMPTS:
+            on_event(Event(queued.job.key, "note", message=f"its worker died ({how}); it goes on in another"))
+            waiting.append(replace(queued, attempt=queued.attempt + 1))
             return
         error = WorkerDied(
-            f"The worker process died {given.attempt} times ({how}); is there enough memory for {self.workers} workers?"
+            f"The worker process died {queued.attempt} times ({how}); is there enough memory for {self.workers} workers?"
         )
-        yield given.job.died(error)
+        yield queued.job.crashed(error)
 
 
-def _serve(pipe: "Connection[Any, _Given[Any]]", threads: int) -> None:
-    """The life of a worker: a job after the other until the parent closes the pipe or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its workers
-    from umix.bench.executors.attempt import warm_up
+def _worker_main(pipe: "Connection[Any, _QueuedJob[Any]]", threads: int) -> None:
+    """Execute one job after the other, until the parent closes the pipe or dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which terminates its workers
+    from umix.bench.executors.execute_one import warm_up
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         try:
             pipe.send(event)
         except OSError:
-            os._exit(1)  # the parent is gone: end as if killed, for the run has not failed
+            os._exit(1)  # The parent is dead. Exit without saving a failure: the run itself did not fail.
 
     warm_up(threads)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            given = pipe.recv()
-            pipe.send(given.job.work(tell, wait=given.wait))
+            queued = pipe.recv()
+            pipe.send(queued.job.run(on_event, wait=queued.wait))
 
 
 def _context() -> "ForkServerContext | SpawnContext":
-    """On Linux workers are forks of a process that has imported all they need; elsewhere each imports for itself."""
+    """The start method of workers.
+
+    On Linux, workers are forks of a server process that has imported all they need. Elsewhere each
+    worker imports for itself.
+    """
     if not _FORK_SERVER:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -186,10 +202,10 @@ def _context() -> "ForkServerContext | SpawnContext":
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Inside the block processes are started with ``count`` threads: libraries read these names when they are loaded."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(count)))
+def _thread_limit(count: int) -> Iterator[None]:
+    """Inside the block, new processes have ``count`` threads: libraries read these variables when they are loaded."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(count)))
     try:
         yield
     finally:

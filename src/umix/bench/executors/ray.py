@@ -1,8 +1,8 @@
-"""Runs as Ray tasks: on one machine or a cluster, each with its share of processors.
+"""Runs as Ray tasks, on one machine or a cluster, each with its share of processors.
 
-A worker or node that dies takes nothing with it but time: Ray starts the task again elsewhere, and where the folder of the runs is
-shared between the nodes the run goes on after its last finished epoch. Where it is not, each node works in its own folder of that
-name, and what a run leaves behind comes back with its outcome.
+When a worker or node dies, Ray starts its task again on another one. If all nodes share the folder
+of the runs, the run resumes after its last finished epoch. If they do not, each node uses a local
+folder of that name, and the files of a finished run are sent back with its outcome.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from umix.files import write_whole
 from umix.run_folder import RECORD
 
 _RETRIES = 3  # of a run whose worker or node died
-_POLL = 0.2  # seconds between two looks at the events
+_POLL = 0.2  # seconds between two reads of the event queue
 
 
 @final
 @dataclass(frozen=True)
-class _Sent:
-    """An outcome with the files of the run's folder, where the study's folder is not the worker's."""
+class _RemoteOutcome:
+    """An outcome, and the files of the run's folder if the worker does not share the driver's file system."""
 
     outcome: Outcome
     files: dict[str, bytes]
@@ -38,7 +38,7 @@ class _Sent:
 class Ray:
     """Tasks of ``cpus`` and ``gpus`` each on the cluster at ``address``.
 
-    ``auto`` takes the cluster that this machine is part of, and starts one on this machine alone where there is none.
+    ``auto`` uses the cluster that this machine is part of. If there is none, it starts one on this machine alone.
     """
 
     def __init__(self, address: str = "auto", *, cpus: float = 1.0, gpus: float = 0.0) -> None:
@@ -49,16 +49,16 @@ class Ray:
                 Setting("gpus"),
                 f" must give a run something to run on, got {cpus:g} and {gpus:g}.",
             )
-        self._ray = _connected(address)
+        self._ray = _connect(address)
         self._share = {"num_cpus": cpus, "num_gpus": gpus}
-        there = self._ray.cluster_resources()
+        available = self._ray.cluster_resources()
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
-            if wanted > there.get(kind, 0):
+            if wanted > available.get(kind, 0):
                 raise UserError(
                     Setting(f"{kind.lower()}s"),
-                    f" must fit on the cluster, which has {there.get(kind, 0):g}, got {wanted:g}.",
+                    f" must fit on the cluster, which has {available.get(kind, 0):g}, got {wanted:g}.",
                 )
-        limits = [there.get(kind, 0) / wanted for kind, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted]
+        limits = [available.get(kind, 0) / wanted for kind, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted]
         self.workers = max(1, int(min(limits)))
 
     def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
@@ -67,11 +67,11 @@ class Ray:
 
         places = replace(places, out=places.out.absolute())
         events = Queue(actor_options={"num_cpus": 0})
-        task = self._ray.remote(max_retries=_RETRIES, **self._share)(_work)
-        token = _put_token(places.out)
+        task = self._ray.remote(max_retries=_RETRIES, **self._share)(_run_on_node)
+        token = _write_token(places.out)
         threads = max(1, int(self._share["num_cpus"]))
         jobs: dict[Any, RunSpec] = {}
-        later: list[RunSpec] = []
+        busy: list[RunSpec] = []  # other processes execute these; submitted again when all others have ended
 
         def submit(spec: RunSpec, *, wait: bool) -> None:
             jobs[task.remote(spec, places, events, token, threads, wait, Path.cwd())] = spec
@@ -81,21 +81,21 @@ class Ray:
                 submit(spec, wait=False)
             while jobs:
                 ended, _ = self._ray.wait(list(jobs), timeout=_POLL)
-                for event in _drained(events):
+                for event in _pop_events(events):
                     on_event(event)
                 for reference in ended:
                     spec = jobs.pop(reference)
                     try:
-                        outcome = _received(self._ray.get(reference), spec, places)
+                        outcome = _store_outcome(self._ray.get(reference), spec, places)
                     except RayError as error:
-                        outcome = _failed(spec, places, error)
+                        outcome = _failed_outcome(spec, places, error)
                     if outcome.busy:
-                        later.append(spec)
+                        busy.append(spec)
                     else:
                         yield outcome
                 if not jobs:
-                    waiting, later = later, []
-                    for spec in waiting:
+                    again, busy = busy, []
+                    for spec in again:
                         submit(spec, wait=True)
         finally:
             for reference in jobs:
@@ -105,7 +105,7 @@ class Ray:
             (places.out / token).unlink(missing_ok=True)
 
 
-def _connected(address: str) -> Any:
+def _connect(address: str) -> Any:
     """Ray, connected to the cluster at ``address``."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -116,7 +116,7 @@ def _connected(address: str) -> Any:
     if ray.is_initialized():
         return ray
     if address != "auto":
-        _reach(address)
+        _check_reachable(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
         ray.init(address=address, **quiet)
@@ -130,8 +130,8 @@ def _connected(address: str) -> Any:
     return ray
 
 
-def _reach(address: str) -> None:
-    """Raise where nothing listens at ``address``: Ray itself would try for minutes."""
+def _check_reachable(address: str) -> None:
+    """Raise UserError if nothing listens at ``address``. Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
@@ -142,53 +142,61 @@ def _reach(address: str) -> None:
         ) from None
 
 
-def _work(spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path) -> _Sent:
-    """One run, on whatever node this is; paths mean what they mean in ``cwd``, where the node has that folder."""
-    from umix.bench.executors.attempt import attempt, warm_up
+def _run_on_node(
+    spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path
+) -> _RemoteOutcome:
+    """Execute one run on this node; relative paths start at ``cwd`` if the node has that folder."""
+    from umix.bench.executors.execute_one import execute_one, warm_up
 
     warm_up(threads)
 
-    def tell(event: Event) -> None:
-        # Progress is worth no failure: the driver may be slow, or gone.
+    def on_event(event: Event) -> None:
+        # A lost event must not fail the run: the driver may be slow or gone.
         with contextlib.suppress(Exception):
             events.actor.put_nowait.remote(event)
 
     with contextlib.chdir(cwd) if cwd.is_dir() else contextlib.nullcontext():
-        outcome = attempt(spec, places, tell, wait=wait)
+        outcome = execute_one(spec, places, on_event, wait=wait)
     if outcome.record is None or (places.out / token).exists():
-        return _Sent(outcome, {})
+        return _RemoteOutcome(outcome, {})
     folder = outcome.record.directory
-    return _Sent(outcome, {str(path.relative_to(folder)): path.read_bytes() for path in _files(folder)})
+    return _RemoteOutcome(outcome, {str(path.relative_to(folder)): path.read_bytes() for path in _files(folder)})
 
 
-def _received(sent: _Sent, spec: RunSpec, places: Places) -> Outcome:
-    """The outcome, after the files that came with it are in the run's folder here; the record last, for it says "finished"."""
+def _store_outcome(remote: _RemoteOutcome, spec: RunSpec, places: Places) -> Outcome:
+    """Write the files of ``remote`` into the run's folder on this machine, and return its outcome.
+
+    The record is written last, because its presence marks the run as finished.
+    """
     folder = places.out / spec.directory_name
-    for name in sorted(sent.files, key=lambda name: name == RECORD):
-        write_whole(folder / name, sent.files[name])
-    if sent.outcome.failure is not None:
-        sent.outcome.failure.save(places.out, spec.directory_name)
-    return sent.outcome
+    for name in sorted(remote.files, key=lambda name: name == RECORD):
+        write_whole(folder / name, remote.files[name])
+    if remote.outcome.failure is not None:
+        remote.outcome.failure.save(places.out, spec.directory_name)
+    return remote.outcome
 
 
-def _failed(spec: RunSpec, places: Places, error: Exception) -> Outcome:
-    from umix.bench.executors.attempt import keep
+def _failed_outcome(spec: RunSpec, places: Places, error: Exception) -> Outcome:
+    from umix.bench.executors.execute_one import save_failure
 
-    return Outcome(spec.key, failure=keep(spec, places, error))
+    return Outcome(spec.key, failure=save_failure(spec, places, error))
 
 
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
 
 
-def _put_token(out: Path) -> str:
-    """The name of a file in ``out`` by which workers see whether their folder of that name is the same one."""
+def _write_token(out: Path) -> str:
+    """Write a marker file with a random name into ``out`` and return its name.
+
+    A worker that sees the file shares this folder with the driver.
+    """
     token = f".ray-{secrets.token_hex(8)}"
     write_whole(out / token, b"umix")
     return token
 
 
-def _drained(events: Any) -> list[Event]:
+def _pop_events(events: Any) -> list[Event]:
     size = events.qsize()
     return list(events.get_nowait_batch(size)) if size else []
 

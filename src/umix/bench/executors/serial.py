@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from typing import final
 
-from umix.bench.executors.attempt import attempt
+from umix.bench.executors.execute_one import execute_one
 from umix.bench.executors.outcome import OnEvent, Outcome
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
@@ -12,7 +12,7 @@ from umix.bench.spec.run_spec import RunSpec
 
 @final
 class Serial:
-    """One run at a time; those that another process is executing come last, when it has probably finished them."""
+    """One run at a time; runs that another process is executing come last, when they have probably finished."""
 
     workers = 1
 
@@ -20,7 +20,7 @@ class Serial:
         waiting = deque((spec, False) for spec in specs)
         while waiting:
             spec, wait = waiting.popleft()
-            outcome = attempt(spec, places, on_event, wait=wait)
+            outcome = execute_one(spec, places, on_event, wait=wait)
             if outcome.busy:
                 waiting.append((spec, True))
             else:

@@ -1,9 +1,9 @@
-"""Imported for its effect: a process that has imported this executes runs without further delay.
+"""Importing this module imports everything that a worker needs.
 
-The server of ``processes`` imports it once, and all workers are forks of it. Nothing here may start a thread: threads do not
-survive a fork.
+The fork server of ``processes`` imports it once, and all workers are forks of that server. Nothing
+here may start a thread, because threads do not survive a fork.
 """
 
-from umix.bench.executors.attempt import warm_up
+from umix.bench.executors.execute_one import warm_up
 
 warm_up(threads=1)

@@ -1,1 +1,1 @@
-"""Programs that people watch their runs with, filled from a finished run's table of epochs."""
+"""Loggers: they copy the epochs of a finished run to TensorBoard or MLflow."""

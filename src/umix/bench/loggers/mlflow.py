@@ -15,13 +15,13 @@ from umix.errors import Setting, UserError
 
 DATABASE = "mlflow.db"
 _KEY = "umix.key"
-_AT_ONCE = 1000  # metrics that MLflow takes in one call
-_LONGEST = 250  # letters of a name that every version takes
+_AT_ONCE = 1000  # most metrics that MLflow accepts in one call
+_LONGEST = 250  # longest name that every version of MLflow accepts
 
 
 def logger(out: Path, uri: str | None = None) -> Logger:
-    """Writes to the tracking server ``uri``, else into the database ``mlflow.db`` in the folder ``out``."""
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # its own choice waits for minutes
+    """A logger to the tracking server ``uri``, by default to the database ``mlflow.db`` in the folder ``out``."""
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # MLflow's default waits for minutes
     try:
         from mlflow import MlflowClient
     except ImportError:
@@ -30,20 +30,20 @@ def logger(out: Path, uri: str | None = None) -> Logger:
         ) from None
     address = uri or f"sqlite:///{(out / DATABASE).absolute()}"
     if uri is not None:
-        with _asking(address):  # before anything is trained
+        with _user_errors(address):  # check the address before anything is trained
             MlflowClient(tracking_uri=address).search_experiments(max_results=1)
 
     def log(record: RunRecord) -> None:
         rows = read_epochs(record.directory)
-        with _asking(address):
+        with _user_errors(address):
             _write(MlflowClient(tracking_uri=address), record, rows)
 
     return log
 
 
 @contextmanager
-def _asking(address: str) -> Iterator[None]:
-    """Inside the block, what MLflow says against ``address`` becomes a sentence."""
+def _user_errors(address: str) -> Iterator[None]:
+    """Inside the block, an error of MLflow about ``address`` becomes a UserError."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -59,7 +59,7 @@ def _asking(address: str) -> Iterator[None]:
 
 @contextmanager
 def _without_deprecations() -> Iterator[None]:
-    """Inside the block MLflow may use what its libraries will drop one day: that is not for users of umix to mend."""
+    """Inside the block, deprecation warnings are hidden: they are about MLflow's own dependencies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
@@ -67,18 +67,18 @@ def _without_deprecations() -> Iterator[None]:
 
 
 def _write(client: Any, record: RunRecord, rows: Iterable[EpochRow]) -> None:
-    """The run's entry; one that is complete is left as it is, one that was cut off is written anew."""
+    """Write the run to MLflow; a complete entry of the same run is kept, an incomplete one is replaced."""
     from mlflow.entities import Metric, Param
 
     name = f"umix {record.task}"
     experiment = client.get_experiment_by_name(name)
-    where = experiment.experiment_id if experiment else client.create_experiment(name)
-    for found in client.search_runs([where], filter_string=f"tags.`{_KEY}` = '{record.key}'"):
-        if found.info.status == "FINISHED":
+    experiment_id = experiment.experiment_id if experiment else client.create_experiment(name)
+    for previous in client.search_runs([experiment_id], filter_string=f"tags.`{_KEY}` = '{record.key}'"):
+        if previous.info.status == "FINISHED":
             return
-        client.delete_run(found.info.run_id)
+        client.delete_run(previous.info.run_id)
     title = f"{record.method} seed {record.seed}"
-    run = client.create_run(where, run_name=title, tags={_KEY: record.key}).info.run_id
+    run = client.create_run(experiment_id, run_name=title, tags={_KEY: record.key}).info.run_id
     settings = {"seed": record.seed, **_flat(record.plan)}
     client.log_batch(run, params=[Param(key, str(value)[:_LONGEST]) for key, value in settings.items()])
     names = _names(row.tag for row in rows)
@@ -94,7 +94,7 @@ def _flat(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(tags: Iterable[str]) -> dict[str, str]:
-    """A name that MLflow takes for every tag, a different one for each."""
+    """A unique name for every tag that MLflow accepts."""
     names: dict[str, str] = {}
     for tag in dict.fromkeys(tags):
         plain = re.sub(r"[^\w .\-/]", "_", tag)

@@ -1,4 +1,4 @@
-"""The loggers umix knows by name: one line each."""
+"""The loggers by name, one line each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -8,17 +8,17 @@ from types import MappingProxyType
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError, unknown
 
-#: Writes what a finished run knows of its epochs to where its program looks; doing it again changes nothing.
+#: Writes the epochs of a finished run to the logger's program; logging a run twice changes nothing.
 Logger = Callable[[RunRecord], None]
 
-#: The module of each logger; its ``logger(out, uri)`` makes one, or says which extra is missing.
+#: The module of each logger; its function ``logger(out, uri)`` returns one, or raises if its library is missing.
 LOGGERS: Mapping[str, str] = MappingProxyType(
     {"mlflow": "umix.bench.loggers.mlflow", "tensorboard": "umix.bench.loggers.tensorboard"}
 )
 
 
 def loggers(names: Sequence[str], *, out: Path, mlflow_uri: str | None = None) -> list[Logger]:
-    """The loggers of these names; a missing library is said here, before anything is trained."""
+    """The loggers of these names; raises UserError if a library is missing, before anything is trained."""
     for name in names:
         if name not in LOGGERS:
             raise unknown("logger", name, LOGGERS)

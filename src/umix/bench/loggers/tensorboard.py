@@ -1,4 +1,4 @@
-"""TensorBoard: scalars of every epoch, in a folder ``tensorboard`` inside the run's."""
+"""TensorBoard: scalars of every epoch, in the subfolder ``tensorboard`` of the run's folder."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ FOLDER = "tensorboard"
 
 
 def logger(out: Path, uri: str | None = None) -> Logger:
-    """Writes event files into each run's own folder, so that ``tensorboard --logdir OUT`` shows all runs."""
+    """A logger that writes event files into each run's folder, so that ``tensorboard --logdir OUT`` shows all runs."""
     try:
         from tensorboard.summary import Writer
     except ImportError:
@@ -22,7 +22,7 @@ def logger(out: Path, uri: str | None = None) -> Logger:
 
     def log(record: RunRecord) -> None:
         rows, folder = read_epochs(record.directory), record.directory / FOLDER
-        shutil.rmtree(folder, ignore_errors=True)  # event files only ever grow, and would hold every epoch twice
+        shutil.rmtree(folder, ignore_errors=True)  # event files are only appended to: every epoch would be there twice
         writer = Writer(str(folder))
         for row in rows:
             writer.add_scalar(row.tag, row.value, step=row.epoch)

@@ -1,1 +1,1 @@
-"""Hyperparameter search on validation, by Optuna."""
+"""Hyperparameter search on the validation split, with Optuna."""

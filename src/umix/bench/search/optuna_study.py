@@ -1,4 +1,7 @@
-"""An Optuna study that several processes may work on, that outlives them, and that spends its budget once."""
+"""An Optuna study in a database, shared by several processes and resumed by later ones.
+
+All processes together execute as many trials as the budget allows.
+"""
 
 import logging
 import os
@@ -18,16 +21,16 @@ if TYPE_CHECKING:
 
 Pruning = Literal["median", "halving", "none"]
 
-#: Parts of a run after which it is compared with the others: often enough to prune, rarely enough to cost nothing.
-LOOKS = 10
-_BEAT = 30  # seconds between two signs of life
-_SILENCE = 120  # seconds after which a worker elsewhere counts as dead
+#: How often per run Optuna decides whether to prune it: often enough to save time, rarely enough to cost none.
+PRUNING_CHECKS = 10
+_BEAT = 30  # seconds between two heartbeats of a worker
+_SILENCE = 120  # seconds without a heartbeat after which a worker on another machine counts as dead
 _WORKER, _ERROR, _ABOUT, _START = "worker", "error", "umix", "start"
 
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """Inside the block Optuna reports nothing on its own."""
+    """Inside the block, Optuna logs nothing."""
     import optuna
 
     before = optuna.logging.get_verbosity()
@@ -42,13 +45,16 @@ def quiet_optuna() -> Iterator[None]:
 def open_study(
     name: str, storage: str | None, folder: Path, *, about: Mapping[str, str], prune: Pruning
 ) -> "Iterator[optuna.Study]":
-    """Inside the block, the study ``name``, new or as it was left; one that was begun about something else is refused."""
+    """Inside the block, the study ``name``, created or resumed.
+
+    ``about`` is stored with a new study. Resuming it with another ``about`` raises UserError.
+    """
     database = _storage(storage, folder)
     try:
         yield _study(name, database, about=about, prune=prune)
     finally:
         database.remove_session()
-        database.engine.dispose()  # else its connections stay open until somebody collects garbage
+        database.engine.dispose()  # else its connections stay open until they are garbage-collected
 
 
 def _study(
@@ -57,7 +63,7 @@ def _study(
     import optuna
 
     pruners: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
-        "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=LOOKS // 4),
+        "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=PRUNING_CHECKS // 4),
         "halving": optuna.pruners.SuccessiveHalvingPruner,
         "none": optuna.pruners.NopPruner,
     }
@@ -68,13 +74,14 @@ def _study(
         load_if_exists=True,
         pruner=pruners[prune](),
     )
-    begun = study.user_attrs.get(_ABOUT)
-    if begun is None:
+    stored = study.user_attrs.get(_ABOUT)
+    if stored is None:
         study.set_user_attr(_ABOUT, dict(about))
-    elif begun != about:
-        other = next(key for key in about if begun.get(key) != about[key])
+    elif stored != about:
+        changed = next(key for key in about if stored.get(key) != about[key])
         raise UserError(
-            f"The study {name!r} was begun with other {other} ({begun.get(other)}, now {about[other]}); choose another ",
+            f"The study {name!r} was begun with other {changed} ({stored.get(changed)}, now {about[changed]}); "
+            "choose another ",
             Setting("name"),
             ".",
         )
@@ -94,7 +101,7 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
     options = {"connect_args": {"timeout": _SILENCE}} if url.startswith("sqlite") else {"pool_pre_ping": True}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # signs of life
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are experimental
             return optuna.storages.RDBStorage(
                 url, engine_kwargs=options, heartbeat_interval=_BEAT, grace_period=_SILENCE
             )
@@ -112,38 +119,44 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
         ) from None
 
 
-def draws_of(name: str, number: int) -> "optuna.samplers.BaseSampler":
-    """The sampler (TPE) of trial ``number``; it has a stream of its own, so workers and resumed studies never repeat draws."""
+def sampler_for(name: str, number: int) -> "optuna.samplers.BaseSampler":
+    """The TPE sampler for trial ``number`` of the study ``name``.
+
+    Every trial has its own seed, so other workers and resumed studies never repeat its draws.
+    """
     import optuna
 
     seed = int(stream(0, "search", name, number).integers(2**31))
     return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
 
 
-def spent(study: "optuna.Study", *, before: int | None = None) -> int:
-    """How many trials of the budget are taken, by all workers: ended, failed by their settings, or under way."""
+def trials_used(study: "optuna.Study", *, before: int | None = None) -> int:
+    """How many trials of the budget all workers have used: complete, pruned, running, or failed by their settings.
+
+    With ``before``, only trials with a smaller number count.
+    """
     from optuna.trial import TrialState
 
-    taken = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+    used = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
     return sum(
-        trial.state in taken or (trial.state == TrialState.FAIL and _ERROR in trial.user_attrs)
+        trial.state in used or (trial.state == TrialState.FAIL and _ERROR in trial.user_attrs)
         for trial in study.get_trials(deepcopy=False)
         if before is None or trial.number < before
     )
 
 
-def begin(trial: "optuna.Trial") -> None:
-    """Write down which process works on ``trial``."""
+def claim(trial: "optuna.Trial") -> None:
+    """Store in ``trial`` that this process executes it."""
     trial.set_user_attr(_WORKER, [socket.gethostname(), os.getpid()])
 
 
-def blame(trial: "optuna.Trial", error: UserError) -> None:
-    """Write down that ``trial`` failed by its own settings: again, it would fail again."""
+def record_failure(trial: "optuna.Trial", error: UserError) -> None:
+    """Store in ``trial`` that its settings caused ``error``, so that it is not tried again."""
     trial.set_user_attr(_ERROR, str(error))
 
 
-def revive(study: "optuna.Study") -> None:
-    """Queue again the trials that dead processes of this machine left under way; their runs go on where they were."""
+def requeue_dead_trials(study: "optuna.Study") -> None:
+    """Enqueue again the trials of dead processes of this machine; their runs resume from the last checkpoint."""
     from optuna.trial import TrialState
 
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
@@ -153,29 +166,29 @@ def revive(study: "optuna.Study") -> None:
         try:
             study.tell(trial.number, state=TrialState.FAIL)
         except (ValueError, RuntimeError):
-            continue  # another worker saw it first
-        queue(study, trial.params, start=is_start(trial))
+            continue  # another worker has enqueued it already
+        enqueue(study, trial.params, start=is_start(trial))
 
 
-def queue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:
-    """Put settings in line; ``start`` marks those that the search starts from."""
+def enqueue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:
+    """Add a trial with ``params`` to the study; ``start`` marks the settings that the search starts from."""
     study.enqueue_trial(dict(params), user_attrs={_START: start})
 
 
 def is_start(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:
-    """Whether ``trial`` is the settings that the search started from."""
+    """Whether ``trial`` has the settings that the search starts from."""
     return bool(trial.user_attrs.get(_START))
 
 
 def importances(study: "optuna.Study") -> dict[str, float]:
-    """How much of the objective's variation each setting explains; none where there is too little to tell."""
+    """The share of the score's variance that each setting explains; empty if there are too few trials."""
     import optuna
 
-    ended = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
-    if len({trial.value for trial in ended}) < 4 or len(ended[0].params) < 2:
+    complete = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    if len({trial.value for trial in complete}) < 4 or len(complete[0].params) < 2:
         return {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Optuna about its own estimators
+        warnings.simplefilter("ignore")  # Optuna warns about its own estimators
         try:
             evaluator = optuna.importance.PedAnovaImportanceEvaluator()
             return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))
@@ -183,7 +196,7 @@ def importances(study: "optuna.Study") -> dict[str, float]:
             return {}
 
 
-def failure_of(trial: Any) -> str | None:
-    """Why ``trial`` failed by its settings; None if it did not."""
+def failure_message(trial: Any) -> str | None:
+    """The error that the settings of ``trial`` caused; None if they caused none."""
     error = trial.user_attrs.get(_ERROR)
     return None if error is None else str(error)

@@ -1,12 +1,12 @@
-"""From a study to what it found, and the preset that holds it."""
+"""Reads the trials of an Optuna study, and writes the best settings as a preset."""
 
 import math
 import time
 from typing import TYPE_CHECKING, Literal
 
-from umix.bench.search.optuna_study import failure_of, importances, is_start
+from umix.bench.search.optuna_study import failure_message, importances, is_start
 from umix.bench.search.search_plan import Search
-from umix.bench.search.search_result import Trial, Tuned
+from umix.bench.search.search_result import SearchResult, Trial
 from umix.bench.spec.plan import setting_tables
 from umix.bench.spec.presets import write_preset
 from umix.version import __version__
@@ -15,31 +15,32 @@ if TYPE_CHECKING:
     import optuna
 
 
-def ended_values(study: "optuna.Study") -> list[float]:
-    """The values of all trials that ended."""
+def completed_values(study: "optuna.Study") -> list[float]:
+    """The values of all complete trials."""
     return [trial.value for trial in all_trials(study) if trial.value is not None]
 
 
 def all_trials(study: "optuna.Study") -> list[Trial]:
-    """All trials by number; a failure that was not the settings' own is no trial."""
+    """All trials by number, without those whose process failed for another reason than their settings."""
     states: dict[str, Literal["complete", "pruned", "failed", "running"]]
     states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "running"}
-    found = []
+    trials = []
     for trial in study.get_trials(deepcopy=False):
-        state, error = states.get(trial.state.name), failure_of(trial)
+        state, error = states.get(trial.state.name), failure_message(trial)
         if state is None or (state == "failed" and error is None):
             continue
         value = trial.value if state == "complete" else None
         drawn = dict(trial.user_attrs.get("settings", {}))
-        found.append(Trial(trial.number, state, value, drawn, is_start(trial), error))
-    return found
+        trials.append(Trial(trial.number, state, value, drawn, is_start(trial), error))
+    return trials
 
 
-def result(search: Search, study: "optuna.Study") -> Tuned:
+def make_result(search: Search, study: "optuna.Study") -> SearchResult:
+    """The result of ``search``; its best settings are also written as a preset file."""
     trials = all_trials(study)
     order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
     best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
-    found = {**search.shared, **best.settings}
+    best_settings = {**search.shared, **best.settings}
     path = search.out / f"tuned-{search.name}.toml"
     select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]
     counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "pruned", "failed")}
@@ -54,9 +55,9 @@ def result(search: Search, study: "optuna.Study") -> Tuned:
         f"{time.strftime('%Y-%m-%d')}; use it with: umix run TASK {search.base.method} --preset {path.name}",
     ]
     base = search.base
-    tables = setting_tables(base.task, base.method, {**base.settings, **found}, preset_name=base.preset)
+    tables = setting_tables(base.task, base.method, {**base.settings, **best_settings}, preset_name=base.preset)
     write_preset(path, "tuned", tables, notes=notes)
-    return Tuned(
+    return SearchResult(
         task=base.task,
         method=base.method,
         name=search.name,
@@ -64,7 +65,7 @@ def result(search: Search, study: "optuna.Study") -> Tuned:
         seeds=search.seeds,
         value=value,
         default=default,
-        settings=found,
+        settings=best_settings,
         trials=tuple(order),
         importances=importances(study),
         preset=path,

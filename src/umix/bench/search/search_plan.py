@@ -1,4 +1,4 @@
-"""A search that was asked for, checked before its first trial."""
+"""The plan of a search, checked before its first trial."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any, final
 
 from umix.bench.runs.record import known_rule
 from umix.bench.search.search_space import SearchSpace
-from umix.bench.search.searched_settings import Dimension, dimensions, shared_stage
+from umix.bench.search.searched_settings import SearchedSetting, searched_settings, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 
@@ -18,10 +18,14 @@ from umix.errors import Setting, UserError
 @final
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is searched and how it is judged: ``space`` by full names, ``shared`` what lets all trials share a first stage."""
+    """What is searched and how trials are scored.
+
+    ``space`` has the searched settings by full name. ``shared`` has the settings that all trials
+    get so that they can share one first stage.
+    """
 
     base: RunSpec
-    space: Mapping[str, Dimension]
+    space: Mapping[str, SearchedSetting]
     shared: Mapping[str, Any]
     seeds: tuple[int, ...]
     select: str | None
@@ -30,12 +34,12 @@ class Search:
 
     @property
     def folder(self) -> Path:
-        """Where the study and the trials' runs lie; they are no results, so not among the other runs."""
+        """The folder of the study and of its trials' runs, apart from other runs because trials are not results."""
         return self.out / f"tune-{self.name}"
 
     @property
     def title(self) -> str:
-        """A name for the study that no other search has."""
+        """A name for the study, unique by a hash of what is searched."""
         content = hashlib.sha256(json.dumps(self.about(), sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.base.plan.source.title}-{self.base.method}-{content}"
 
@@ -45,11 +49,11 @@ class Search:
         return RunSpec(task=base.task, method=base.method, settings=settings, seed=seed, preset=base.preset)
 
     def about(self) -> dict[str, str]:
-        """What must be the same for all who work on one study."""
-        fixed = self.spec({key: d.default for key, d in self.space.items()}, 0)
+        """What must be the same for all processes that share one study."""
+        fixed = self.spec({key: setting.default for key, setting in self.space.items()}, 0)
         return {
             "settings": fixed.key,
-            "ranges": str({key: dimension.as_json() for key, dimension in sorted(self.space.items())}),
+            "ranges": str({key: setting.as_json() for key, setting in sorted(self.space.items())}),
             "seeds": str(list(self.seeds)),
             "selection": str(self.select),
         }
@@ -67,7 +71,7 @@ def plan_search(
     name: str | None = None,
     out: str | Path = "runs",
 ) -> Search:
-    """The search that ``tune`` would do; raises in words where something is wrong with it."""
+    """The search that ``tune`` executes; raises UserError if a setting, range, seed or name is wrong."""
     base = RunSpec(task=task, method=method, settings=dict(settings or {}), preset=preset)
     if select is not None:
         known_rule(select)
@@ -76,11 +80,11 @@ def plan_search(
     name = f"{base.plan.source.title}-{method}" if name is None else name
     if not re.fullmatch(r"[\w.\-]+", name):
         raise UserError(Setting("name"), f" must be letters, digits, dots, dashes and underscores, got {name!r}.")
-    found = dimensions(base, space or {})
-    if not found:
+    searched = searched_settings(base, space or {})
+    if not searched:
         raise UserError(
             f"{method} has no setting left to search; give a range, for example ",
             Setting("range", "fit.lr=1e-4:1e-1:log"),
             ".",
         )
-    return Search(base, found, shared_stage(base, found), tuple(seeds), select, name, Path(out))
+    return Search(base, searched, shared_stage(base, searched), tuple(seeds), select, name, Path(out))

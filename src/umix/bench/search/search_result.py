@@ -1,4 +1,4 @@
-"""What a search found, as a value."""
+"""The result of a search and its trials."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 @final
 @dataclass(frozen=True)
 class Trial:
-    """One trial: ``value`` is the mean validation score over seeds, None where it was cut short or failed."""
+    """One trial: ``value`` is the mean validation score over seeds, None if the trial was pruned or failed."""
 
     number: int
     state: Literal["complete", "pruned", "failed", "running"]
@@ -20,8 +20,12 @@ class Trial:
 
 @final
 @dataclass(frozen=True)
-class Tuned:
-    """What a search found: ``settings`` over the preset, also written to the file ``preset``."""
+class SearchResult:
+    """The best settings of a search and all its trials.
+
+    ``settings`` override the preset that the search started from. Both together are also written to
+    the preset file ``preset``.
+    """
 
     task: str
     method: str
@@ -29,7 +33,7 @@ class Tuned:
     select: str
     seeds: tuple[int, ...]
     value: float
-    default: float | None  # of the settings it started from; None where another process is still at it
+    default: float | None  # value of the settings it started from; None while another process executes that trial
     settings: dict[str, Any]
     trials: tuple[Trial, ...]  # best first, then those without a value
     importances: dict[str, float]

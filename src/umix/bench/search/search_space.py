@@ -12,15 +12,16 @@ from umix.errors import Setting, UserError
 from umix.methods.registry import METHODS
 from umix.settings import Range, Searched
 
-#: What may be tried for each setting of a method: a range, or a list of values.
+#: The values that a search may try for each setting: a range, or a list of values.
 SearchSpace = dict[str, Range | list[Any]]
 
 
 def search_space(method: str) -> SearchSpace:
     """The search ranges of ``method``'s own hyperparameters; empty if it has none to search.
 
-    They are metadata of its fields (``between`` and ``among`` of ``umix.settings``). The class's own fields come first, then those
-    of its parents: the order decides which random numbers a setting is drawn with.
+    They are metadata of its fields (``between`` and ``among`` of ``umix.settings``). The class's own
+    fields come first, then those of its parents. The order matters: it decides which random numbers
+    a setting is drawn with.
 
     >>> list(search_space("umix"))
     ['eta', 'sigma', 'alpha', 'length']
@@ -46,7 +47,7 @@ def draw(interval: Range, rng: np.random.Generator) -> float:
 
 
 def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any]:
-    """One random setting of everything in ``space``; rounded to three digits so that it can be written down."""
+    """A random value for every setting in ``space``, rounded to three digits so that it is easy to write down."""
     drawn = {}
     for name, values in space.items():
         if isinstance(values, Range):

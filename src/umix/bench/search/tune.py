@@ -1,7 +1,8 @@
-"""Search for hyperparameters: TPE over runs, judged on validation only.
+"""Hyperparameter search: TPE over runs, scored on validation only.
 
-The first trial is the settings as they are, so the result is never below them on validation. Poor trials are cut short. All trials
-share one first stage per seed, whatever weights and windows they try.
+The first trial has the settings as they are, so the result is never worse than them on validation.
+Poor trials are pruned. All trials share one first stage per seed, no matter which weights and
+windows they try.
 """
 
 import shutil
@@ -13,24 +14,24 @@ from typing import TYPE_CHECKING, Any, final
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import (
-    LOOKS,
+    PRUNING_CHECKS,
     Pruning,
-    begin,
-    blame,
-    draws_of,
+    claim,
+    enqueue,
     is_start,
     open_study,
-    queue,
     quiet_optuna,
-    revive,
-    spent,
+    record_failure,
+    requeue_dead_trials,
+    sampler_for,
+    trials_used,
 )
-from umix.bench.search.read_trials import ended_values, result
+from umix.bench.search.read_trials import completed_values, make_result
 from umix.bench.search.search_plan import Search, plan_search
-from umix.bench.search.search_result import Tuned
+from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
-from umix.bench.search.searched_settings import Dimension
-from umix.bench.search.validation_score import rule_of, validation_score
+from umix.bench.search.searched_settings import SearchedSetting
+from umix.bench.search.validation_score import selection_rule, validation_score
 from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class News:
-    """What a search tells whoever is watching, before every run."""
+class SearchProgress:
+    """How far a search is, reported before every run."""
 
     trial: int
     seed: int
-    done: int
-    best: float | None
+    done: int  # number of complete trials
+    best: float | None  # value of the best of them
 
 
 def tune(
@@ -72,12 +73,12 @@ def tune(
     places: Places | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
-    watch: Callable[[News], None] | None = None,
-) -> Tuned:
+    watch: Callable[[SearchProgress], None] | None = None,
+) -> SearchResult:
     """The best settings of ``method`` on ``task`` among ``trials``, counted over all workers of the study ``name``.
 
-    ``space`` goes over the ranges that come with umix. A search in ``storage`` (default: a file below ``out``) goes on where it
-    was. ``out`` is short for ``places=Places(out=...)``.
+    ``space`` overrides the ranges that come with umix. A search that is in ``storage`` already
+    (default: a file below ``out``) is resumed. ``out`` is short for ``places=Places(out=...)``.
     """
     places = places or Places(Path("runs" if out is None else out))
     if trials < 1:
@@ -94,26 +95,27 @@ def tune(
         out=places.out,
     )
     ensure_writable(search.folder)
-    varies = any(key.startswith("task.") for key in search.space)
-    loaded = None if varies else places.load_cached(search.base)
-    below = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
+    searches_task = any(key.startswith("task.") for key in search.space)
+    loaded_task = None if searches_task else places.load_cached(search.base)
+    trial_places = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
     opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
     with quiet_optuna(), opened as study:
         if not study.get_trials(deepcopy=False):
-            queue(study, {key: d.default for key, d in search.space.items() if d.holds_default}, start=True)
-        worker = _Worker(search, study, trials, below, loaded, engine, progress or Silent(), watch)
-        while not worker.full and spent(study) < trials:
-            revive(study)
+            defaults = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
+            enqueue(study, defaults, start=True)
+        worker = _Worker(search, study, trials, trial_places, loaded_task, engine, progress or Silent(), watch)
+        while not worker.full and trials_used(study) < trials:
+            requeue_dead_trials(study)
             study.optimize(worker.trial, n_trials=1, catch=(UserError, _FullError))
-            if worker.failure is not None and not ended_values(study):
-                raise worker.failure  # the settings that everything starts from are wrong
-        if not ended_values(study):
+            if worker.failure is not None and not completed_values(study):
+                raise worker.failure  # the settings that the search starts from are wrong
+        if not completed_values(study):
             raise UserError(f"No trial of the study {search.name!r} has ended yet; its other workers are still at it.")
-        return result(search, study)
+        return make_result(search, study)
 
 
 class _FullError(Exception):
-    """Another worker took the last trial of the budget in the same moment."""
+    """Another worker took the last trial of the budget at the same time."""
 
 
 @final
@@ -128,50 +130,53 @@ class _Worker:
     task: Task | None
     engine: Engine | None
     progress: Progress
-    watch: Callable[[News], None] | None
+    watch: Callable[[SearchProgress], None] | None
     full: bool = field(default=False, init=False)
     failure: UserError | None = field(default=None, init=False)
 
     def trial(self, trial: "optuna.Trial") -> float:
         """The mean validation score of the settings that ``trial`` draws."""
-        begin(trial)
-        if spent(self.study, before=trial.number) >= self.trials:
+        claim(trial)
+        if trials_used(self.study, before=trial.number) >= self.trials:
             self.full = True
             raise _FullError
-        self.study.sampler = draws_of(self.search.name, trial.number)
-        drawn = {key: _draw(trial, key, dimension) for key, dimension in self.search.space.items()}
+        self.study.sampler = sampler_for(self.search.name, trial.number)
+        drawn = {key: _draw(trial, key, setting) for key, setting in self.search.space.items()}
         trial.set_user_attr("settings", drawn)
         try:
             scores: list[float] = []
             for seed in self.search.seeds:
                 scores.append(self._score(trial, drawn, seed, scores))
         except UserError as error:
-            blame(trial, error)
+            record_failure(trial, error)
             self.failure = error
             raise
         except KeyboardInterrupt:
-            queue(self.study, trial.params, start=is_start(trial))  # to go on with first
+            enqueue(self.study, trial.params, start=is_start(trial))  # so that a resumed search starts with it
             raise
         return sum(scores) / len(scores)
 
     def _score(self, trial: "optuna.Trial", drawn: Mapping[str, Any], seed: int, before: Sequence[float]) -> float:
-        """The validation score of one run; test counts do not come this far."""
+        """The validation score of the run with ``seed``; ``before`` are the scores of earlier seeds.
+
+        Only validation counts are read, never test counts.
+        """
         from optuna import TrialPruned
 
         spec = self.search.spec(drawn, seed)
         directory, epochs = self.search.folder / spec.directory_name, spec.plan.fit.epochs
         if self.watch is not None:
-            values = ended_values(self.study)
-            self.watch(News(trial.number, seed, len(values), max(values, default=None)))
+            values = completed_values(self.study)
+            self.watch(SearchProgress(trial.number, seed, len(values), max(values, default=None)))
 
         def on_epoch(epoch: int, val: Counts) -> None:
-            look = (epoch + 1) * LOOKS // epochs
-            if look == epoch * LOOKS // epochs:
-                return  # the database is asked ten times per run, not every epoch
-            now = [*before, validation_score(val, self.search.select)]
-            trial.report(sum(now) / len(now), len(before) * LOOKS + look)
+            check = (epoch + 1) * PRUNING_CHECKS // epochs
+            if check == epoch * PRUNING_CHECKS // epochs:
+                return  # the database is queried ten times per run, not every epoch
+            scores = [*before, validation_score(val, self.search.select)]
+            trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
             if trial.should_prune():
-                shutil.rmtree(directory, ignore_errors=True)  # half a run is no run
+                shutil.rmtree(directory, ignore_errors=True)  # a pruned run is never resumed
                 raise TrialPruned
 
         try:
@@ -185,18 +190,18 @@ class _Worker:
             )
         finally:
             self.progress.finish()
-        shutil.rmtree(weights_folder(directory), ignore_errors=True)  # nobody predicts with a trial
+        shutil.rmtree(weights_folder(directory), ignore_errors=True)  # trials are not used for predictions
         val = record.split_counts["val"].arrays()
-        trial.set_user_attr("select", rule_of(val, self.search.select))
+        trial.set_user_attr("select", selection_rule(val, self.search.select))
         return validation_score(val, self.search.select)
 
 
-def _draw(trial: "optuna.Trial", key: str, dimension: Dimension) -> Any:
-    values = dimension.values
-    if is_start(trial) and not dimension.holds_default:
-        return dimension.default  # outside of what is searched, so not for the sampler to know
+def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:
+    values = setting.values
+    if is_start(trial) and not setting.includes_default:
+        return setting.default  # outside of the searched values, so the sampler cannot suggest it
     if not isinstance(values, Range):
         return trial.suggest_categorical(key, values)
-    if dimension.whole:
+    if setting.whole:
         return trial.suggest_int(key, int(values.low), int(values.high), log=values.log)
-    return dimension.written(trial.suggest_float(key, values.low, values.high, log=values.log))
+    return setting.rounded(trial.suggest_float(key, values.low, values.high, log=values.log))

@@ -1,20 +1,21 @@
-"""What a search climbs: a function of validation counts alone."""
+"""The score that a search maximises: a function of validation counts alone."""
 
 from umix.core.selection import RULES, Counts, best_epoch
 from umix.errors import Setting, UserError
 
 
-def rule_of(val: Counts, select: str | None) -> str:
-    """The rule that judges: ``select``; without one, the worst group or, where there are none, the worst class."""
+def selection_rule(val: Counts, select: str | None) -> str:
+    """The selection rule: ``select`` if given, else the worst group, or the worst class if there are no groups."""
     return select or ("worst" if (val.sizes > 0).any() else "worst_class")
 
 
 def validation_score(val: Counts, select: str | None) -> float:
     """The score of the epoch that the rule ``select`` chooses.
 
-    ``last`` says which epoch and not how good it is: its score is the worst group's or class's there.
+    The rule ``last`` chooses an epoch but has no score. Its score is the rate of the worst group or
+    class in that epoch.
     """
-    rule = rule_of(val, select)
+    rule = selection_rule(val, select)
     try:
         epoch = best_epoch(val, rule)
     except ValueError:
@@ -22,4 +23,4 @@ def validation_score(val: Counts, select: str | None) -> float:
             Setting("select", rule),
             " must have a score on validation, but this task gives it none; select worst_class or average.",
         ) from None
-    return float(RULES[rule_of(val, None) if rule == "last" else rule](val)[epoch])
+    return float(RULES[selection_rule(val, None) if rule == "last" else rule](val)[epoch])

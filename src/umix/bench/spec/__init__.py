@@ -1,1 +1,1 @@
-"""What a run is: task, method and settings, with presets as defaults."""
+"""The specification of a run: task, method and settings, with presets as defaults."""

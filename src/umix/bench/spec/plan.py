@@ -1,4 +1,4 @@
-"""From what a user says (names and ``key=value``) to the parts of a run, every one validated."""
+"""Turns names and ``key=value`` settings into the validated parts of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,9 +25,10 @@ from umix.training.fit_settings import FitSettings
 @final
 @dataclass(frozen=True)
 class Plan:
-    """The parts of a run; ``stages`` holds the fit settings that stages before the final fit have of their own.
+    """The parts of a run; ``stages`` has the fit settings of each stage before the final fit, where they differ from ``fit``.
 
-    ``net_name`` is the net as it was named, which need not be in what decides the numbers: a folder may move.
+    ``net_name`` is the net's name as the user gave it. It is not part of ``as_json``, because the
+    folder of a net may move without changing the results.
     """
 
     source: TaskSource
@@ -39,7 +40,7 @@ class Plan:
     judge: JudgeSettings = field(default_factory=JudgeSettings)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything in the plan, defaults spelled out."""
+        """Everything that decides the run's numbers, with defaults filled in."""
         return {
             "task": self.source.as_json(),
             "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
@@ -70,12 +71,12 @@ class Plan:
 def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
 
-    A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``, ``task.agreement``) or just the field,
-    where only one part has it. ``task`` is a name or the path of a table. ``net`` is the net's name; options that the preset gives
-    another net do not count then.
+    A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``,
+    ``task.agreement``) or just the field, if only one part has it. ``task`` is a name or the path of
+    a table. The key ``net`` sets the net's name; the preset's options for another net are then dropped.
     """
-    settled = _settled(task, method_name, settings, preset_name)
-    kind, net_name, tables = settled.kind, settled.net_name, settled.tables
+    resolved = _resolve(task, method_name, settings, preset_name)
+    kind, net_name, tables = resolved.kind, resolved.net_name, resolved.tables
     net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
     stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
     fit = FitSettings(**tables.get("fit", {}))
@@ -84,7 +85,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
             FitSettings(**{**fit.model_dump(), **override})
         except UserError as error:
             raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
-    source = kind(**kind.suited(tables.get("task", {}), net_name), **settled.implied)
+    source = kind(**kind.suited(tables.get("task", {}), net_name), **resolved.implied)
     source.check_files()
     _check_weights(source, method_name)
     return Plan(
@@ -99,14 +100,14 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
 
 
 def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
-    """The preset's tables that concern this run, with ``settings`` over them: a preset of its own."""
-    return _settled(task, method_name, settings, preset_name).tables
+    """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
+    return _resolve(task, method_name, settings, preset_name).tables
 
 
 @final
 @dataclass(frozen=True)
-class _Settled:
-    """What a preset and the user's settings come to: the source's kind, the net's name and the tables of every part."""
+class _ResolvedSettings:
+    """A preset overridden by the user's settings: the kind of source, the net's name and the settings of every part."""
 
     kind: type[TaskSource]
     implied: Mapping[str, Any]
@@ -114,30 +115,30 @@ class _Settled:
     tables: Tables
 
 
-def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _Settled:
-    given = {key.removeprefix("task.") for key in settings}
+def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _ResolvedSettings:
+    options = {key.removeprefix("task.") for key in settings}
     if is_preset_file(preset_name):
-        given |= set(preset("", preset_name).get("task", {}))
-    kind, implied = source_kind(task, given)
-    METHODS.find(method_name)  # raises if there is none
+        options |= set(preset("", preset_name).get("task", {}))
+    kind, implied = source_kind(task, options)
+    METHODS.find(method_name)  # raises UserError if there is no such method
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
     frozen = settings.get("net.freeze", settings.get("freeze"))
-    foreign = ":" in str(settings.get("net.name", ""))
-    of_kind = _preset_kind(kind, implied)
-    known = presets_for(of_kind)
-    if preset_name == "default" and foreign and frozen:
-        chosen = preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
-    elif preset_name == "default" and foreign and PRETRAINED in known:
-        chosen = known[PRETRAINED]  # a learning rate for nets from scratch would undo what the net has learned
+    from_library = ":" in str(settings.get("net.name", ""))
+    data_kind = _preset_kind(kind, implied)
+    presets = presets_for(data_kind)
+    if preset_name == "default" and from_library and frozen:
+        base = preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
+    elif preset_name == "default" and from_library and PRETRAINED in presets:
+        base = presets[PRETRAINED]  # the learning rate for nets from scratch would destroy pretrained weights
     else:
-        chosen = preset(of_kind.name, preset_name, known)
-    tables = _tables(chosen, method_name)
+        base = preset(data_kind.name, preset_name, presets)
+    tables = _tables(base, method_name)
     if kind is MemorySource:
-        tables.pop("task", None)  # it is made already
-    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", of_kind.default_net)))
+        tables.pop("task", None)  # a task in memory has no settings of data any more
+    net_name = str(settings.get("net.name", tables.get("net", {}).get("name", data_kind.default_net)))
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
-        tables["net"] = {}  # the preset's options are those of another net
+        tables["net"] = {}  # the preset's options are for another net
     parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
@@ -149,16 +150,16 @@ def _settled(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     for key, value in settings.items():
         part, field = _locate(key, parts, data=kind.name)
         tables.setdefault(part, {})[field] = value
-    kept = {part: values for part, values in tables.items() if part in parts and values}
-    return _Settled(kind, implied, net_name, kept)
+    used = {part: values for part, values in tables.items() if part in parts and values}
+    return _ResolvedSettings(kind, implied, net_name, used)
 
 
 def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[TaskSource]:
-    """The kind of data whose presets and default net apply: for a task in memory, the kind it was made as."""
+    """The kind of data whose presets and default net apply; a task in memory names the kind it was loaded as."""
     if kind is not MemorySource:
         return kind
-    made_as = implied["kind"]
-    return OWN[made_as] if made_as in OWN else TASKS.find(made_as)
+    loaded_as = implied["kind"]
+    return OWN[loaded_as] if loaded_as in OWN else TASKS.find(loaded_as)
 
 
 def _check_weights(source: object, method_name: str) -> None:
@@ -172,12 +173,12 @@ def _check_weights(source: object, method_name: str) -> None:
         )
 
 
-def _tables(chosen: Tables, method_name: str) -> Tables:
-    """The preset's tables for this method: its own fit settings, ``[preset.METHOD.fit]``, go over those for all methods."""
-    tables = {part: dict(table) for part, table in chosen.items()}
-    own = tables.get(method_name, {})
-    for part in [part for part, values in own.items() if isinstance(values, dict)]:
-        tables[part] = {**tables.get(part, {}), **own.pop(part)}
+def _tables(base: Tables, method_name: str) -> Tables:
+    """The preset's tables for this method: ``[preset.METHOD.fit]`` overrides ``[preset.fit]``."""
+    tables = {part: dict(table) for part, table in base.items()}
+    of_method = tables.get(method_name, {})
+    for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
+        tables[part] = {**tables.get(part, {}), **of_method.pop(part)}
     return tables
 
 
@@ -197,9 +198,9 @@ def _fields(
 
 
 def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str, str]:
-    """The part and field that ``key`` means in a run on ``data`` of this kind."""
+    """The part and field that ``key`` names; ``data`` is the kind of data, for error messages."""
     part, dot, field = key.rpartition(".")
-    dotted = [f"{name}.{known}" for name, fields in parts.items() for known in fields]
+    dotted = [f"{name}.{option}" for name, fields in parts.items() for option in fields]
     if dot:
         if key not in dotted and part == "task":
             raise unknown(("setting ", Setting(field), f" of {data} data"), field, parts[part])
@@ -210,7 +211,7 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
     named = (method_name, "fit", "net", "task", "judge")
     owners = [name for name in named if field in parts[name] and field != "name"]
     if not owners:
-        bare = {known for name in named for known in parts[name]} - {"name"}
+        bare = {option for name in named for option in parts[name]} - {"name"}
         raise unknown(f"setting of {method_name}", key, bare | {"net"})
     if len(owners) > 1:
         raise UserError(

@@ -1,8 +1,10 @@
-"""Settings per task that come with umix, as TOML tables: ``[preset.part]`` with the parts task, net, fit, a stage or a method.
+"""Presets: named settings of a task, as TOML tables ``[PRESET.PART]``.
 
-A method may have fit settings of its own: ``[preset.METHOD.fit]``, and for a stage ``[preset.METHOD.STAGE]``.
-A task without a file has the presets of its kind of data (``TaskSource.preset_kind``).
-A file of your own has the same form. It is named ``FILE.toml`` if it holds one preset, ``FILE.toml:NAME`` if it holds several.
+A part is task, net, fit, a stage or a method. ``[PRESET.METHOD.fit]`` and ``[PRESET.METHOD.STAGE]``
+are fit settings of one method.
+A task without a preset file has the presets of its kind of data (``TaskSource.preset_kind``).
+Users can write preset files of the same form. A file with one preset is named ``FILE.toml``, a
+preset in a file with several ``FILE.toml:NAME``.
 """
 
 import json
@@ -20,7 +22,7 @@ from umix.files import write_whole
 from umix.methods.registry import METHODS
 
 Tables = dict[str, dict[str, Any]]
-#: Used instead of ``default`` if a net of another library is trained whole and the task has such a preset.
+#: Used instead of ``default`` if all layers of a net of another library are trained and the task has such a preset.
 PRETRAINED = "pretrained"
 
 
@@ -34,10 +36,11 @@ def presets_of(task: str) -> dict[str, Tables]:
 def presets_for(kind: type[TaskSource]) -> dict[str, Tables]:
     """All presets of the task ``kind`` by name; if umix has no file for it, those of its kind of data, ``preset_kind``.
 
-    These know nothing of the task, so that its ``default_net`` is used, with the preset's options for that net, if it has some.
+    Presets of a kind of data do not name the task's net. The task's ``default_net`` is used, with
+    the preset's options for that net, if it has any.
     """
-    if own := presets_of(kind.name):
-        return own
+    if of_task := presets_of(kind.name):
+        return of_task
     general = presets_of(kind.preset_kind)
     if not general:
         raise unknown(f"preset_kind of the task {kind.name}", kind.preset_kind, OWN)
@@ -46,19 +49,19 @@ def presets_for(kind: type[TaskSource]) -> dict[str, Tables]:
 
 def _without_task(tables: Tables, *, net: str) -> Tables:
     """``tables`` without settings of data, and without those of a net other than ``net``."""
-    kept = {part: values for part, values in tables.items() if part not in ("task", "net")}
+    others = {part: values for part, values in tables.items() if part not in ("task", "net")}
     options = tables.get("net", {})
-    return kept | ({"net": options} if options.get("name") == net else {})
+    return others | ({"net": options} if options.get("name") == net else {})
 
 
 def preset(task: str, name: str, known: Mapping[str, Tables] | None = None) -> Tables:
-    """The tables of the preset ``name`` of ``task``, or of the preset file whose path ``name`` is.
+    """The tables of the preset ``name`` of ``task``, or of the preset file at the path ``name``.
 
-    ``known`` are the presets of the task, those of its file unless given.
+    ``known`` are the presets of the task, by default those of its file.
     """
     if is_preset_file(name):
-        path, _, chosen = name.rpartition(":") if ".toml:" in name else (name, "", "")
-        return _file_preset(Path(path), chosen)
+        path, _, in_file = name.rpartition(":") if ".toml:" in name else (name, "", "")
+        return _file_preset(Path(path), in_file)
     known = presets_of(task) if known is None else known
     if name not in known:
         raise unknown(f"preset of {task}", name, known)
@@ -85,29 +88,23 @@ def _file_preset(path: Path, name: str) -> Tables:
         raise UserError(
             f"The preset file {path} holds several presets, so one must be named: {path}:{' or :'.join(content)}."
         )
-    found = content[name or next(iter(content))]
-    parts = {
-        "task",
-        "net",
-        "fit",
-        "judge",
-        *METHODS,
-        *(stage for method in METHODS.values() for stage in method.stages),
-    }
-    for part, values in found.items() if isinstance(found, dict) else [(str(found), None)]:
+    tables = content[name or next(iter(content))]
+    stages = {stage for method in METHODS.values() for stage in method.stages}
+    parts = {"task", "net", "fit", "judge", *METHODS, *stages}
+    for part, values in tables.items() if isinstance(tables, dict) else [(str(tables), None)]:
         if not isinstance(values, dict):
             raise UserError(f"The preset file {path} must hold tables [NAME.PART], got {part!r} outside of a part.")
         if part not in parts:
             raise unknown(f"part of the preset in {path}", part, parts)
-    return dict(found)
+    return dict(tables)
 
 
 def write_preset(path: Path, name: str, tables: Tables, *, notes: Sequence[str]) -> None:
     """Write ``tables`` as the only preset of the file ``path``, below ``notes`` as comments; values of None are left out."""
     lines = [f"# {line}" for note in notes for line in note.splitlines()]
     for part, values in tables.items():
-        given = {field: value for field, value in values.items() if value is not None}
-        lines += ["", f"[{name}.{part}]", *(f"{field} = {_toml(value)}" for field, value in given.items())]
+        fields = {field: value for field, value in values.items() if value is not None}
+        lines += ["", f"[{name}.{part}]", *(f"{field} = {_toml(value)}" for field, value in fields.items())]
     write_whole(path, ("\n".join(lines) + "\n").encode())
 
 

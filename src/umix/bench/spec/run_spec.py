@@ -1,4 +1,4 @@
-"""A run as a value."""
+"""The specification of one run."""
 
 import hashlib
 import json
@@ -10,14 +10,14 @@ from pydantic import Field, model_validator
 from umix.bench.spec.plan import Plan, make_plan
 from umix.settings import Settings
 
-_FORMAT = 1  # raised when the same spec would give other numbers
+_FORMAT = 1  # increased when a new version gives other numbers for the same spec
 
 
 @final
 class RunSpec(Settings):
     """Everything that decides a run's numbers, and nothing else: task, method, settings, seed.
 
-    ``settings`` has the keys of the command line's ``--set``; whatever is not set comes from the task's preset.
+    ``settings`` has the same keys as ``--set`` on the command line. The task's preset gives the other settings.
 
     >>> RunSpec(task="four_moons", method="umix", settings={"eta": 3}, seed=1).plan.method.eta
     3.0
@@ -41,11 +41,11 @@ class RunSpec(Settings):
 
     @cached_property
     def key(self) -> str:
-        """A hash of the plan and the seed: spelling a default out does not change it."""
+        """A hash of the plan and the seed; setting a value to its default does not change it."""
         content = {"format": _FORMAT, "seed": self.seed, **self.plan.as_json()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def directory_name(self) -> str:
-        """The run's folder: readable, and unique by its hash."""
+        """The name of the run's folder: readable, and unique by its hash."""
         return f"{self.plan.source.title}-{self.method}-seed{self.seed}-{self.key}"

@@ -1,4 +1,4 @@
-"""How long runs will take, from what finished runs of the same task and method took."""
+"""Estimates how long runs will take, from finished runs of the same task and method."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -13,49 +13,56 @@ from umix.training.trainer import FINAL
 
 @final
 class Pace:
-    """What runs of each task and method took: medians, for one slow run says little."""
+    """How long runs of each task and method took. Estimates are medians, because one slow run means little."""
 
     def __init__(self, records: Iterable[RunRecord] = ()) -> None:
         self._fit: dict[tuple[str, str], list[float]] = {}  # seconds per epoch of the final fit
-        self._before: dict[tuple[str, str], list[float]] = {}  # seconds of all stages before it, where none was reused
+        # Seconds of all stages before the final fit, from runs that reused none of them:
+        self._before: dict[tuple[str, str], list[float]] = {}
         for record in records:
             self.learn(record)
 
     def learn(self, record: RunRecord) -> None:
-        """Take the stages that ``record`` trained itself into account."""
-        where = (_title(record), record.method)
+        """Add the times of ``record``; stages that it reused are not counted."""
+        task_method = (_title(record), record.method)
         before = [stage for name, stage in record.stages.items() if name != FINAL]
         if before and not any(stage.reused for stage in before):
-            self._before.setdefault(where, []).append(sum(stage.seconds for stage in before))
+            self._before.setdefault(task_method, []).append(sum(stage.seconds for stage in before))
         fit = record.stages.get(FINAL)
-        if fit is None or not fit.reused:  # a method without a final fit takes what its stages take
-            self._fit.setdefault(where, []).append(0.0 if fit is None else fit.seconds / fit.epochs)
+        if fit is None or not fit.reused:  # a method without a final fit has 0 seconds there
+            self._fit.setdefault(task_method, []).append(0.0 if fit is None else fit.seconds / fit.epochs)
 
     def seconds(self, spec: RunSpec, *, trains_stage: bool) -> float | None:
-        """What ``spec`` will take, with its shared stages if it ``trains_stage``; None where nothing like it was seen."""
-        where = (spec.plan.source.title, spec.method)
-        if where not in self._fit or (trains_stage and where not in self._before):
+        """Seconds that ``spec`` will take; None if no run of its task and method has finished.
+
+        ``trains_stage`` says whether it also trains the stages before the final fit.
+        """
+        task_method = (spec.plan.source.title, spec.method)
+        if task_method not in self._fit or (trains_stage and task_method not in self._before):
             return None
-        before = median(self._before[where]) if trains_stage else 0.0
-        return median(self._fit[where]) * spec.plan.fit.epochs + before
+        before = median(self._before[task_method]) if trains_stage else 0.0
+        return median(self._fit[task_method]) * spec.plan.fit.epochs + before
 
 
-def total(
+def total_seconds(
     entries: Sequence[StudyEntry], pace: Pace, training: Iterable[StudyEntry], *, workers: int
 ) -> tuple[float, int]:
-    """Seconds that ``entries`` will take with ``workers`` at work, and how many of the entries nothing is known of."""
+    """Seconds that ``entries`` will take with ``workers``, and the number of entries without an estimate.
+
+    ``training`` are the entries that train their shared stage.
+    """
     keys = {entry.key for entry in training}
-    known = [pace.seconds(entry.spec, trains_stage=entry.key in keys) for entry in entries]
-    seconds = [value for value in known if value is not None]
+    estimates = [pace.seconds(entry.spec, trains_stage=entry.key in keys) for entry in entries]
+    seconds = [value for value in estimates if value is not None]
     at_once = max(1, min(workers, len(entries)))
     longest = max(seconds, default=0.0)
-    return max(sum(seconds) / at_once, longest), known.count(None)
+    return max(sum(seconds) / at_once, longest), estimates.count(None)
 
 
-def in_words(seconds: float) -> str:
-    """A duration as people say it.
+def format_duration(seconds: float) -> str:
+    """A duration as text, in seconds, minutes or hours.
 
-    >>> in_words(4.2), in_words(75), in_words(5400)
+    >>> format_duration(4.2), format_duration(75), format_duration(5400)
     ('4 s', '1 min 15 s', '1 h 30 min')
     """
     whole = max(1, math.ceil(seconds - 0.5))
@@ -67,5 +74,5 @@ def in_words(seconds: float) -> str:
 
 
 def _title(record: RunRecord) -> str:
-    """The title of the run's task, with which the name of its folder begins."""
+    """The title of the run's task, read from the start of its folder's name."""
     return record.directory.name.partition(f"-{record.method}-seed")[0]

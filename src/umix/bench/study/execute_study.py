@@ -1,4 +1,4 @@
-"""Executing a study: every run that is not finished, by whatever executes runs."""
+"""Executes the unfinished runs of a study with an executor."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class StudyResults:
 
 
 class StudyWatcher(Protocol):
-    """Is told how a study goes on."""
+    """Receives the progress of a study."""
 
     def finished(self, record: RunRecord) -> None:
         """This run was finished before the study was executed."""
@@ -34,7 +34,7 @@ class StudyWatcher(Protocol):
 
 
 @final
-class Unwatched:
+class SilentWatcher:
     """Shows nothing."""
 
     def finished(self, record: RunRecord) -> None: ...
@@ -45,8 +45,8 @@ class Unwatched:
 
 
 def execute_study(plan: StudyPlan, executor: Executor, watcher: StudyWatcher | None = None) -> StudyResults:
-    """What became of every run of ``plan``; finished ones are loaded, the others are executed."""
-    watcher, places = watcher or Unwatched(), plan.grid.places
+    """The record or failure of every run of ``plan``; finished runs are loaded, the others are executed."""
+    watcher, places = watcher or SilentWatcher(), plan.grid.places
     records: dict[str, RunRecord] = {}
     failures: dict[str, Failure] = {}
     for entry in plan.grid.runs:

@@ -47,12 +47,12 @@ class StagePlanner:
         if not stages:
             return None
         inputs = self._inputs(spec, task)
-        shown = StageInputs.of(task, plan.net) if inputs is None else inputs
-        fit = erm_fit(stages[0], shown, plan.fit, plan.stages, seed=spec.seed)
+        key_inputs = StageInputs.of(task, plan.net) if inputs is None else inputs
+        fit = erm_fit(stages[0], key_inputs, plan.fit, plan.stages, seed=spec.seed)
         return SharedStage(fit.key, has_inputs=inputs is not None)
 
     def _inputs(self, spec: RunSpec, task: Task) -> StageInputs | None:
-        """What the stage will be trained on; None where it is features that are not stored yet."""
+        """The inputs that the stage will be trained on; None if they are features that are not computed yet."""
         net = spec.plan.net
         if not (isinstance(net, Backbone) and net.freeze):
             return StageInputs.of(task, net)
@@ -60,6 +60,6 @@ class StagePlanner:
             return None
         key = (task.fingerprint, net, None if net.names_its_weights else spec.seed)
         if key not in self._features:
-            found = stored_inputs(task, net, self._cache, seed=spec.seed)
-            self._features[key] = None if found is None else StageInputs.of(found.task, found.net)
+            stored = stored_inputs(task, net, self._cache, seed=spec.seed)
+            self._features[key] = None if stored is None else StageInputs.of(stored.task, stored.net)
         return self._features[key]

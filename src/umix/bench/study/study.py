@@ -12,11 +12,12 @@ from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
 from umix.settings import Settings
 
-#: Parts of every run that settings may be about.
 
+class _WithSettings(Settings):
+    """A model with a field ``settings``; nested tables are flattened.
 
-class _Set(Settings):
-    """What has settings; ``{fit = {epochs = 2}}``, as TOML reads ``fit.epochs = 2``, is one of them."""
+    TOML reads ``fit.epochs = 2`` as ``{fit = {epochs = 2}}``, which becomes ``{"fit.epochs": 2}``.
+    """
 
     @field_validator("settings", mode="before", check_fields=False)
     @classmethod
@@ -31,7 +32,7 @@ class _Set(Settings):
 
 
 @final
-class StudyTask(_Set):
+class StudyTask(_WithSettings):
     """A task of the study."""
 
     name: str = Field(description="a task's name, or the path of data of your own")
@@ -41,8 +42,8 @@ class StudyTask(_Set):
 
 
 @final
-class StudyMethod(_Set):
-    """A method of the study; one method may be there several times under different labels."""
+class StudyMethod(_WithSettings):
+    """A method of the study; a study may have the same method several times, with different labels."""
 
     name: str = Field(description="a method's name")
     label: str = Field("", description="what the tables call it, else its name")
@@ -54,8 +55,11 @@ class StudyMethod(_Set):
 
 
 @final
-class Study(_Set):
-    """Every task with every method and every seed; later settings count: the study's, the task's, the method's."""
+class Study(_WithSettings):
+    """Every task with every method and every seed.
+
+    Settings of a task override those of the study, and settings of a method override both.
+    """
 
     tasks: tuple[StudyTask, ...] = Field(min_length=1, description="tasks, each a name or a table of options")
     methods: tuple[StudyMethod, ...] = Field(min_length=1, description="methods, each a name or a table of options")
@@ -74,8 +78,8 @@ class Study(_Set):
 
     @model_validator(mode="before")
     @classmethod
-    def _names_alone(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A text stands for the task or method of that name; seeds may be a text."""
+    def _expand_names(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Turn names into tasks and methods without options, and a text of seeds into numbers."""
         kinds: dict[str, type[StudyTask] | type[StudyMethod]] = {"tasks": StudyTask, "methods": StudyMethod}
         lists = {
             field: [_entry(kind, item, f"{field}[{place}]") for place, item in enumerate(values[field], start=1)]
@@ -87,11 +91,12 @@ class Study(_Set):
 
     @field_validator("seeds")
     @classmethod
-    def _once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    def _without_duplicates(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(seeds))
 
     @model_validator(mode="after")
-    def _told_apart(self) -> "Study":
+    def _distinct_titles(self) -> "Study":
+        """Refuse two tasks of one name, or two methods of one label."""
         for kind, titles in (
             ("task", [task.name for task in self.tasks]),
             ("method", [entry.title for entry in self.methods]),
@@ -126,17 +131,17 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         first, colon, end = (piece.strip() for piece in part.partition(":"))
         try:
-            found = range(int(first), int(end)) if colon else [int(first)]
+            numbers = range(int(first), int(end)) if colon else [int(first)]
         except ValueError:
-            found = []
-        if not found or min(found) < 0:
+            numbers = []
+        if not numbers or min(numbers) < 0:
             raise UserError(f"Seeds must be a range as 0:5 or a list as 0,1,2 of numbers from 0 on, got {text!r}.")
-        seeds += found
+        seeds += numbers
     return tuple(seeds)
 
 
 def load_study(path: Path) -> Study:
-    """The study in the TOML file at ``path``; what is wrong with it is said with its place."""
+    """The study in the TOML file at ``path``; errors name the file and the place in it."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -166,16 +171,22 @@ def study_schema() -> dict[str, Any]:
     return schema
 
 
-def assign(study: Study, settings: Mapping[str, Any]) -> Study:
-    """``study`` with ``settings`` from the command line: ``METHOD.key`` and ``TASK.key`` are for those runs alone."""
+def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
+    """``study`` with ``settings`` from the command line.
+
+    ``METHOD.key`` and ``TASK.key`` apply only to the runs of that method or task, other keys to all.
+    """
     tasks, methods = list(study.tasks), list(study.methods)
     listed = ", ".join(entry.title for entry in methods)
     everywhere = dict(study.settings)
     for key, value in settings.items():
         owner, _, rest = key.partition(".")
-        own = key if "." not in rest else rest  # umix.eta is a method's field, umix.fit.lr the fit's for that method
+        # umix.eta is a hyperparameter of umix and keeps its name; umix.fit.lr is fit.lr, in runs of umix.
+        method_key = key if "." not in rest else rest
         if rest and any(owner in (entry.name, entry.title) for entry in methods):
-            methods = [_with(entry, own, value) if owner in (entry.name, entry.title) else entry for entry in methods]
+            methods = [
+                _with(entry, method_key, value) if owner in (entry.name, entry.title) else entry for entry in methods
+            ]
         elif rest and any(owner == _stem(entry) for entry in tasks):
             tasks = [_with(entry, rest, value) if owner == _stem(entry) else entry for entry in tasks]
         elif rest and owner in METHODS:
@@ -203,15 +214,19 @@ def _with(entry: Any, key: str, value: object) -> Any:
     return entry.model_copy(update={"settings": {**entry.settings, key: value}})
 
 
-def titled(tasks: Sequence[StudyTask]) -> dict[str, str]:
-    """What tables call each task: a file's name without its folder, a task's name without its hash, if that tells them apart."""
-    names = {task.name: _shortest(task.name) for task in tasks}
-    short = [name for name, _ in names.values()]
-    return {task: name if short.count(name) == 1 else longer for task, (name, longer) in names.items()}
+def task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
+    """The title of each task in tables, by its name.
+
+    A title is short (a file's name without its folder, a task in memory without its hash), unless
+    two tasks would get the same one.
+    """
+    titles = {task.name: _short_and_full_title(task.name) for task in tasks}
+    short_titles = [short for short, _ in titles.values()]
+    return {name: short if short_titles.count(short) == 1 else full for name, (short, full) in titles.items()}
 
 
-def _shortest(name: str) -> tuple[str, str]:
-    """The short and the unmistakable name of a task."""
+def _short_and_full_title(name: str) -> tuple[str, str]:
+    """A short title of a task, which another task may share, and a unique one."""
     in_memory = MemorySource.parse(name)
     if in_memory is None:
         return Path(name).name, name

@@ -1,4 +1,4 @@
-"""A study as runs: all of them, the order to execute them in, and what is on disk of each."""
+"""All runs of a study, the order to execute them in, and the state of each on disk."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from umix.bench.runs.lock import is_locked
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import SharedStage, StagePlanner
-from umix.bench.study.study import Study, StudyMethod, StudyTask, titled
+from umix.bench.study.study import Study, StudyMethod, StudyTask, task_titles
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.run_folder import CHECKPOINT, FAILED, RECORD
@@ -21,9 +21,9 @@ State = Literal["done", "running", "failed", "partly", "to run"]
 @final
 @dataclass(frozen=True, eq=False)
 class StudyEntry:
-    """One task, method and seed of a study. Entries with equal settings have one ``spec.key``: they are one run."""
+    """One task, method and seed of a study. Entries with equal settings have the same ``spec.key``: they are one run."""
 
-    task: str  # as the tables call it
+    task: str  # its title in tables
     label: str
     spec: RunSpec
     shared: SharedStage | None  # the first stage that it shares with other runs
@@ -35,7 +35,7 @@ class StudyEntry:
 
     @property
     def stage(self) -> str | None:
-        """The key of the shared stage; entries with the same one wait for each other's training."""
+        """The key of the shared stage; of the entries with the same key, one trains it and the others wait."""
         return None if self.shared is None else self.shared.key
 
     @property
@@ -47,7 +47,7 @@ class StudyEntry:
 @final
 @dataclass(frozen=True, eq=False)
 class StudyGrid:
-    """All entries of a study in the order of its tables, the folders they use, and in words what was left out."""
+    """All entries of a study in the order of its tables, the folders they use, and a sentence per skipped method."""
 
     entries: tuple[StudyEntry, ...]
     places: Places
@@ -64,11 +64,11 @@ class StudyGrid:
 
 
 def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
-    """Every run of ``study``, validated; the tasks are loaded once to see whether they have what the methods need."""
+    """Every run of ``study``, validated; the tasks are loaded to check that they have the groups that methods need."""
     places = places or Places()
     roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
     places = replace(places, roots={**places.roots, **roots})
-    names, planner = titled(study.tasks), StagePlanner(places.cache_folder)
+    names, planner = task_titles(study.tasks), StagePlanner(places.cache_folder)
     entries: list[StudyEntry] = []
     skipped: list[str] = []
     for study_task in study.tasks:
@@ -77,9 +77,9 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
             task = places.load_cached(specs[0])
             reason = _impossible(specs[0], task)
             if reason is None:
-                found = (names[study_task.name], method.title)
+                titles = (names[study_task.name], method.title)
                 entries += [
-                    StudyEntry(*found, spec, planner.first_stage(spec, task), task.fingerprint) for spec in specs
+                    StudyEntry(*titles, spec, planner.first_stage(spec, task), task.fingerprint) for spec in specs
                 ]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
@@ -105,7 +105,7 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
             RunSpec(task=task.name, method=method.name, settings=settings, seed=seed, preset=preset)
             for seed in study.seeds
         ]
-        specs[0].key  # noqa: B018 — raises where the files of a net cannot be reached
+        specs[0].key  # noqa: B018 — raises if the files of a net cannot be read
         return specs
     except UserError as error:
         shared = str(error).startswith("Unknown setting") and len(study.methods) > 1
@@ -114,7 +114,7 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
 
 
 def _impossible(spec: RunSpec, task: Task) -> UserError | None:
-    """Why the method cannot train on ``task``, in a sentence; None where it can."""
+    """The reason why the method cannot train on ``task``; None if it can."""
     try:
         require_groups(spec.plan.method, task)
     except UserError as error:
@@ -123,19 +123,22 @@ def _impossible(spec: RunSpec, task: Task) -> UserError | None:
 
 
 def spread_out(entries: Iterable[StudyEntry]) -> list[StudyEntry]:
-    """``entries`` in an order in which those that share a stage are far apart; otherwise they keep their order."""
-    turns: dict[str, int] = {}
+    """``entries`` in an order in which those that share a stage are far apart; otherwise they keep their order.
+
+    The first entry of every stage comes first, then the second of every stage, and so on.
+    """
+    latest: dict[str, int] = {}  # rank of the latest entry of each stage
     ranked = []
     for entry in entries:
-        turn = 0
+        rank = 0
         if entry.stage is not None:
-            turn = turns[entry.stage] = turns.get(entry.stage, -1) + 1
-        ranked.append((turn, entry))
+            rank = latest[entry.stage] = latest.get(entry.stage, -1) + 1
+        ranked.append((rank, entry))
     return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def state(out: Path, spec: RunSpec) -> State:
-    """What is on disk of ``spec`` below ``out``."""
+def run_state(out: Path, spec: RunSpec) -> State:
+    """The state of the run ``spec``, read from its folder in ``out``."""
     directory = out / spec.directory_name
     if (directory / RECORD).exists():
         return "done"
@@ -154,7 +157,7 @@ def is_cached(places: Places, entry: StudyEntry) -> bool:
 
 
 def stages_to_train(places: Places, entries: Sequence[StudyEntry]) -> list[StudyEntry]:
-    """The entries that will train their shared stage themselves: the first of each stage that is not on disk."""
+    """The entries that will train their shared stage: for each stage that is not on disk, its first entry."""
     first = {
         entry.stage: entry for entry in reversed(entries) if entry.stage is not None and not is_cached(places, entry)
     }

@@ -1,18 +1,18 @@
-"""What a study has yet to do: the state of every run on disk, and how long the rest will take."""
+"""The plan of a study: the state of every run on disk, and how long the unfinished runs will take."""
 
 from dataclasses import dataclass
 from typing import Any, Self, final
 
 from umix.bench.runs.record import load_run
-from umix.bench.study.estimate import Pace, in_words, total
-from umix.bench.study.study_grid import State, StudyEntry, StudyGrid, is_cached, stages_to_train, state
+from umix.bench.study.estimate import Pace, format_duration, total_seconds
+from umix.bench.study.study_grid import State, StudyEntry, StudyGrid, is_cached, run_state, stages_to_train
 from umix.run_folder import RECORD
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class StudyPlan:
-    """A grid, the state of each of its runs at the time this was made, and the pace of earlier runs."""
+    """A grid, the state of each of its runs when the plan was made, and how long earlier runs took."""
 
     grid: StudyGrid
     states: dict[str, State]  # by the key of the run
@@ -23,11 +23,11 @@ class StudyPlan:
     def of(cls, grid: StudyGrid) -> Self:
         """The plan of ``grid``, read from its folder of runs."""
         out = grid.places.out
-        states = {entry.key: state(out, entry.spec) for entry in grid.runs}
+        states = {entry.key: run_state(out, entry.spec) for entry in grid.runs}
         titles = {(entry.spec.plan.source.title, entry.spec.method) for entry in grid.entries}
-        seen = [path for title, method in sorted(titles) for path in out.glob(f"{title}-{method}-seed*/{RECORD}")]
+        records = [path for title, method in sorted(titles) for path in out.glob(f"{title}-{method}-seed*/{RECORD}")]
         cached = frozenset(entry.key for entry in grid.runs if is_cached(grid.places, entry))
-        return cls(grid, states, cached, Pace(load_run(path.parent) for path in seen))
+        return cls(grid, states, cached, Pace(load_run(path.parent) for path in records))
 
     @property
     def to_run(self) -> list[StudyEntry]:
@@ -35,13 +35,15 @@ class StudyPlan:
         return [entry for entry in self.grid.runs if self.states[entry.key] != "done"]
 
     def left(self, entries: list[StudyEntry], *, workers: int) -> str:
-        """How long ``entries`` will take, in words."""
-        seconds, unknown = total(entries, self.pace, stages_to_train(self.grid.places, entries), workers=workers)
+        """How long ``entries`` will take, as text."""
+        seconds, unknown = total_seconds(
+            entries, self.pace, stages_to_train(self.grid.places, entries), workers=workers
+        )
         if not entries:
             return "–"
         if unknown == len(entries):
             return "unknown"
-        return in_words(seconds) + (f" + {unknown} unknown" if unknown else "")
+        return format_duration(seconds) + (f" + {unknown} unknown" if unknown else "")
 
     def as_json(self) -> list[dict[str, Any]]:
         """Every entry with the state of its run."""

@@ -1,4 +1,4 @@
-"""A fair comparison: the settings of every method are searched with the same budget before the runs of a study."""
+"""Searches the settings of every method of a study with the same budget, for a fair comparison."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ from umix.bench.executors.outcome import Event, OnEvent
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.places import Places
 from umix.bench.search.search_plan import plan_search
-from umix.bench.search.search_result import Tuned
-from umix.bench.search.searched_settings import dimensions
-from umix.bench.search.tune import News, tune
+from umix.bench.search.search_result import SearchResult
+from umix.bench.search.searched_settings import searched_settings
+from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
@@ -20,11 +20,11 @@ from umix.training.progress import Progress, Silent
 
 @final
 @dataclass(frozen=True)
-class Searched:
-    """The result of a search, or the error with which it ended."""
+class SearchOutcome:
+    """The result of a search, or the error that ended it."""
 
     key: str
-    found: Tuned | None = None
+    result: SearchResult | None = None
     error: str | UserError = ""
     busy: bool = False
 
@@ -32,7 +32,7 @@ class Searched:
 @final
 @dataclass(frozen=True, eq=False)
 class SearchJob:
-    """The search of one method's settings on one task, trial by trial; ``key`` is the name that people see."""
+    """The search of one method's settings on one task; ``key`` is its name in progress messages."""
 
     key: str
     spec: RunSpec
@@ -41,36 +41,36 @@ class SearchJob:
     select: str | None
     seeds: tuple[int, ...]
 
-    def work(self, tell: OnEvent, *, wait: bool = False, progress: Progress | None = None) -> Searched:
+    def run(self, on_event: OnEvent, *, wait: bool = False, progress: Progress | None = None) -> SearchOutcome:
         spec = self.spec
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "settings": spec.settings,
             "preset": spec.preset,
             "select": self.select,
             "seeds": self.seeds,
         }
         try:
-            name = plan_search(spec.task, spec.method, **given, out=self.places.out).title
-            found = tune(
+            name = plan_search(spec.task, spec.method, **options, out=self.places.out).title
+            result = tune(
                 spec.task,
                 spec.method,
                 trials=self.trials,
-                **given,
+                **options,
                 places=self.places,
                 name=name,
                 progress=progress or Silent(),
-                watch=lambda news: tell(self._event(news)),
+                watch=lambda update: on_event(self._event(update)),
             )
         except UserError as error:
-            return Searched(self.key, error=error)
-        return Searched(self.key, found)
+            return SearchOutcome(self.key, error=error)
+        return SearchOutcome(self.key, result)
 
-    def died(self, error: Exception) -> Searched:
-        return Searched(self.key, error=str(error))
+    def crashed(self, error: Exception) -> SearchOutcome:
+        return SearchOutcome(self.key, error=str(error))
 
-    def _event(self, news: News) -> Event:
-        best = "" if news.best is None else f"best {news.best:.3f}"
-        return Event(self.key, "steps", f"trial {news.trial}", done=news.done, total=self.trials, message=best)
+    def _event(self, update: SearchProgress) -> Event:
+        best = "" if update.best is None else f"best {update.best:.3f}"
+        return Event(self.key, "steps", f"trial {update.trial}", done=update.done, total=self.trials, message=best)
 
 
 def search_grid(
@@ -81,7 +81,7 @@ def search_grid(
     on_event: OnEvent,
     progress: Progress | None = None,
     workers: Processes | None = None,
-) -> tuple[StudyGrid, list[Tuned]]:
+) -> tuple[StudyGrid, list[SearchResult]]:
     """``grid`` with the best settings of ``trials`` trials for every task and method, and the results of the searches.
 
     All searches use one seed, which the study does not use. A method without settings to search
@@ -89,17 +89,17 @@ def search_grid(
     results are the same.
     """
     jobs = search_jobs(grid, trials=trials, select=select)
-    found: dict[str, Tuned] = {}
-    for searched in _all(jobs, on_event, progress, workers):
-        if searched.found is None:
-            raise UserError(searched.error)
-        found[searched.key] = searched.found
+    results: dict[str, SearchResult] = {}
+    for outcome in _run_all(jobs, on_event, progress, workers):
+        if outcome.result is None:
+            raise UserError(outcome.error)
+        results[outcome.key] = outcome.result
     planner = StagePlanner(grid.places.cache_folder)
     entries = []
     for entry in grid.entries:
-        tuned = found.get(_key(entry))
-        entries.append(entry if tuned is None else _with(entry, tuned, grid.places, planner))
-    return replace(grid, entries=tuple(entries)), [found[job.key] for job in jobs]
+        result = results.get(_key(entry))
+        entries.append(entry if result is None else _with_best_settings(entry, result, grid.places, planner))
+    return replace(grid, entries=tuple(entries)), [results[job.key] for job in jobs]
 
 
 def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[SearchJob]:
@@ -111,25 +111,25 @@ def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[Sea
     jobs = []
     for key in dict.fromkeys(_key(entry) for entry in grid.entries):
         spec = first[key]
-        if dimensions(spec, {}):
+        if searched_settings(spec, {}):
             jobs.append(SearchJob(key, spec, trials, grid.places, select, (seed,)))
     return jobs
 
 
-def _all(
+def _run_all(
     jobs: Sequence[SearchJob], on_event: OnEvent, progress: Progress | None, workers: Processes | None
-) -> Iterator[Searched]:
+) -> Iterator[SearchOutcome]:
     if workers is not None:
-        return workers.work(jobs, on_event)
-    return (job.work(on_event, progress=progress) for job in jobs)
+        return workers.run_jobs(jobs, on_event)
+    return (job.run(on_event, progress=progress) for job in jobs)
 
 
 def _key(entry: StudyEntry) -> str:
     return f"{entry.label} on {entry.task}"
 
 
-def _with(entry: StudyEntry, found: Tuned, places: Places, planner: StagePlanner) -> StudyEntry:
+def _with_best_settings(entry: StudyEntry, result: SearchResult, places: Places, planner: StagePlanner) -> StudyEntry:
     spec = entry.spec
-    settings = {**spec.settings, **found.settings}
+    settings = {**spec.settings, **result.settings}
     changed = RunSpec(task=spec.task, method=spec.method, settings=settings, seed=spec.seed, preset=spec.preset)
     return replace(entry, spec=changed, shared=planner.first_stage(changed, places.load_cached(changed)))

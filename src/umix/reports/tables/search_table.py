@@ -5,10 +5,10 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from umix.bench.search.search_result import Tuned
+from umix.bench.search.search_result import SearchResult
 
 
-def tuning_table(tuned: Tuned, *, best: int = 5) -> Table:
+def tuning_table(tuned: SearchResult, *, best: int = 5) -> Table:
     """The best trials: their settings and their validation score, which is a rate, in percent where it lies in [0, 1]."""
     keys = list(tuned.trials[0].settings)
     seeds = ", ".join(map(str, tuned.seeds))
@@ -33,7 +33,7 @@ def score_text(value: float | None) -> str:
     return f"{100 * value:.1f}" if 0 <= value <= 1 else f"{value:.3f}"
 
 
-def tuning_json(tuned: Tuned) -> dict[str, Any]:
+def tuning_json(tuned: SearchResult) -> dict[str, Any]:
     """Everything the search found; validation only, like the search."""
     return {
         "task": tuned.task,

@@ -1,4 +1,4 @@
-"""A study under way: a live table of method × seed on a terminal, a line per run elsewhere."""
+"""Shows the progress of a study: a live table of method × seed on a terminal, else a line per run."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, final
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from umix.bench.study.study_grid import StudyEntry
     from umix.bench.study.study_plan import StudyPlan
 
-_MOST_SEEDS = 12  # columns; more seeds are counted instead
+_MOST_SEEDS = 12  # with more seeds, the table shows counts instead of a column per seed
 
 
 @final
-class Board:
-    """Hears of events and outcomes and shows where every run is; quiet or without a terminal it draws nothing."""
+class LiveTable:
+    """Receives events and outcomes of runs and shows the state of every run.
+
+    Without a terminal it prints a line per run; with ``quiet`` it shows nothing.
+    """
 
     def __init__(self, plan: "StudyPlan", *, workers: int, quiet: bool) -> None:
         self._plan = plan
         self._workers = workers
         self._quiet = quiet
         self._entries: dict[str, StudyEntry] = {entry.key: entry for entry in reversed(plan.grid.entries)}
-        self._shown: dict[str, str] = dict.fromkeys(plan.states, "[dim]·[/dim]")
+        self._cells: dict[str, str] = dict.fromkeys(plan.states, "[dim]·[/dim]")
         self._rates: dict[str, float | None] = {}
         self._ended: set[str] = set()
         self._total = len(plan.states)
@@ -52,11 +55,11 @@ class Board:
             self._live.stop()
 
     def finished(self, record: "RunRecord") -> None:
-        """A run of the study that was there already."""
-        self._note_rate(record)
+        """A run of the study was finished before."""
+        self._show_rate(record)
 
     def on_event(self, event: "Event") -> None:
-        """A run has begun a stage, made steps, or has something to say."""
+        """A run has begun a stage, made steps, or has a message."""
         if event.key not in self._entries:
             return
         if event.kind == "note":
@@ -64,37 +67,37 @@ class Board:
                 ERR.print(escape(f"{self._name(event.key)}: {event.message}"), highlight=False, soft_wrap=True)
             return
         share = 100 * event.done / event.total if event.total else 0
-        self._shown[event.key] = f"[cyan]{escape(event.stage)} {share:.0f}%[/cyan]"
+        self._cells[event.key] = f"[cyan]{escape(event.stage)} {share:.0f}%[/cyan]"
 
     def on_outcome(self, outcome: "Outcome") -> None:
         """A run has ended."""
-        words = ""
+        result = ""
         if outcome.record is not None:
-            self._note_rate(outcome.record)
+            self._show_rate(outcome.record)
             self._plan.pace.learn(outcome.record)
             rate = self._rates[outcome.key]
-            words = f"worst {100 * rate:.1f}" if rate is not None else "done"
+            result = f"worst {100 * rate:.1f}" if rate is not None else "done"
         elif outcome.failure is not None:
-            self._shown[outcome.key] = "[red]failed[/red]"
+            self._cells[outcome.key] = "[red]failed[/red]"
             self._ended.add(outcome.key)
-            words = f"failed: {outcome.failure.sentence}"
-        self._look_ahead()
+            result = f"failed: {outcome.failure.sentence}"
+        self._update_time_left()
         if self._quiet or self._drawn:
             return
-        line = f"[{len(self._ended)}/{self._total}] {self._name(outcome.key)}: {words} ({outcome.seconds:.1f} s)"
+        line = f"[{len(self._ended)}/{self._total}] {self._name(outcome.key)}: {result} ({outcome.seconds:.1f} s)"
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def _note_rate(self, record: "RunRecord") -> None:
+    def _show_rate(self, record: "RunRecord") -> None:
         summary = record.summary()
-        classes = [found.rate for found in summary.classes.values() if found.rate is not None]
-        rate = summary.worst if record.groups else min(classes, default=None)
+        class_rates = [one.rate for one in summary.classes.values() if one.rate is not None]
+        rate = summary.worst if record.groups else min(class_rates, default=None)
         self._rates[record.key] = rate
-        self._shown[record.key] = "done" if rate is None else f"{100 * rate:.1f}"
+        self._cells[record.key] = "done" if rate is None else f"{100 * rate:.1f}"
         self._ended.add(record.key)
 
-    def _look_ahead(self) -> None:
-        ahead = [entry for entry in self._runs if entry.key not in self._ended]
-        self._left = self._plan.left(ahead, workers=self._workers)
+    def _update_time_left(self) -> None:
+        unfinished = [entry for entry in self._runs if entry.key not in self._ended]
+        self._left = self._plan.left(unfinished, workers=self._workers)
 
     def _name(self, key: str) -> str:
         entry = self._entries[key]
@@ -109,13 +112,13 @@ class Board:
         table = Table("task", "method", *([f"seed {seed}" for seed in seeds] if wide else ["ended", "worst so far"]))
         for (task, label), entries in rows.items():
             if wide:
-                shown = {entry.spec.seed: self._shown[entry.key] for entry in entries}
-                values = [shown.get(seed, "") for seed in seeds]
+                cells = {entry.spec.seed: self._cells[entry.key] for entry in entries}
+                values = [cells.get(seed, "") for seed in seeds]
             else:
-                known = [rate for entry in entries if (rate := self._rates.get(entry.key)) is not None]
-                mean = f"{100 * sum(known) / len(known):.1f}" if known else ""
+                rates = [rate for entry in entries if (rate := self._rates.get(entry.key)) is not None]
+                mean = f"{100 * sum(rates) / len(rates):.1f}" if rates else ""
                 values = [f"{sum(entry.key in self._ended for entry in entries)}/{len(entries)}", mean]
             table.add_row(escape(task), escape(label), *values)
         ended = f"{len(self._ended)} of {self._total} runs ended, time left: {self._left}."
-        words = f"{ended} Rates: worst test group (or class) in percent."
-        return Group(table, Text(words, style="dim"))
+        caption = f"{ended} Rates: worst test group (or class) in percent."
+        return Group(table, Text(caption, style="dim"))
