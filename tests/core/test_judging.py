@@ -102,3 +102,29 @@ def test_ties_are_broken_by_the_judged_mean_then_the_average_then_the_earlier_ep
 def test_of_equally_bad_groups_the_largest_is_named():
     units = judged_units([5, 20], [10, 40], [25], [50])
     assert worst_unit(units).index == 1
+
+
+def test_worst_recall_is_the_worst_group_where_every_group_has_one_class():
+    counts = Counts(
+        hits=np.array([[9, 3], [8, 6]]),
+        sizes=np.array([10, 10]),
+        class_hits=np.array([[9, 3], [8, 6]]),
+        class_sizes=np.array([10, 10]),
+        composition=np.array([[10, 0], [0, 10]]),
+    )
+    assert best_epoch(counts, "worst_recall") == best_epoch(counts, "worst") == 1
+
+
+def test_worst_recall_looks_into_groups_of_several_classes():
+    """One group of both classes: its rate is the same in both epochs, the recall of its second class is not."""
+    counts = Counts(
+        hits=np.array([[60], [60]]),
+        sizes=np.array([100]),
+        class_hits=np.array([[50, 10], [30, 30]]),
+        class_sizes=np.array([50, 50]),
+        composition=np.array([[50, 50]]),
+        recall_hits=np.array([[[50, 10]], [[30, 30]]]),
+        judging=Judging(min_group=30, prior=0.0),
+    )
+    assert best_epoch(counts, "worst") == 0
+    assert best_epoch(counts, "worst_recall") == 1

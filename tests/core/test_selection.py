@@ -34,6 +34,8 @@ def _scores(val, rule):
         return [_lowest(row, val.sizes) for row in val.hits]
     if rule == "worst_class":
         return [_lowest(row, val.class_sizes) for row in val.class_hits]
+    if rule == "worst_recall":  # the classes of these groups are not known
+        return [None] if val.sizes.any() else _scores(val, "worst_class")
     if rule == "average":
         return [row.sum() / val.class_sizes.sum() for row in val.class_hits]
     if rule == "cvar":

@@ -55,7 +55,13 @@ def test_a_collapsed_net_is_reported(trainer: Make) -> None:
 
 
 def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
-    assert scored_rules(counts([[3, 4]], [10, 10])) == ["average", "worst_class", "class_difference", "last"]
+    assert scored_rules(counts([[3, 4]], [10, 10])) == [
+        "average",
+        "worst_class",
+        "worst_recall",
+        "class_difference",
+        "last",
+    ]
 
 
 def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:

@@ -1,11 +1,13 @@
 """The result of one run: rates, predictions, weights, however the run was made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
 from umix.bench.predict import predict_inputs, reader
 from umix.bench.runs.example_table import example_table, load_examples, no_weights
+from umix.bench.runs.held_out import held_out_table
+from umix.bench.runs.held_out_frame import named_frame, read_held_out
 from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, Summary, load_run
 from umix.bench.runs.train_run import TrainedRun
@@ -14,6 +16,7 @@ from umix.errors import UserError
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
+from umix.reports.metrics import Metric, by_group
 from umix.reports.tables.run_table import run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress, Silent
@@ -21,7 +24,7 @@ from umix.training.progress import Progress, Silent
 if TYPE_CHECKING:
     import polars
 
-    from umix.data.task import Preprocessing
+    from umix.data.task import Task
 
 
 @final
@@ -38,6 +41,7 @@ class RunResult:
         net: Callable[[int], Net],
         reader: Callable[[], Reader],
         examples: Callable[[], "polars.DataFrame"],
+        held_out: Callable[[], "polars.DataFrame"],
         directory: Path | None,
     ) -> None:
         self.record = record
@@ -45,6 +49,7 @@ class RunResult:
         self._net = net
         self._reader = reader
         self._examples = examples
+        self._held_out = held_out
 
     @classmethod
     def in_folder(cls, record: RunRecord) -> Self:
@@ -54,13 +59,14 @@ class RunResult:
             net=lambda epoch: load_net(record, epoch=epoch),
             reader=lambda: reader(record),
             examples=lambda: load_examples(record),
+            held_out=lambda: read_held_out(record.directory),
             directory=record.directory,
         )
 
     @classmethod
-    def in_memory(cls, trained: TrainedRun, preprocessing: "Preprocessing | None") -> Self:
-        """The result of a run that was trained in this process and wrote no files."""
-        record, trainer = trained.record, trained.trainer
+    def in_memory(cls, trained: TrainedRun, task: "Task") -> Self:
+        """The result of a run that was trained in this process on ``task`` and wrote no files."""
+        record, trainer, preprocessing = trained.record, trained.trainer, task.preprocessing
 
         def examples() -> "polars.DataFrame":
             if not trainer.kept:
@@ -80,6 +86,7 @@ class RunResult:
             net=lambda epoch: net_with(record, trainer.history.best.held[epoch]),
             reader=known_reader,
             examples=examples,
+            held_out=lambda: held_out_table(trainer, trained.net, trainer.history.best.held[record.best_epoch()], task),
             directory=None,
         )
 
@@ -102,6 +109,31 @@ class RunResult:
     def weights(self) -> "polars.DataFrame":
         """Index, uncertainty, weight and label of every training example."""
         return self._examples()
+
+    def frame(self, split: str = "test") -> "polars.DataFrame":
+        """Label, prediction, probabilities and groups of every example of ``split`` at the epoch that the default rule selects.
+
+        A row per example, for fairlearn's MetricFrame, scikit-learn's metrics, or anything else.
+        """
+        return named_frame(self.record, self._held_out(), split)
+
+    def metrics(self, *names: str, by: Sequence[str] | None = None, split: str = "test") -> "polars.DataFrame":
+        """Metrics by group: one row per metric and group, the first of each over all examples.
+
+        ``names`` are accuracy, brier and calibration_error, or of a class, as ``recall:yes``, recall, false_positive_rate,
+        precision, selection_rate and auroc. ``by`` are group columns; by default all of them.
+        """
+        import polars
+
+        frame, classes = self.frame(split), self.record.classes
+        columns = list(self.record.group_columns[1:] if by is None else by)
+        rows = []
+        for text in names or ("accuracy",):
+            metric = Metric.parse(text, classes)
+            for group, measured in by_group(frame, metric, classes, columns).items():
+                low, high = measured.interval.low, measured.interval.high
+                rows.append((str(metric), group or "all", measured.value, low, high, measured.size))
+        return polars.DataFrame(rows, schema=["metric", "group", "value", "low", "high", "n"], orient="row")
 
     def gathered(self) -> tuple[Gathered, Path]:
         """This run as a page takes it, and its folder."""

@@ -65,8 +65,6 @@ def train(
             progress.label = f"{method}, seed {seed}"
         if out is None:
             loaded = places.load(spec)
-            return RunResult.in_memory(
-                execute_in_memory(spec, loaded, cache=folder, progress=progress), loaded.preprocessing
-            )
+            return RunResult.in_memory(execute_in_memory(spec, loaded, cache=folder, progress=progress), loaded)
         places = Places(Path(out), places.root, cache=folder, tasks=reference.tasks)
         return RunResult.in_folder(execute(spec, places=places, progress=progress))

@@ -24,7 +24,7 @@ Subset = Annotated[
 Select = Annotated[
     str | None,
     Parameter(
-        help="Rule that picks the epoch on validation: worst, average, worst_class, class_difference, "
+        help="Rule that picks the epoch on validation: worst, average, worst_class, worst_recall, class_difference, "
         "uncertainty_quintile, cvar, last. Default: worst, without groups worst_class."
     ),
 ]

@@ -32,14 +32,21 @@ def print_results(result: "StudyResult") -> None:
 
 
 def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
-    """Every warning once per task and method, with its seeds."""
-    seeds: dict[tuple[str, str], list[int]] = {}
+    """Every warning once per task, with the methods and seeds that it is about."""
+    about: dict[tuple[str, str], dict[str, list[int]]] = {}
     for task, methods in result.records.items():
         for label, records in methods.items():
             for record in records:
                 for warning in record.warnings:
-                    seeds.setdefault((f"{task} · {label}", warning), []).append(record.seed)
-    return [(f"{name} · seed {', '.join(map(str, numbers))}", warning) for (name, warning), numbers in seeds.items()]
+                    about.setdefault((task, warning), {}).setdefault(label, []).append(record.seed)
+    found = []
+    for (task, warning), by_method in about.items():
+        if len(by_method) > 1 and by_method.keys() == result.records[task].keys():
+            found.append((f"{task} · all methods", warning))
+            continue
+        for label, seeds in by_method.items():
+            found.append((f"{task} · {label} · seed {', '.join(map(str, seeds))}", warning))
+    return found
 
 
 def print_study_json(result: "StudyResult") -> None:

@@ -33,6 +33,13 @@ def table(
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
     published: Annotated[bool, Parameter(negative="", help="The paper's numbers beside yours.")] = False,
     groups: Annotated[bool, Parameter(negative="", help="The rate of every group too.")] = False,
+    metric: Annotated[
+        str | None,
+        Parameter(
+            help="Another metric than accuracy, by group: recall:CLASS, false_positive_rate:CLASS, precision:CLASS, "
+            "selection_rate:CLASS, auroc:CLASS, brier, calibration_error, demographic_parity_difference, equalized_odds_difference."
+        ),
+    ] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Write to this file.")] = None,
 ) -> None:
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
@@ -41,15 +48,22 @@ def table(
     from umix.reports.comparison import compare
     from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
     from umix.reports.tables.formats import terminal
+    from umix.reports.tables.metric_table import metric_tables
 
     form = format_ or _format_of(output)
     runs = arrange(load(directory))
+    if metric is not None and (select or published or form in ("csv", "json")):
+        raise UserError(
+            "--metric must be shown alone, as text: leave out --select and --published, and csv and json files."
+        )
     rules: list[str | None] = [*select.split(",")] if select else [None]
     comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
     first = next(iter(comparisons.values()))
     for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
         ERR.print(f"note: {note}", highlight=False, markup=False)
-    if len(rules) > 1:
+    if metric is not None:
+        tables = metric_tables(runs, metric)
+    elif len(rules) > 1:
         tables = rules_tables(comparisons, with_published=published)
     elif form == "latex":
         tables = [paper_table(first, with_published=published)]

@@ -40,6 +40,9 @@ class Counts:
     composition: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [groups, classes]
     margins: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [margins, groups]
     judging: Judging = EVERY_GROUP
+    recall_hits: np.ndarray = field(
+        default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
+    )  # [epochs, groups, classes]
 
     @property
     def epochs(self) -> int:
@@ -91,6 +94,25 @@ def _targets(val: Counts, units: Units) -> Scores:
         return np.full(units.hits.shape, np.nan)
     composition = val.composition if units.level == "groups" else val.margins @ val.composition
     return class_targets(composition, val.class_hits, val.class_sizes)
+
+
+def _worst_recall(val: Counts) -> Scores:
+    """The lowest recall of a class within a judged group; of groups with one class each, their worst rate."""
+    if not val.sizes.any():
+        return _worst_class(val)
+    if val.composition.shape[:1] == val.sizes.shape and ((val.composition > 0).sum(axis=1) <= 1).all():
+        return _worst(val)
+    if len(val.recall_hits) != val.epochs:
+        return _unknown(val)
+    sizes = val.composition.reshape(-1)
+    judged = sizes >= max(1, val.judging.min_group)
+    if not judged.any():
+        return _worst_class(val)
+    class_rates = per_group(val.class_hits, val.class_sizes)
+    targets = np.broadcast_to(class_rates[:, None, :], val.recall_hits.shape).reshape(val.epochs, -1)
+    hits = val.recall_hits.reshape(val.epochs, -1)
+    lowest: Scores = shrunk_rates(hits, sizes, targets, prior=val.judging.prior)[:, judged].min(axis=1)
+    return lowest
 
 
 def _average(val: Counts) -> Scores:
@@ -149,14 +171,15 @@ def quintiles(u: np.ndarray) -> Scores:
     return shares
 
 
-#: The score of every epoch under each rule, higher is better, NaN where the rule has none. ``worst`` needs groups in the
-#: validation split, ``uncertainty_quintile`` a first stage that looked at it, ``class_difference`` (the mean difference between
-#: two classes' accuracies, as small as possible) two classes.
+#: The score of every epoch under each rule: higher is better, NaN where the rule has none. ``worst`` needs groups in the
+#: validation split. ``worst_recall`` is the lowest recall of a class within a group. ``uncertainty_quintile`` needs a first stage
+#: that looked at the split. ``class_difference`` is the mean difference between two classes' accuracies, as small as possible.
 RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
     {
         "worst": _worst,
         "average": _average,
         "worst_class": _worst_class,
+        "worst_recall": _worst_recall,
         "class_difference": _class_difference,
         "uncertainty_quintile": _uncertainty_quintile,
         "cvar": _cvar,

@@ -10,7 +10,13 @@ from umix.core.statistics import Spread
 from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
 #: What a rule must know, beyond the labels of the validation split.
-KNOWS = {"worst": "groups", "uncertainty_quintile": "first stage", "last": "nothing", ORACLE: "test (no rule)"}
+KNOWS = {
+    "worst": "groups",
+    "worst_recall": "groups",
+    "uncertainty_quintile": "first stage",
+    "last": "nothing",
+    ORACLE: "test (no rule)",
+}
 _NOTE = (
     "Test accuracy in percent, mean ± standard deviation over seeds. Regret: how far the worst group (or class, where there are no "
     f"groups) stays below that of {ORACLE}, which picks the epoch by the test split itself: a bound, not a way to select."

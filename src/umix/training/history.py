@@ -103,6 +103,14 @@ class History:
             )
             self._confusion[name].append(counted.int().cpu())
 
+    def _recall_hits(self, name: str) -> np.ndarray:
+        """Hits of each class within each group, [epochs, groups, classes]; empty if every group has one class, or if not kept."""
+        mixed = ((self._composition[name] > 0).sum(axis=1) > 1).any()
+        counted = self.confusion(name) if mixed else None
+        if counted is None:
+            return np.zeros((0, 0, 0), dtype=np.int64)
+        return counted[:, :-1].diagonal(dim1=2, dim2=3).long().numpy()
+
     def confusion(self, name: str) -> Tensor | None:
         """How often class y was predicted as class p, int32 [epochs, groups + 1, classes, classes]; the last group is all examples.
 
@@ -123,6 +131,7 @@ class History:
             quintile_rates=_stack(self._quintile_rates[name], 5),
             tail_losses=tail,
             composition=self._composition[name],
+            recall_hits=self._recall_hits(name),
             margins=self._margins[name],
             judging=self._judging,
         )

@@ -24,6 +24,9 @@ class SplitCounts(Settings):
     quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
     tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
     composition: list[list[int]] = Field(default_factory=list)  # [groups][classes]
+    recall_hits: list[list[list[int]]] = Field(
+        default_factory=list
+    )  # [epochs][groups][classes], of groups with several
 
     @classmethod
     def of(cls, counts: Counts) -> Self:
@@ -42,6 +45,9 @@ class SplitCounts(Settings):
             tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
             composition=np.array(self.composition, dtype=np.int64).reshape(
                 len(self.composition), len(self.class_sizes)
+            ),
+            recall_hits=np.array(self.recall_hits, dtype=np.int64).reshape(
+                len(self.recall_hits), *((len(self.sizes), len(self.class_sizes)) if self.recall_hits else (0, 0))
             ),
         )
 

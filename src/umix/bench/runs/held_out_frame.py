@@ -1,0 +1,60 @@
+"""The predictions of a run as people and other libraries read them: names instead of numbers, a column per group column."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
+from umix.run_folder import PREDICTIONS
+
+if TYPE_CHECKING:
+    import polars
+
+
+def read_held_out(directory: Path) -> "polars.DataFrame":
+    """The predictions that a finished run keeps, as they are written."""
+    import polars
+
+    path = directory / PREDICTIONS
+    if not path.exists():
+        raise UserError(f"The run {directory} has no {PREDICTIONS}: an earlier version of umix made it; run it again.")
+    try:
+        return polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        reason = str(error).split("\n")[0]
+        raise UserError(
+            f"{path} must be a whole file of predictions, but it cannot be read ({reason}); run it again."
+        ) from None
+
+
+def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "polars.DataFrame":
+    """Label, prediction, probabilities and groups of every example of ``split``.
+
+    ``label`` and ``prediction`` are names of classes and ``p_CLASS`` is a probability. ``group`` is the name of the group; each
+    group column has a column of its own. Of groups that overlap, each has a column of its own that says who is in it.
+    """
+    import polars
+
+    if split not in ("val", "test"):
+        raise UserError(f"split must be val or test, got {split!r}.")
+    rows = table.filter(polars.col("split") == split)
+    columns: dict[str, polars.Series] = {}
+    for place in ("row", "file"):
+        if place in rows.columns:
+            columns[place] = rows[place]
+    for name in ("label", "prediction"):
+        columns[name] = polars.Series([record.classes[code] for code in rows[name]], dtype=polars.String)
+    for number, name in enumerate(record.classes):
+        if f"p {number}" in rows.columns:
+            columns[f"p_{name}"] = rows[f"p {number}"]
+    if "group" in rows.columns:
+        columns["group"] = polars.Series([record.groups[code] for code in rows["group"]], dtype=polars.String)
+        for number, column in list(enumerate(record.group_columns))[1:]:
+            values = [record.group_parts[code][number] for code in rows["group"]]
+            columns[column if column not in columns else f"{column} (group)"] = polars.Series(
+                values, dtype=polars.String
+            )
+    for number, name in enumerate(record.groups):
+        if f"group {number}" in rows.columns:
+            columns[name] = rows[f"group {number}"]
+    return polars.DataFrame(columns)

@@ -1,0 +1,150 @@
+"""Metrics by group against scikit-learn and fairlearn."""
+
+import math
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from fairlearn.metrics import (
+    MetricFrame,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    false_positive_rate,
+    selection_rate,
+)
+from sklearn.metrics import accuracy_score, brier_score_loss, precision_score, recall_score, roc_auc_score
+
+from umix.core.statistics import wilson
+from umix.errors import UserError
+from umix.reports.metrics import Metric, by_group, difference
+
+CLASSES = ["no", "yes"]
+
+
+@pytest.fixture(scope="module")
+def frame() -> polars.DataFrame:
+    rng = np.random.default_rng(0)
+    n = 400
+    sex = rng.choice(["f", "m"], n)
+    y = rng.random(n) < np.where(sex == "m", 0.6, 0.4)
+    p = np.clip(0.5 + 0.25 * (2 * y - 1) + 0.3 * rng.normal(size=n) + 0.1 * (sex == "m"), 0, 1).astype("float32")
+    return polars.DataFrame(
+        {
+            "label": np.where(y, "yes", "no"),
+            "prediction": np.where(p > 0.5, "yes", "no"),
+            "p_no": 1 - p,
+            "p_yes": p,
+            "sex": sex,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("accuracy", accuracy_score),
+        ("recall:yes", lambda y, q: recall_score(y, q, pos_label="yes")),
+        ("recall:no", lambda y, q: recall_score(y, q, pos_label="no")),
+        ("precision:yes", lambda y, q: precision_score(y, q, pos_label="yes")),
+        ("false_positive_rate:yes", lambda y, q: false_positive_rate(y, q, pos_label="yes")),
+        ("selection_rate:yes", lambda y, q: selection_rate(y, q, pos_label="yes")),
+    ],
+)
+def test_shares_are_those_of_scikit_learn_and_fairlearn_in_every_group(frame, name, reference):
+    expected = MetricFrame(
+        metrics=reference,
+        y_true=frame["label"].to_numpy(),
+        y_pred=frame["prediction"].to_numpy(),
+        sensitive_features=frame["sex"].to_numpy(),
+    )
+    found = by_group(frame, Metric.parse(name, CLASSES), CLASSES, ["sex"])
+    assert found[""].value == pytest.approx(expected.overall)
+    for group, value in expected.by_group.items():
+        assert found[group].value == pytest.approx(value)
+
+
+def test_scores_are_those_of_scikit_learn(frame):
+    y, p = frame["label"].to_numpy() == "yes", frame["p_yes"].to_numpy()
+    auroc = by_group(frame, Metric.parse("auroc", CLASSES), CLASSES, ["sex"])
+    assert auroc[""].value == pytest.approx(roc_auc_score(y, p))
+    women = frame["sex"].to_numpy() == "f"
+    assert auroc["f"].value == pytest.approx(roc_auc_score(y[women], p[women]))
+    assert auroc["f"].interval.low < auroc["f"].value < auroc["f"].interval.high
+    brier = by_group(frame, Metric.parse("brier", CLASSES), CLASSES, [])[""]
+    assert brier.value == pytest.approx(brier_score_loss(y, p), abs=1e-6)
+
+
+def test_the_calibration_error_is_that_of_ten_bins_by_hand():
+    p = np.array([0.95, 0.95, 0.55, 0.55], dtype="float32")
+    frame = polars.DataFrame(
+        {"label": ["yes", "no", "yes", "yes"], "prediction": ["yes"] * 4, "p_no": 1 - p, "p_yes": p}
+    )
+    found = by_group(frame, Metric.parse("calibration_error", CLASSES), CLASSES, [])[""]
+    assert found.value == pytest.approx((2 * abs(0.5 - 0.95) + 2 * abs(1 - 0.55)) / 4, abs=1e-6)
+
+
+def test_differences_are_those_of_fairlearn(frame):
+    y, q = (frame[name].to_numpy() == "yes" for name in ("label", "prediction"))
+    sex = frame["sex"].to_numpy()
+    parity = difference(frame, Metric.parse("demographic_parity_difference", CLASSES), CLASSES, ["sex"], min_group=1)
+    assert parity == pytest.approx(demographic_parity_difference(y, q, sensitive_features=sex))
+    odds = difference(frame, Metric.parse("equalized_odds_difference", CLASSES), CLASSES, ["sex"], min_group=1)
+    assert odds == pytest.approx(equalized_odds_difference(y, q, sensitive_features=sex))
+
+
+def test_groups_that_are_too_small_make_no_difference(frame):
+    few = polars.concat([frame, frame[:1].with_columns(sex=polars.lit("x"), prediction=polars.lit("yes"))])
+    metric = Metric.parse("selection_rate", CLASSES)
+    assert difference(few, metric, CLASSES, ["sex"], min_group=30) == pytest.approx(
+        difference(frame, metric, CLASSES, ["sex"], min_group=1)
+    )
+    assert math.isnan(difference(frame, metric, CLASSES, ["sex"], min_group=1000))
+
+
+def test_a_share_has_wilsons_interval_and_an_empty_one_none(frame):
+    right = int((frame["label"] == frame["prediction"]).sum())
+    assert by_group(frame, Metric("accuracy"), CLASSES, [])[""].interval == wilson(right, len(frame))
+    only_no = frame.filter(polars.col("label") == "no")
+    assert math.isnan(by_group(only_no, Metric("recall", "yes"), CLASSES, [])[""].value)
+    assert math.isnan(by_group(only_no, Metric("auroc", "yes"), CLASSES, [])[""].value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("recal:yes", "did you mean 'recall'"),
+        ("recall:maybe", "Unknown class of the metric recall 'maybe'"),
+        ("accuracy:yes", "must be given without a class"),
+    ],
+)
+def test_wrong_metrics_are_one_sentence(text, message):
+    with pytest.raises(UserError, match=message):
+        Metric.parse(text, CLASSES)
+
+
+def test_of_many_classes_one_must_be_named():
+    with pytest.raises(UserError, match="must name a class, recall:CLASS, among a, b, c"):
+        Metric.parse("recall", ["a", "b", "c"])
+
+
+def test_the_frame_of_a_result_goes_to_fairlearn_as_it_is():
+    import umix
+
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    table = polars.DataFrame({"x": rng.normal(size=200) + y, "sex": rng.choice(["f", "m"], 200), "y": y})
+    result = umix.train(umix.task_from_table(table, label="y", groups=["sex"]), "erm", fit={"epochs": 2})
+    held_out = result.frame("test")
+    assert held_out.columns == ["row", "label", "prediction", "p_0", "p_1", "group", "sex"]
+    by_sex = MetricFrame(
+        metrics=accuracy_score,
+        y_true=held_out["label"],
+        y_pred=held_out["prediction"],
+        sensitive_features=held_out["sex"].to_numpy(),
+    )
+    rates = result.metrics("accuracy")
+    assert by_sex.overall == pytest.approx(rates["value"][0])
+    assert by_sex.by_group["f"] == pytest.approx(rates.filter(polars.col("group") == "f")["value"][0])
+    assert accuracy_score(held_out["label"], held_out["prediction"]) == pytest.approx(result.summary().average)
+    assert isinstance(pandas.DataFrame(held_out.to_dict(as_series=False)), pandas.DataFrame)
