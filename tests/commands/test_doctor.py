@@ -68,7 +68,7 @@ def test_settings_are_understood_as_run_understands_them(people: polars.DataFram
     people.rename({"age": "age, in years"}).write_csv("people.csv")
     given = ["--set", 'task.drop=["age, in years"]', "--set", "test_share=0.4", "--json"]
     assert main(["doctor", *ABOUT, *given]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"]["test"] == 400
+    assert json.loads(capsys.readouterr().out)["rows"]["test"] == pytest.approx(400, abs=4)
 
 
 def test_groups_that_are_too_small_have_a_star_in_the_counts(people: polars.DataFrame, capsys: Capsys) -> None:
@@ -78,7 +78,7 @@ def test_groups_that_are_too_small_have_a_star_in_the_counts(people: polars.Data
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if "high, x" in line).count("*") == 2
     assert "*" not in next(line for line in lines if "high, f" in line)
-    assert "* fewer than 30 rows: too few to judge" in lines[-1]
+    assert lines[-1] == "* fewer than 30 rows: too few to judge"
 
 
 def test_a_run_says_the_first_finding_and_how_to_list_all(people: polars.DataFrame, capsys: Capsys) -> None:

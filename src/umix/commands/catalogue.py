@@ -176,7 +176,7 @@ def print_data_check(found: "DataCheck") -> None:
         OUT.print(table)
     if found.counts:
         OUT.print()
-        OUT.print(_counts_table(found))
+        _print_counts(found)
     for note in found.notes:
         OUT.print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     if found.allow_subset:
@@ -184,8 +184,8 @@ def print_data_check(found: "DataCheck") -> None:
             OUT.print(f"[yellow]allowed:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
 
 
-def _counts_table(found: "DataCheck") -> Table:
-    """The rows of every class and group in every split; those of val and test that are too few to judge have a star."""
+def _print_counts(found: "DataCheck") -> None:
+    """Print the rows of every class and group in every split; those of val and test that are too few to judge have a star."""
     sections = {"": found.counts}
     if found.classes and found.classes != found.counts:
         sections = {"class ": found.classes, "": found.counts}
@@ -195,7 +195,7 @@ def _counts_table(found: "DataCheck") -> Table:
     def cell(size: int, split: str, *, star: bool) -> str:
         return f"{size:,}" + ("*" if star else " " if split in starred else "")
 
-    table = Table("group" if "class " in sections or not found.classes else "class", caption_justify="left")
+    table = Table("group" if "class " in sections or not found.classes else "class")
     for split in found.counts:
         table.add_column(split, justify="right")
     if found.classes:
@@ -206,9 +206,9 @@ def _counts_table(found: "DataCheck") -> Table:
             cells = (cell(sizes[name], split, star=split in few[kind].get(name, ())) for split, sizes in counts.items())
             table.add_row(escape(f"{kind}{name}"), *cells)
         table.add_section()
+    OUT.print(table)
     if starred:
-        table.caption = f"* fewer than {FEW_EXAMPLES} rows: too few to judge"
-    return table
+        OUT.print(f"* fewer than {FEW_EXAMPLES} rows: too few to judge", highlight=False)
 
 
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:

@@ -43,13 +43,10 @@ def doctor(
     data = data or DataFlags()
     found = check(task, data.root, parse_settings(set_) | data.settings())
     if as_json:
-        shown = {
-            "verdict": found.verdict,
-            **dataclasses.asdict(found),
-            "folder": str(found.folder),
-            "findings": [finding.as_json(as_flag) for finding in found.all_findings],
-        }
-        print_json({**shown, **({"rows": found.rows} if found.rows else {})})
+        findings = [finding.as_json(as_flag) for finding in found.all_findings]
+        rows = {"rows": found.rows} if found.rows else {}
+        known = {**dataclasses.asdict(found), "folder": str(found.folder), "findings": findings}
+        print_json({"verdict": found.verdict, "findings": findings, **known, **rows})
     else:
         print_data_check(found)
     return 2 if found.verdict == "broken" else 0

@@ -1,4 +1,4 @@
-"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: what there is."""
+"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: lists of what there is, and one of it whole."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +33,7 @@ def tasks(
     own = {"table": "FILE.csv", "text": "FILE.csv --text", "arrays": "FILE.npz", "images": "FOLDER/"}
     entries = {known: Entry(kind) for known, kind in TASKS.items()}
     entries |= {own[kind]: Entry(OWN[kind], hidden=frozenset({"path"})) for kind in own}
-    _show(entries, name, other=own, thing="task", as_json=as_json)
+    _show(entries, name, other=own, registry=TASKS, as_json=as_json)
     _print_problems(TASKS)
 
 
@@ -57,7 +57,7 @@ def nets(
             facts["library"] = f"{kind.library}, {state}{how}"
         hidden = frozenset(kind.options_in(kind.usage()) or {})
         entries[kind.usage()] = Entry(kind, state, facts, hidden)
-    _show(entries, name, other=usages, thing="net", column="library", as_json=as_json)
+    _show(entries, name, other=usages, registry=NETS, column="library", as_json=as_json)
     _print_problems(NETS)
 
 
@@ -74,7 +74,7 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
         }
         said = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[2]  # its first line is about the paper
         entries[known] = Entry(kind, group_labels(kind), facts, text=said)
-    _show(entries, name, other={}, thing="method", column="uses group labels", as_json=as_json)
+    _show(entries, name, other={}, registry=METHODS, column="uses group labels", as_json=as_json)
     _print_problems(METHODS)
 
 
@@ -82,8 +82,9 @@ def group_labels(kind: "type[Method]") -> str:
     """What a method uses of the group labels, beside selecting the epoch and reporting."""
     if kind.needs_groups_if:
         return f"depends on {kind.needs_groups_if.removeprefix('if ')}"
-    if kind.needs_groups:
-        return "to train"
+    needs_groups: object = kind.needs_groups  # a property where it depends on the settings
+    if needs_groups:
+        return "to train" if needs_groups is True else "depends on its settings"
     return "validation groups to train" if kind.needs_val_groups else "none"
 
 
@@ -92,7 +93,7 @@ def _show(
     name: str | None,
     *,
     other: dict[str, str],
-    thing: str,
+    registry: Registry[Any],
     as_json: bool,
     column: str = "",
 ) -> None:
@@ -101,11 +102,12 @@ def _show(
         if as_json:
             print_json({known: entry.as_json() for known, entry in entries.items()})
         else:
-            print_list(entries, thing=thing, column=column)
+            print_list(entries, thing=registry.thing, column=column)
         return
     found = other.get(name, name)
     if found not in entries:
-        raise unknown(thing, name, {*entries, *other})
+        registry.get(name)  # raises where it is a plug-in that cannot be used
+        raise unknown(registry.thing, name, {*entries, *other})
     if as_json:
         print_json({"name": found, **entries[found].as_json()})
     else:

@@ -1,5 +1,6 @@
 """The check of a table has every finding once, a clean table has none, and broken data are a verdict instead of an error."""
 
+import datetime
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,29 @@ def test_a_table_that_cannot_be_trained_on_is_broken(tmp_path: Path) -> None:
 def test_a_column_that_is_not_there_raises_as_in_a_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'sex'"):
         check_table(source(tmp_path).model_copy(update={"groups": ("sexx",)}))
+
+
+def test_columns_of_every_type_can_be_checked(tmp_path: Path) -> None:
+    day = datetime.datetime(2020, 1, 1)
+    frame = polars.DataFrame(clean()).with_columns(
+        polars.Series("nothing", [None] * N),
+        polars.Series("yes", [i % 3 == 0 for i in range(N)]),
+        polars.Series("kind", ["a", "b"] * (N // 2), dtype=polars.Categorical),
+        polars.Series("fixed", ["a", None] * (N // 2), dtype=polars.Enum(["a"])),
+        polars.Series("when", [day + datetime.timedelta(hours=i) for i in range(N)]),
+        polars.Series("date", [(day + datetime.timedelta(days=i % 9)).date() for i in range(N)]),
+        polars.Series("time", [datetime.time(i % 24) for i in range(N)]),
+        polars.Series("lasted", [datetime.timedelta(minutes=i % 50) for i in range(N)]),
+        polars.Series("infinite", [float("inf"), float("nan"), None, 1.0] * (N // 4)),
+        polars.Series("large", [2**40 + i % 300 for i in range(N)], dtype=polars.UInt64),
+    )
+    frame.write_parquet(tmp_path / "people.parquet")
+    own = TableSource(path=tmp_path / "people.parquet", label="y", groups=("sex",))
+    assert first_findings(own) == []
+    assert [finding.subject for finding in check_table(own).findings] == ["nothing"]
+    frame.with_columns(several=polars.Series([[1, 2]] * N)).write_parquet(tmp_path / "people.parquet")
+    assert first_findings(own) == []
+    assert "must hold numbers, texts or dates" in check_table(own).findings[0].message()
 
 
 def test_repeated_texts_are_copies(tmp_path: Path) -> None:

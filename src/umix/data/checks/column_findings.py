@@ -47,20 +47,13 @@ def _split_column(column: "polars.Series") -> list[Finding]:
     listed = ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
     if set(known) <= set(SPLIT_WORDS) or (named and set(known) <= set(SPLIT_CODES)):
         sentence = f"The column {name!r} looks like a split ({listed}) but is an input."
-        return [
-            Finding(
-                "look",
-                name,
-                sentence,
-                (
-                    "Divide the rows by it with ",
-                    Setting("split", name),
-                    " or leave it out with ",
-                    Setting("drop", name),
-                    ".",
-                ),
-            )
-        ]
+        divide = (
+            "Divide the rows by it with ",
+            Setting("split", name),
+            " or leave it out with ",
+            Setting("drop", name),
+        )
+        return [Finding("look", name, sentence, (*divide, "."))]
     if (named and all(value.isdecimal() for value in known)) or (marked and len(known) == 2):
         sentence = f"The column {name!r} looks like the number of a split ({listed}) but is an input."
         return [Finding("look", name, sentence, ("Leave it out with ", Setting("drop", name), "."))]

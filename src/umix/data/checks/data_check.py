@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from umix.data.checks.column_findings import constant_columns
-from umix.data.checks.copies import copies
+from umix.data.checks.copies import copies, row_keys
 from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
 from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
@@ -21,6 +21,7 @@ from umix.data.rows.known_rows import known_rows
 from umix.data.rows.role_columns import encode_labels
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
+from umix.data.tables.column_kinds import kind_of
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Split, Task
@@ -119,11 +120,10 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
         return DataCheck(source.path, findings=[Finding("broken", source.title, error)])
     rows = {name: _origin(split) for name, split in task.splits.items()}
     y, _ = encode_labels(frame[source.label])
-    labelled = LabelledTable(frame, inputs, source.label, source.groups, y, rows)
     if isinstance(source, TextSource):
-        keys = frame.select(inputs).hash_rows(seed=0).to_numpy()
-        found = [*copies(keys, y, rows), *group_columns(frame, source.groups)]
+        found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
         return _counted(source.path, task, found)
+    labelled = LabelledTable(frame, inputs, source.label, source.groups, y, rows)
     constant = task.preprocessing.dropped if isinstance(task.preprocessing, TablePreprocessing) else []
     return _counted(source.path, task, table_findings(labelled, constant=constant), constant_columns(constant))
 
@@ -140,6 +140,8 @@ def first_findings(source: object) -> list[Finding]:
     try:
         frame = as_frame(source.path)
         inputs, known = source.input_columns(frame), known_rows(source, frame)
+        for name in inputs:
+            kind_of(frame[name])  # raises for lists, structures and bytes
     except UserError:
         return []
     return run_findings(LabelledTable(frame, inputs, source.label, source.groups, known.y.numpy(), known.rows))
