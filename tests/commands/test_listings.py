@@ -85,4 +85,6 @@ def test_one_as_json_is_its_entry_in_the_whole_list(words: str, setting: str, ca
 
 
 def test_what_a_method_uses_of_group_labels_is_in_its_json(capsys: Capsys) -> None:
-    assert json.loads(shown(capsys, "methods", "dfr", "--json"))["group_labels"] == "validation groups to train"
+    entry = json.loads(shown(capsys, "methods", "dfr", "--json"))
+    assert entry["group_labels"] == "validation groups to train"
+    assert (entry["needs_training_groups"], entry["needs_validation_groups"]) == (False, True)

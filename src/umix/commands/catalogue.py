@@ -42,6 +42,7 @@ class Entry:
     facts: Mapping[str, str | list[str]] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()  # settings that the entry's name stands for
     text: str = ""  # more about it: paragraphs and lists
+    for_programs: Mapping[str, object] = field(default_factory=dict)  # facts that people read in other words
 
     @property
     def summary(self) -> str:
@@ -49,7 +50,12 @@ class Entry:
         return (self.kind.__doc__ or "").partition("\n")[0]
 
     def as_json(self) -> dict[str, Any]:
-        return {"summary": self.kind.__doc__ or "", **self.facts, "settings": self.kind.model_json_schema()}
+        return {
+            "summary": self.kind.__doc__ or "",
+            **self.facts,
+            **self.for_programs,
+            "settings": self.kind.model_json_schema(),
+        }
 
 
 def print_list(entries: Mapping[str, Entry], *, thing: str, column: str = "") -> None:

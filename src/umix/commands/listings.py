@@ -73,7 +73,11 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
             "stages_before_the_fit": list(kind.stages),
         }
         said = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[2]  # its first line is about the paper
-        entries[known] = Entry(kind, group_labels(kind), facts, text=said)
+        needs = {
+            "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
+            "needs_validation_groups": kind.needs_val_groups,
+        }
+        entries[known] = Entry(kind, group_labels(kind), facts, text=said, for_programs=needs)
     _show(entries, name, other={}, registry=METHODS, column="uses group labels", as_json=as_json)
     _print_problems(METHODS)
 
