@@ -66,15 +66,7 @@ def test_demo_compares_three_methods(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (tmp_path / "report.html").stat().st_size > 10**6
 
 
-def test_catalogues_show_ranges_defaults_and_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["methods"]) == 0
-    out = capsys.readouterr().out
-    for expected in ("umix", "sigma", "[0, 1]", "NeurIPS", "needs training groups: no"):
-        assert expected in out
-    assert main(["tasks"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "colored_digits" in out
-    assert "[rows, ...]" in out  # no markup
+def test_catalogues_are_whole_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_json(capsys, "methods")["umix"]["settings"]["properties"]["sigma"]["maximum"] == 1
     assert run_json(capsys, "tasks")["four_moons"]["settings"]["properties"]["noise"]["default"] == 0.15
 
@@ -249,15 +241,28 @@ def test_wrong_words_about_a_table_are_one_sentence_and_write_nothing(
 def test_the_doctor_counts_the_rows_of_a_table(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["doctor", str(people), "--label", "income", "--groups", "sex"]
     found = run_json(capsys, *words)
-    assert found["fine"]
+    assert found["verdict"] == "look at this"
     assert found["rows"] == {"train": 72, "val": 24, "test": 24}
     assert sum(sizes["low"] for sizes in found["classes"].values()) == 62
     assert set(found["counts"]["test"]) == {"high, f", "high, m", "low, f", "low, m"}
-    assert any("'id' is different in every row" in note for note in found["notes"])
+    identifier, small = found["findings"][0], found["findings"][1]
+    assert (identifier["severity"], identifier["subject"]) == ("look", "id")
+    assert identifier["fix"] == "Make it the id with --id id."
+    assert small["subject"] == "groups"
+    assert found["notes"] == []
     assert main(words) == 0
-    out = capsys.readouterr().out
-    for expected in ("all rows", "class low", "low, f", "note: 'id' is different in every row", "people.csv: fine"):
-        assert expected in out
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.endswith("people.csv: look at this, 3 findings")
+    text = " ".join(" ".join(rest).split())
+    for expected in (
+        "look: The column 'id' is different in every row",
+        "--id id",
+        "all rows",
+        "class low",
+        "low, f",
+        "* fewer",
+    ):
+        assert expected in text
     assert list(people.parent.iterdir()) == [people]
 
 
@@ -277,8 +282,11 @@ def test_the_doctor_counts_arrays_and_texts(tmp_path: Path, capsys: pytest.Captu
     [
         ["people.csv"],
         ["people.csv", "--label", "incom"],
-        ["people.csv", "--label", "age"],
         ["people.csv", "--label", "income", "--text", "tex"],
+        ["people.csv", "--label", "income", "--drop", "ag"],
+        ["people.csv", "--label", "income", "--allow-subset"],
+        ["people.csv", "--label", "income", "--root", "."],
+        ["people.csv", "--label", "income", "--set", "task.val_share=2"],
         ["nowhere.csv", "--label", "income"],
         ["nowhere"],
     ],

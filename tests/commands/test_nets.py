@@ -19,9 +19,13 @@ def test_nets_are_listed_with_their_options_and_whether_their_library_is_there(c
     assert listed["timm:NAME"]["library"] == "timm, not installed: pip install 'umix[timm]'"
     assert "freeze" in listed["monai:NAME"]["settings"]["properties"]
     assert main(["nets"]) == 0
-    text = capsys.readouterr().out
-    assert "not installed: pip install 'umix[timm]'" in text
-    assert "pooling" in text
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "not installed" in lines["timm:NAME"]
+    assert "built in" in lines["mlp"]
+    assert main(["nets", "timm"]) == 0
+    assert "not installed: pip install 'umix[timm]'" in capsys.readouterr().out
+    assert main(["nets", "hf:NAME"]) == 0
+    assert "pooling" in capsys.readouterr().out
 
 
 def test_the_doctor_names_the_extra_to_install(capsys, monkeypatch):

@@ -124,4 +124,6 @@ def test_groups_that_overlap_are_refused_before_training_only_where_they_are_nee
 
 def test_the_catalogue_says_when_groups_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods"]) == 0
-    assert "needs training groups: if by=group" in capsys.readouterr().out
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "depends on by=group" in lines["reweight"]
+    assert "depends on by=group" in lines["resample"]

@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from umix.data.checks.data_check import DataCheck
 
 _DEVELOPERS = "dev"  # the extra for working on umix itself
+_ANY_METHOD = "erm"  # how data are read does not depend on the method
 _REQUIREMENT = re.compile(r"""(?P<package>[\w.-]+)[^;]*(;.*extra == ['"](?P<extra>[\w.-]+)['"])?""")
 
 
@@ -67,21 +68,29 @@ def _state(extra: str, packages: Sequence[str]) -> str:
     return ", ".join(known) if len(known) == len(versions) else f"not installed: pip install 'umix[{extra}]'"
 
 
-def check(task: str, root: Path | None, *, allow_subset: bool = False, **options: Any) -> "DataCheck":
-    """The problems in the folder of ``task``, or the contents of your own data; nothing is trained."""
-    from umix.data.checks.data_check import check_data, check_rows
-    from umix.data.registry import TASKS, source_kind
+def check(task: str, root: Path | None, settings: Mapping[str, Any]) -> "DataCheck":
+    """The check of the folder of ``task``, or of your own data, read with ``settings`` as a run reads them; nothing is trained."""
+    from umix.bench.spec.plan import make_plan
+    from umix.data.checks.data_check import check_data, check_rows, check_table
+    from umix.data.registry import TASKS, refuse_root
+    from umix.data.rows.row_roles import RowRoles
+    from umix.data.tables.source import TableSource
     from umix.data.task import CheckedSource
+    from umix.data.texts.source import TextSource
 
-    kind, implied = source_kind(task, options)
-    subset = {"allow_subset": True} if allow_subset and "allow_subset" in kind.model_fields else {}
-    if not issubclass(kind, CheckedSource) and not implied:
-        checked = [name for name, known in TASKS.items() if issubclass(known, CheckedSource)]
-        raise UserError(
-            f"The doctor must be given a task with a folder ({', '.join(checked)}) or the path of your own data, got {task!r}."
-        )
-    source = kind(**options, **subset, **implied)
-    return check_data(source, root) if isinstance(source, CheckedSource) else check_rows(Path(task), source.load(root))
+    planned = make_plan(task, _ANY_METHOD, settings).source
+    refuse_root(root, [type(planned)])
+    source: object = planned  # its class decides what can be checked
+    if isinstance(source, CheckedSource):
+        return check_data(source, root)
+    if isinstance(source, TableSource | TextSource):
+        return check_table(source)
+    if isinstance(source, RowRoles):
+        return check_rows(Path(task), planned.load(root))
+    checked = [name for name, known in TASKS.items() if issubclass(known, CheckedSource)]
+    raise UserError(
+        f"The doctor must be given a task with a folder ({', '.join(checked)}) or the path of your own data, got {task!r}."
+    )
 
 
 def _requires() -> list[str]:

@@ -1,77 +1,121 @@
-"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: what there is."""
+"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: lists of what there is, and one of it whole."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from umix.commands.catalogue import print_catalogue, print_json, print_preset_names, print_presets
+from umix.commands.catalogue import (
+    Entry,
+    print_entry,
+    print_json,
+    print_list,
+    print_preset_names,
+    print_presets,
+)
 from umix.commands.flags import Json
 from umix.errors import UserError, unknown
 from umix.registry import Registry
 from umix.terminal import ERR
 
 if TYPE_CHECKING:
-    from umix.settings import Settings
+    from umix.methods.method import Method
 
 
-def tasks(*, as_json: Json = False) -> None:
-    """List the tasks, each with its options."""
-    from umix.data.arrays.source import ArraySource
-    from umix.data.images.image_folder import ImageFolder
-    from umix.data.registry import TASKS
-    from umix.data.tables.source import TableSource
-    from umix.data.texts.source import TextSource
+def tasks(
+    name: Annotated[str | None, Parameter(help="A task, or table, arrays, images or text.")] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the tasks, a line for each; with NAME show one with all its options."""
+    from umix.data.registry import OWN, TASKS
 
-    own: dict[str, type[Settings]] = {
-        "FILE.csv": TableSource,
-        "FILE.csv --text": TextSource,
-        "FILE.npz": ArraySource,
-        "FOLDER/": ImageFolder,
-    }
-    kinds: dict[str, type[Settings]] = {**TASKS, **own}
-    print_catalogue(
-        {name: (kind, kind.__doc__ or "", {}) for name, kind in kinds.items()}, as_json=as_json, hidden=("path",)
-    )
+    own = {"table": "FILE.csv", "text": "FILE.csv --text", "arrays": "FILE.npz", "images": "FOLDER/"}
+    entries = {known: Entry(kind) for known, kind in TASKS.items()}
+    entries |= {own[kind]: Entry(OWN[kind], hidden=frozenset({"path"})) for kind in own}
+    _show(entries, name, other=own, registry=TASKS, as_json=as_json)
     _print_problems(TASKS)
 
 
-def nets(*, as_json: Json = False) -> None:
-    """List the nets and the libraries that know others, each with its options and whether it is installed."""
+def nets(
+    name: Annotated[str | None, Parameter(help="A net, or a library of nets such as hf.")] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the nets and the libraries that know others, a line for each; with NAME show one with all its options."""
     from umix.nets.library import install_command, installed
     from umix.nets.registry import NETS
 
-    facts: dict[str, tuple[type[Settings], str, dict[str, object]]] = {}
-    in_the_name: set[str] = set()
-    for kind in NETS.values():
-        needs: dict[str, object] = {}
+    entries, usages = {}, {}
+    for known, kind in NETS.items():
+        usages[known] = kind.usage()
+        state = "built in"
+        facts: dict[str, str | list[str]] = {}
         if kind.library:
-            missing = f"not installed: {install_command(kind.library, kind.extra)}"
-            needs["library"] = f"{kind.library}, {'installed' if installed(kind.library) else missing}"
-        facts[kind.usage()] = (kind, kind.__doc__ or "", needs)
-        in_the_name |= set(kind.options_in(kind.usage()) or {})
-    print_catalogue(facts, as_json=as_json, hidden=tuple(in_the_name))
+            state = "installed" if installed(kind.library) else "not installed"
+            how = "" if installed(kind.library) else f": {install_command(kind.library, kind.extra)}"
+            facts["library"] = f"{kind.library}, {state}{how}"
+        hidden = frozenset(kind.options_in(kind.usage()) or {})
+        entries[kind.usage()] = Entry(kind, state, facts, hidden)
+    _show(entries, name, other=usages, registry=NETS, column="library", as_json=as_json)
     _print_problems(NETS)
 
 
-def methods(*, as_json: Json = False) -> None:
-    """List the methods, each with its hyperparameters, their legal ranges and defaults, and its paper."""
+def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, as_json: Json = False) -> None:
+    """List the methods, a line for each; with NAME show one with its paper, its stages and all its hyperparameters."""
     from umix.methods.registry import METHODS
 
-    facts = {
-        name: (
-            kind,
-            kind.__doc__ or "",
-            {
-                "paper": kind.paper,
-                "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
-                "needs_validation_groups": kind.needs_val_groups,
-                "stages_before_the_fit": list(kind.stages),
-            },
-        )
-        for name, kind in METHODS.items()
-    }
-    print_catalogue(facts, as_json=as_json)
+    entries = {}
+    for known, kind in METHODS.items():
+        facts: dict[str, str | list[str]] = {
+            "paper": kind.paper,
+            "group_labels": group_labels(kind),
+            "stages_before_the_fit": list(kind.stages),
+        }
+        said = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[2]  # its first line is about the paper
+        needs = {
+            "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
+            "needs_validation_groups": kind.needs_val_groups,
+        }
+        entries[known] = Entry(kind, group_labels(kind), facts, text=said, for_programs=needs)
+    _show(entries, name, other={}, registry=METHODS, column="uses group labels", as_json=as_json)
     _print_problems(METHODS)
+
+
+def group_labels(kind: "type[Method]") -> str:
+    """What a method uses of the group labels, beside selecting the epoch and reporting."""
+    if kind.needs_groups_if:
+        return f"depends on {kind.needs_groups_if.removeprefix('if ')}"
+    needs_groups: object = kind.needs_groups  # a property where it depends on the settings
+    if needs_groups:
+        return "to train" if needs_groups is True else "depends on its settings"
+    return "validation groups to train" if kind.needs_val_groups else "none"
+
+
+def _show(
+    entries: dict[str, Entry],
+    name: str | None,
+    *,
+    other: dict[str, str],
+    registry: Registry[Any],
+    as_json: bool,
+    column: str = "",
+) -> None:
+    """Print all entries, or the one called ``name``; ``other`` are other names of entries."""
+    if name is None:
+        if as_json:
+            print_json({known: entry.as_json() for known, entry in entries.items()})
+        else:
+            print_list(entries, thing=registry.thing, column=column)
+        return
+    found = other.get(name, name)
+    if found not in entries:
+        registry.get(name)  # raises where it is a plug-in that cannot be used
+        raise unknown(registry.thing, name, {*entries, *other})
+    if as_json:
+        print_json({"name": found, **entries[found].as_json()})
+    else:
+        print_entry(found, entries[found])
 
 
 def presets(

@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
+from umix.commands.doctor import print_first_finding
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
     DataFlags,
@@ -74,6 +75,7 @@ def run(
     if not engine.first:
         follow(spec, places, engine)
         return
+    print_first_finding(spec)
     record = execute_all({method: [spec]}, places, quiet=quiet, engine=engine)[method][0]
     for write in logging:
         write(record)

@@ -90,7 +90,7 @@ def test_an_absent_folder_says_what_to_get(tmp_path):
 def test_the_doctor_reads_text_tables_too(celeba, capsys):
     assert main(["doctor", "celeba", "--root", str(celeba("txt")), "--allow-subset", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["fine"], found["images"], found["counts"]["train"]["blond, male"]) == (True, 25, 2)
+    assert (found["verdict"], found["images"], found["counts"]["train"]["blond, male"]) == ("look at this", 25, 2)
 
 
 @pytest.mark.parametrize("preset", presets_of("celeba"))

@@ -93,7 +93,7 @@ def test_the_doctor_finds_everything_at_once(waterbirds, capsys):
     images[2].write_text("no image", encoding="utf-8")
     assert main(["doctor", "waterbirds", "--root", str(root), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
-    assert not found["fine"]
+    assert found["verdict"] == "broken"
     assert [(problem["count"], problem["rule"].split(" must")[0]) for problem in found["problems"]] == [
         (1, "metadata.csv: values of img_id"),
         (2, "metadata.csv: split"),
@@ -105,8 +105,9 @@ def test_the_doctor_finds_everything_at_once(waterbirds, capsys):
     assert len(found["mismatches"]) == 12
     assert main(["doctor", "waterbirds", "--root", str(root)]) == 2
     out = capsys.readouterr().out
-    assert "not fine" in out
-    assert "wrong: images must be decodable, but 2 do not" in out
+    first, *rest = out.splitlines()
+    assert ": broken, " in first
+    assert "broken: images must be decodable, but 2 do not" in " ".join(" ".join(rest).split())
 
 
 def test_the_doctor_lists_the_first_ten_and_the_number(waterbirds, capsys):
@@ -118,11 +119,11 @@ def test_the_doctor_lists_the_first_ten_and_the_number(waterbirds, capsys):
     assert (missing["count"], len(missing["examples"])) == (12, 10)
 
 
-def test_a_whole_folder_is_fine_and_a_subset_only_if_allowed(waterbirds, capsys):
+def test_a_whole_folder_can_be_trained_on_and_a_subset_only_if_allowed(waterbirds, capsys):
     root = str(waterbirds())
     assert main(["doctor", "waterbirds", "--root", root]) == 2
     assert main(["doctor", "waterbirds", "--root", root, "--allow-subset"]) == 0
-    assert "fine, 25 images opened" in capsys.readouterr().out
+    assert "look at this, 1 finding, 25 images opened" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["doctor", "four_moons"], ["doctor", "waterbird"], ["doctor", "waterbirds"]])

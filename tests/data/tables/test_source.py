@@ -220,7 +220,7 @@ def test_constant_columns_are_left_out_and_said_so() -> None:
 def test_notes_name_identifiers_and_groups_too_small_to_judge() -> None:
     task = task_from_table(people(number=range(N)), label="income", groups=["sex", "race"])
     assert any("'number' is different in every row" in note for note in task.notes)
-    assert any("of 12 groups have fewer than 10 rows in val or test" in note for note in task.notes)
+    assert any("12 of 12 groups have fewer than 30 rows in val or test" in note for note in task.notes)
 
 
 def test_texts_of_many_values_numbers_as_texts_and_odd_types_are_inputs() -> None:

@@ -1,15 +1,35 @@
-"""The check of data without training: a folder's table, whether every image can be decoded, and counts."""
+"""The check of data without training: counts, findings, and whether every image of a folder can be decoded."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
+import numpy as np
+from torch import Tensor
+
+from umix.data.checks.column_findings import constant_columns
+from umix.data.checks.copies import copies, row_keys
+from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
+from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
+from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
 from umix.data.images.image_files import decode
-from umix.data.task import CheckedSource, Task
+from umix.data.rows.known_rows import known_rows
+from umix.data.rows.role_columns import encode_labels
+from umix.data.rows.row_roles import RowRoles
+from umix.data.rows.table_file import as_frame
+from umix.data.tables.column_kinds import kind_of
+from umix.data.tables.preprocessing import TablePreprocessing
+from umix.data.tables.source import TableSource
+from umix.data.task import CheckedSource, Split, Task
+from umix.data.texts.source import TextSource
+from umix.errors import UserError
+
+if TYPE_CHECKING:
+    import polars
 
 _AT_ONCE = 256
 
@@ -17,19 +37,21 @@ _AT_ONCE = 256
 @final
 @dataclass(frozen=True)
 class DataCheck:
-    """The check of a folder or file: problems, counts by split and group, and counts that differ from the published ones.
+    """The check of a folder or file: findings, counts by split and group, and counts that differ from the published ones.
 
     ``classes`` are the counts by split and class, where the data were loaded. Without groups, ``counts`` are the same.
+    ``notes`` say how the data were read; what is among the findings is not repeated there.
     """
 
     folder: Path
-    images: int
-    counts: dict[str, dict[str, int]]
-    problems: list[Problem]
-    mismatches: list[str]
-    allow_subset: bool
-    notes: list[str]
+    images: int = 0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    mismatches: list[str] = field(default_factory=list)
+    allow_subset: bool = False
+    notes: list[str] = field(default_factory=list)
     classes: dict[str, dict[str, int]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -37,9 +59,18 @@ class DataCheck:
         return {name: sum(sizes.values()) for name, sizes in self.classes.items()}
 
     @property
-    def fine(self) -> bool:
-        """Whether the folder can be trained on."""
-        return not self.problems and (self.allow_subset or not self.mismatches)
+    def all_findings(self) -> list[Finding]:
+        """The findings, the problems of a folder and its counts that are not the published ones, what is broken first."""
+        folder = str(self.folder)
+        broken = [Finding("broken", folder, f"{problem}.") for problem in self.problems]
+        if not self.allow_subset:
+            broken += [Finding("broken", folder, f"{mismatch}.") for mismatch in self.mismatches]
+        return by_severity([*broken, *self.findings])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the data are fine, worth a look, or cannot be trained on."""
+        return verdict(self.all_findings)
 
 
 def check_data(
@@ -61,6 +92,7 @@ def check_data(
             advance(len(part))
     problems.add("listed images must be in the folder", missing)
     problems.add("images must be decodable", unreadable)
+    findings = _size_findings(checked.counts, grouped=_has_groups(source))
     return DataCheck(
         folder,
         len(names),
@@ -68,15 +100,96 @@ def check_data(
         problems.entries,
         checked.mismatches,
         checked.allow_subset,
-        checked.notes,
+        _without(checked.notes, findings),
+        findings=findings,
     )
 
 
+def _has_groups(source: object) -> bool:
+    """Whether the counts of ``source`` are those of groups; folders of one's own may have none."""
+    return bool(source.groups) if isinstance(source, RowRoles) else True
+
+
+def check_table(source: TableSource | TextSource) -> DataCheck:
+    """The counts and findings of a table; a column that the table does not have raises, as in a run."""
+    frame = as_frame(source.path)
+    inputs = _inputs(source, frame)
+    try:
+        task = source.load()
+    except UserError as error:
+        return DataCheck(source.path, findings=[Finding("broken", source.title, error)])
+    rows = {name: _origin(split) for name, split in task.splits.items()}
+    y, _ = encode_labels(frame[source.label])
+    if isinstance(source, TextSource):
+        found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
+        return _counted(source.path, task, found)
+    labelled = LabelledTable(frame, inputs, source.label, source.groups, y, rows)
+    constant = task.preprocessing.dropped if isinstance(task.preprocessing, TablePreprocessing) else []
+    return _counted(source.path, task, table_findings(labelled, constant=constant), constant_columns(constant))
+
+
 def check_rows(path: Path, task: Task) -> DataCheck:
-    """The counts of ``task``, which was loaded from ``path``; loading has already raised what is wrong with the file."""
+    """The counts of ``task``, which was loaded from ``path``, and the findings that need no table of its columns."""
+    return _counted(path, task, _copied_inputs(task))
+
+
+def first_findings(source: object) -> list[Finding]:
+    """What a run on ``source`` shows before it trains; nothing if it is no table or cannot be read, which the run will raise."""
+    if not isinstance(source, TableSource):
+        return []
+    try:
+        frame = as_frame(source.path)
+        inputs, known = source.input_columns(frame), known_rows(source, frame)
+        for name in inputs:
+            kind_of(frame[name])  # raises for lists, structures and bytes
+    except UserError:
+        return []
+    return run_findings(LabelledTable(frame, inputs, source.label, source.groups, known.y.numpy(), known.rows))
+
+
+def _counted(path: Path, task: Task, first: list[Finding], last: list[Finding] | None = None) -> DataCheck:
+    """The counts of ``task`` and all findings: ``first``, those about its counts, ``last``."""
     counts = {name: split.group_sizes(task.classes) for name, split in task.splits.items()}
     classes = {name: split.class_sizes(task.classes) for name, split in task.splits.items()}
-    return DataCheck(path, 0, counts, [], [], False, list(task.notes), classes)
+    sizes = _size_findings(counts, grouped=True) if task.groups else []
+    findings = [*first, *sizes, *_size_findings(classes, grouped=False), *(last or [])]
+    return DataCheck(
+        path, counts=counts, notes=_without(task.notes, findings), classes=classes, findings=by_severity(findings)
+    )
+
+
+def _size_findings(counts: dict[str, dict[str, int]], *, grouped: bool) -> list[Finding]:
+    return small_groups(counts) if grouped else [*absent_classes(counts), *rare_classes(counts)]
+
+
+def _without(notes: list[str] | tuple[str, ...], findings: list[Finding]) -> list[str]:
+    """The notes that are no finding."""
+    said = {finding.note for finding in findings}
+    return [note for note in notes if note not in said]
+
+
+def _inputs(source: TableSource | TextSource, frame: "polars.DataFrame") -> list[str]:
+    if isinstance(source, TableSource):
+        return source.input_columns(frame)
+    source.check_columns(frame)
+    return [source.text]
+
+
+def _origin(split: Split) -> np.ndarray:
+    return np.arange(len(split)) if split.origin is None else split.origin
+
+
+def _copied_inputs(task: Task) -> list[Finding]:
+    """The finding about rows of val and test with the inputs of a training row, where the inputs are in memory."""
+    keys, y, rows, begin = [], [], {}, 0
+    for name, split in task.splits.items():
+        if not isinstance(split.x, Tensor):
+            return []
+        keys += [hash(row.numpy().tobytes()) for row in split.x]
+        y.append(split.y.numpy())
+        rows[name] = np.arange(begin, begin + len(split))
+        begin += len(split)
+    return copies(np.array(keys, dtype=np.int64).view(np.uint64), np.concatenate(y), rows)
 
 
 _MISSING = "missing"

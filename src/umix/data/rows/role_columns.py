@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 #: A label with more distinct numbers, or more distinct values per row, is taken for a quantity.
 MOST_NUMBERS, MOST_DISTINCT = 100, 0.5
 #: The names of splits that are understood, and the split they mean.
-_CODES = {
+SPLIT_CODES = {
     **dict.fromkeys(("train", "training", "0"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev", "1"), "val"),
     **dict.fromkeys(("test", "testing", "2"), "test"),
 }
 #: Those names that are not digits.
-SPLIT_WORDS = tuple(name for name in _CODES if not name.isdecimal())
+SPLIT_WORDS = tuple(name for name in SPLIT_CODES if not name.isdecimal())
 Rows = NDArray[np.int64]
 
 
@@ -114,7 +114,7 @@ def _encode(column: "polars.Series", text: "polars.Series") -> tuple[Rows, tuple
 def split_by_column(column: "polars.Series") -> dict[str, Rows]:
     """The rows of each split that the column names; val may be absent, train and test may not."""
     text = texts(column).str.to_lowercase()
-    known = text.replace_strict(list(_CODES), list(_CODES.values()), default=None)
+    known = text.replace_strict(list(SPLIT_CODES), list(SPLIT_CODES.values()), default=None)
     if known.null_count():
         odd = column.filter(known.is_null())
         raise UserError(

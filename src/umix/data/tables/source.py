@@ -14,7 +14,7 @@ import torch
 from pydantic import Field, field_serializer
 
 from umix.data.rows.known_rows import check_roles, known_rows
-from umix.data.rows.row_notes import identifiers, small_groups
+from umix.data.rows.row_notes import constant_columns, identifiers, small_groups
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, content_hash
 from umix.data.tables.preprocessing import TablePreprocessing
@@ -59,7 +59,7 @@ class TableSource(RowRoles, TaskSource):
 
     def task(self, frame: "polars.DataFrame") -> Task:
         """The task in ``frame``, with preprocessing fitted on its training rows."""
-        inputs = self._inputs(frame)
+        inputs = self.input_columns(frame)
         known = known_rows(self, frame)
         rows, table = known.rows, frame.select(inputs)
         others = [name for name in (*self.single, *self.drop) if name != self.id]
@@ -67,12 +67,10 @@ class TableSource(RowRoles, TaskSource):
         matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
         splits = {name: known.split(name, torch.from_numpy(matrix)) for name, matrix in matrices.items()}
         notes = list(known.notes)
-        if preprocessing.dropped:
-            notes.append(f"Constant in training and left out: {', '.join(preprocessing.dropped)}.")
-        notes += identifiers(table) + small_groups(splits)
+        notes += constant_columns(preprocessing.dropped) + identifiers(table) + small_groups(splits)
         return Task(self.title, splits, known.classes, preprocessing=preprocessing, notes=tuple(notes))
 
-    def _inputs(self, frame: "polars.DataFrame") -> list[str]:
+    def input_columns(self, frame: "polars.DataFrame") -> list[str]:
         """The input columns; raises where a named column is missing or has two roles."""
         check_roles(self, frame.columns, self.title)
         for name in self.drop:

@@ -59,7 +59,7 @@ class TextSource(RowRoles, TaskSource):
         """The task in the file; ``root`` is not needed."""
         self.check_files()
         frame = as_frame(self.path)
-        self._check_columns(frame)
+        self.check_columns(frame)
         texts, notes = read_texts(frame[self.text])
         known = known_rows(self, frame)
         x, reader, cut = text_inputs(
@@ -73,7 +73,8 @@ class TextSource(RowRoles, TaskSource):
         notes += [*cut, *known.notes, *small_groups(splits)]
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
-    def _check_columns(self, frame: "polars.DataFrame") -> None:
+    def check_columns(self, frame: "polars.DataFrame") -> None:
+        """Raise where a named column is missing or has two roles, or where there are no rows."""
         check_roles(self, frame.columns, self.title)
         if self.text not in frame.columns:
             raise unknown(f"text column of {self.title}", self.text, frame.columns)

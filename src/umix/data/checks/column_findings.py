@@ -1,0 +1,139 @@
+"""Findings about single input columns: splits and identifiers among them, constants, gaps.
+
+The thresholds, and why:
+
+- A column with at most ``MOST_FOLDS`` values that is named like a split, or holds only the words of splits, is taken for one.
+- A column is taken for an identifier if it differs in every one of more than ``MANY_VALUES`` rows, or if it is named like one and
+  has more than ``MANY_VALUES`` values. A ``shop_id`` of 20 shops is an ordinary category.
+- A column with more than ``MOST_MISSING`` of its values missing says little but whether it is known.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from umix.core.words import counted
+from umix.data.checks.finding import Finding
+from umix.data.rows.role_columns import SPLIT_CODES, SPLIT_WORDS, texts
+from umix.errors import Setting
+
+if TYPE_CHECKING:
+    import polars
+
+MOST_FOLDS = 20
+MANY_VALUES = 100
+MOST_MISSING = 0.9
+_SPLIT_NAMES = {"split", "splits", "fold", "folds", "partition", "subset", "set"}
+_MARKS = {"train", "training", "val", "valid", "validation", "test", "testing"}
+_ID_NAMES = {"id", "ids", "uuid", "guid"}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def split_columns(table: "polars.DataFrame") -> list[Finding]:
+    """The inputs that seem to say which split a row is in."""
+    return [finding for column in table.iter_columns() for finding in _split_column(column)]
+
+
+def _split_column(column: "polars.Series") -> list[Finding]:
+    name, words = column.name, _words(column.name)
+    named = bool(_SPLIT_NAMES.intersection(words))
+    marked = len(words) > 1 and words[0] in ("is", "in") and words[1] in _MARKS
+    if column.dtype.is_nested() or not (named or marked or column.dtype == _text_type()):
+        return []  # numbers mean splits only under the name of a split
+    values = column.unique(maintain_order=False).head(MOST_FOLDS + 2)
+    known = sorted(set(texts(values).str.to_lowercase().drop_nulls().to_list()))
+    if not 2 <= len(known) <= MOST_FOLDS:
+        return []
+    listed = ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
+    if set(known) <= set(SPLIT_WORDS) or (named and set(known) <= set(SPLIT_CODES)):
+        sentence = f"The column {name!r} looks like a split ({listed}) but is an input."
+        divide = (
+            "Divide the rows by it with ",
+            Setting("split", name),
+            " or leave it out with ",
+            Setting("drop", name),
+        )
+        return [Finding("look", name, sentence, (*divide, "."))]
+    if (named and all(value.isdecimal() for value in known)) or (marked and len(known) == 2):
+        sentence = f"The column {name!r} looks like the number of a split ({listed}) but is an input."
+        return [Finding("look", name, sentence, ("Leave it out with ", Setting("drop", name), "."))]
+    return []
+
+
+def identifiers(table: "polars.DataFrame") -> list[Finding]:
+    """The inputs that seem to name the row, or the person or thing that it is about."""
+    n = len(table)
+    found = []
+    for column in table.iter_columns():
+        if n <= MANY_VALUES or column.dtype.is_temporal() or column.dtype.is_nested():
+            continue
+        name = column.name
+        named = bool(_ID_NAMES.intersection(_words(name)))
+        if column.dtype.is_float() and not named:
+            continue  # measurements differ in every row
+        distinct = column.n_unique()
+        if distinct == n:
+            sentence = f"The column {name!r} is different in every row but is an input: it seems to only name the row."
+        elif named and distinct > MANY_VALUES:
+            sentence = (
+                f"The column {name!r} looks like an identifier ({distinct:,} values in {n:,} rows) but is an input."
+            )
+        else:
+            continue
+        found.append(Finding("look", name, sentence, ("Make it the id with ", Setting("id", name), ".")))
+    return _one_id(found)
+
+
+def _one_id(found: list[Finding]) -> list[Finding]:
+    """The same findings, where only the first column is proposed as the id: a table has one, the others are dropped."""
+    return found[:1] + [
+        Finding(each.severity, each.subject, each.sentence, ("Leave it out with ", Setting("drop", each.subject), "."))
+        for each in found[1:]
+    ]
+
+
+def constant_columns(names: Sequence[str]) -> list[Finding]:
+    """A finding about the inputs ``names``, which are constant or empty in training and therefore not used."""
+    if not names:
+        return []
+    fix = ("If that is as it should be, name them with ", Setting("drop", ",".join(names)), ".")
+    return [Finding("look", names[0], f"Constant in training and left out: {', '.join(names)}.", fix)]
+
+
+def missing_values(table: "polars.DataFrame", *, constant: Sequence[str] = ()) -> list[Finding]:
+    """The inputs that are missing in most rows; those in ``constant`` are left out, they are not used anyway."""
+    found = []
+    for column in table.iter_columns():
+        missing = _missing(column)
+        if column.name not in constant and missing > MOST_MISSING * len(column):
+            share = f"{missing / len(column):.1%}"
+            sentence = (
+                f"The column {column.name!r} is missing in {missing:,} of {counted(len(column), 'row')} ({share})."
+            )
+            fix = ("Unless it matters whether it is known, leave it out with ", Setting("drop", column.name), ".")
+            found.append(Finding("look", column.name, sentence, fix))
+    return found
+
+
+def _missing(column: "polars.Series") -> int:
+    """How many values are missing: null, NaN, and in texts the empty one and ``?``."""
+    if column.dtype.is_float():
+        return int((column.is_null() | column.is_nan()).sum())
+    if column.dtype == _text_type():
+        return int((column.is_null() | column.str.strip_chars().is_in(["", "?"])).sum())
+    return column.null_count()
+
+
+def _words(name: str) -> list[str]:
+    """The words in a column's name.
+
+    >>> _words("customerID"), _words("is_train"), _words("Row Id")
+    (['customer', 'id'], ['is', 'train'], ['row', 'id'])
+    """
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _text_type() -> "type[polars.String]":
+    import polars
+
+    return polars.String

@@ -1,0 +1,98 @@
+"""``umix doctor`` on data: three verdicts with their exit codes, and what ``umix run`` says of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix.cli import main
+
+Capsys = pytest.CaptureFixture[str]
+N = 1000
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> polars.DataFrame:
+    """A clean table, in the current folder as people.csv."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    frame = polars.DataFrame(
+        {"age": (rng.normal(size=N) + y).round(4), "sex": rng.choice(["f", "m"], N), "income": y}
+    ).with_columns(polars.col("income").replace_strict([0, 1], ["low", "high"]))
+    monkeypatch.chdir(tmp_path)
+    frame.write_csv("people.csv")
+    return frame
+
+
+ABOUT = ["people.csv", "--label", "income", "--groups", "sex"]
+
+
+def test_a_clean_table_is_fine_with_exit_code_0(people: polars.DataFrame, capsys: Capsys) -> None:
+    assert main(["doctor", *ABOUT]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "people.csv: fine"
+    assert "*" not in out
+
+
+def test_findings_come_after_the_verdict_and_before_the_counts_with_exit_code_0(
+    people: polars.DataFrame, capsys: Capsys
+) -> None:
+    people.with_columns(told=polars.col("income")).write_csv("people.csv")
+    assert main(["doctor", *ABOUT]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "people.csv: look at this, 1 finding"
+    assert out.index("look: The column 'told'") < out.index("all rows")
+    assert "--drop told" in " ".join(out.split())
+    assert main(["doctor", *ABOUT, "--drop", "told"]) == 0
+    assert capsys.readouterr().out.startswith("people.csv: fine\n")
+
+
+def test_data_that_cannot_be_trained_on_are_broken_with_exit_code_2(people: polars.DataFrame, capsys: Capsys) -> None:
+    people.with_columns(income=polars.lit("low")).write_csv("people.csv")
+    assert main(["doctor", *ABOUT]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0] == "people.csv: broken, 1 finding"
+    assert "must have at least two classes" in captured.out
+    assert not captured.err
+    assert main(["doctor", *ABOUT, "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "broken"
+    assert [finding["severity"] for finding in found["findings"]] == ["broken"]
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:]]) == 2
+    assert found["findings"][0]["sentence"] in capsys.readouterr().err
+
+
+def test_settings_are_understood_as_run_understands_them(people: polars.DataFrame, capsys: Capsys) -> None:
+    people.rename({"age": "age, in years"}).write_csv("people.csv")
+    given = ["--set", 'task.drop=["age, in years"]', "--set", "test_share=0.4", "--json"]
+    assert main(["doctor", *ABOUT, *given]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["test"] == pytest.approx(400, abs=4)
+
+
+def test_groups_that_are_too_small_have_a_star_in_the_counts(people: polars.DataFrame, capsys: Capsys) -> None:
+    rare = polars.when(polars.int_range(N) % 20 == 0).then(polars.lit("x")).otherwise(polars.col("sex"))
+    people.with_columns(sex=rare).write_csv("people.csv")
+    assert main(["doctor", *ABOUT]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if "high, x" in line).count("*") == 2
+    assert "*" not in next(line for line in lines if "high, f" in line)
+    assert lines[-1] == "* fewer than 30 rows: too few to judge"
+
+
+def test_a_run_says_the_first_finding_and_how_to_list_all(people: polars.DataFrame, capsys: Capsys) -> None:
+    people.with_columns(told=polars.col("income"), id=polars.int_range(N)).write_csv("people.csv")
+    fast = ["--set", "epochs=1", "--set", "data_seed=3", "--quiet"]
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("note: The column 'told' is an input but a copy of the label 'income'")
+    command = "umix doctor people.csv --set data_seed=3 --label income --groups sex"
+    assert f"leave it out with --drop told. All findings: {command}" in said
+    assert said.count("'id' is different in every row") == 1  # a warning of the run, and not a note too
+    assert main(command.split()[1:]) == 0
+
+
+def test_a_run_on_clean_data_has_no_note(people: polars.DataFrame, capsys: Capsys) -> None:
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], "--set", "epochs=1", "--quiet"]) == 0
+    assert "note:" not in capsys.readouterr().err

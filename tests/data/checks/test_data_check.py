@@ -1,0 +1,124 @@
+"""The check of a table has every finding once, a clean table has none, and broken data are a verdict instead of an error."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix.data.arrays.source import task_from_arrays
+from umix.data.checks.data_check import check_rows, check_table, first_findings
+from umix.data.tables.source import TableSource
+from umix.data.task import Task
+from umix.data.texts.source import TextSource
+from umix.errors import UserError
+
+N = 1200
+
+
+def clean() -> dict[str, list[object]]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    return {
+        "age": (rng.normal(size=N) + y).round(4).tolist(),
+        "job": rng.choice(["a", "b", "c"], N).tolist(),
+        "sex": rng.choice(["f", "m"], N).tolist(),
+        "y": y.tolist(),
+    }
+
+
+def source(folder: Path, **more: object) -> TableSource:
+    polars.DataFrame({**clean(), **more}).write_csv(folder / "people.csv")
+    return TableSource(path=folder / "people.csv", label="y", groups=("sex",))
+
+
+def test_a_clean_table_is_fine(tmp_path: Path) -> None:
+    found = check_table(source(tmp_path))
+    assert (found.verdict, found.findings, found.notes) == ("fine", [], [])
+    assert sum(found.rows.values()) == N
+    assert first_findings(source(tmp_path)) == []
+
+
+def test_every_column_has_one_finding_and_the_leak_comes_first(tmp_path: Path) -> None:
+    y = clean()["y"]
+    odd = source(tmp_path, id=list(range(N)), fold=[i % 5 for i in range(N)], told=y, empty=["x"] * N)
+    found = check_table(odd)
+    assert found.verdict == "look at this"
+    assert [finding.subject for finding in found.findings] == ["told", "fold", "id", "empty"]
+    assert found.notes == []  # what is a finding is not said again
+
+
+def test_what_a_run_says_first_is_not_among_the_notes_of_its_task(tmp_path: Path) -> None:
+    odd = source(tmp_path, id=list(range(N)), told=clean()["y"], empty=["x"] * N)
+    first = {finding.note for finding in first_findings(odd)}
+    assert {finding.subject for finding in first_findings(odd)} == {"told"}
+    assert not first.intersection(odd.load().notes)
+
+
+def test_the_notes_of_a_task_are_findings_of_its_check(tmp_path: Path) -> None:
+    odd = source(tmp_path, id=list(range(N)), empty=["x"] * N)
+    assert set(odd.load().notes) == {finding.note for finding in check_table(odd).findings}
+
+
+def test_a_row_number_does_not_hide_copied_rows(tmp_path: Path) -> None:
+    columns = clean()
+    half = {name: values[: N // 2] * 2 for name, values in columns.items()}
+    found = check_table(source(tmp_path, **half, id=list(range(N))))
+    assert [finding.subject for finding in found.findings] == ["id", "rows"]
+
+
+def test_a_table_that_cannot_be_trained_on_is_broken(tmp_path: Path) -> None:
+    polars.DataFrame({"x": range(40), "y": ["one"] * 40}).write_csv(tmp_path / "a.csv")
+    found = check_table(TableSource(path=tmp_path / "a.csv", label="y"))
+    assert found.verdict == "broken"
+    assert found.findings[0].message() == "The label 'y' must have at least two classes, but every row says 'one'."
+    assert first_findings(TableSource(path=tmp_path / "a.csv", label="y")) == []  # the run raises it
+
+
+def test_a_column_that_is_not_there_raises_as_in_a_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean 'sex'"):
+        check_table(source(tmp_path).model_copy(update={"groups": ("sexx",)}))
+
+
+def test_columns_of_every_type_can_be_checked(tmp_path: Path) -> None:
+    day = datetime.datetime(2020, 1, 1)
+    frame = polars.DataFrame(clean()).with_columns(
+        polars.Series("nothing", [None] * N),
+        polars.Series("yes", [i % 3 == 0 for i in range(N)]),
+        polars.Series("kind", ["a", "b"] * (N // 2), dtype=polars.Categorical),
+        polars.Series("fixed", ["a", None] * (N // 2), dtype=polars.Enum(["a"])),
+        polars.Series("when", [day + datetime.timedelta(hours=i) for i in range(N)]),
+        polars.Series("date", [(day + datetime.timedelta(days=i % 9)).date() for i in range(N)]),
+        polars.Series("time", [datetime.time(i % 24) for i in range(N)]),
+        polars.Series("lasted", [datetime.timedelta(minutes=i % 50) for i in range(N)]),
+        polars.Series("infinite", [float("inf"), float("nan"), None, 1.0] * (N // 4)),
+        polars.Series("large", [2**40 + i % 300 for i in range(N)], dtype=polars.UInt64),
+    )
+    frame.write_parquet(tmp_path / "people.parquet")
+    own = TableSource(path=tmp_path / "people.parquet", label="y", groups=("sex",))
+    assert first_findings(own) == []
+    assert [finding.subject for finding in check_table(own).findings] == ["nothing"]
+    frame.with_columns(several=polars.Series([[1, 2]] * N)).write_parquet(tmp_path / "people.parquet")
+    assert first_findings(own) == []
+    assert "must hold numbers, texts or dates" in check_table(own).findings[0].message()
+
+
+def test_repeated_texts_are_copies(tmp_path: Path) -> None:
+    y = ["no", "yes"] * 150
+    said = [f"{word} {place % 40}" for place, word in enumerate(y)]
+    polars.DataFrame({"said": said, "y": y}).write_csv(tmp_path / "a.csv")
+    found = check_table(TextSource(path=tmp_path / "a.csv", text="said", label="y"))
+    assert [finding.subject for finding in found.findings] == ["rows"]
+
+
+def arrays(x: np.ndarray) -> Task:
+    return task_from_arrays(x, np.arange(len(x)) % 2, data_seed=0)
+
+
+def test_repeated_arrays_are_copies() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    assert check_rows(Path("a.npz"), arrays(x)).verdict == "fine"
+    assert [finding.subject for finding in check_rows(Path("a.npz"), arrays(x[np.arange(300) % 50])).findings] == [
+        "rows"
+    ]
