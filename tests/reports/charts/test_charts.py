@@ -90,6 +90,18 @@ def test_densities_integrate_to_one_whatever_the_group_size() -> None:
     assert figure.chart.to_dict()["encoding"]["color"]["scale"]["domain"] == ["large (n = 4,990)", "small (n = 10)"]
 
 
+def test_groups_too_small_for_a_density_are_not_drawn_unless_all_are() -> None:
+    member = np.stack([np.arange(40) < 37, np.arange(40) >= 37], axis=1)
+    assert {row["group"] for row in density_rows(np.zeros(40), member, ["large", "small"])} == {"large"}
+    assert {row["group"] for row in density_rows(np.zeros(3), member[37:], ["large", "small"])} == {"small"}
+
+
+def test_the_axis_names_the_epochs_that_were_counted() -> None:
+    rows = density_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
+    axis = densities(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["encoding"]["x"]["title"]
+    assert axis == "uncertainty (share of epochs 1 to 3 with a wrong prediction)"
+
+
 def test_the_density_is_the_mean_of_its_examples_kernels() -> None:
     u, at = np.array([0.2, 0.2, 0.6]), np.array([0.4])
     kernel = np.exp(-0.5 * ((at[:, None] - u) / 0.1) ** 2) / (0.1 * np.sqrt(2 * np.pi))

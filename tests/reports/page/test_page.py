@@ -223,7 +223,6 @@ def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     report(tmp_path / "runs", page)
     text = " ".join(Elements(page.read_text(encoding="utf-8")).text.split())
-    assert "kind = right" in text or "kind ≠ <i>left</i>" in text or "y = 1" in text
     assert "kind <i>left</i>" in text or "kind right" in text
     with open(tmp_path / "t.csv", "a", encoding="utf-8") as file:
         file.write("right,0.0,1\n")
