@@ -69,6 +69,9 @@ def test_curves_count_epochs_from_one_and_mark_what_rules_choose(record: Callabl
     ]
     figure = curves("c", "C", rows, colours(["a", "b"]), axis="accuracy", marks={2: ["worst"]})
     assert "epoch 2: worst" in figure.description
+    assert figure.description.startswith("After 2 epochs: ")
+    one = curves("c", "C", rows[:1], colours(["a", "b"]), axis="accuracy")
+    assert one.description.startswith("After 1 epoch: ")
 
 
 def test_of_many_epochs_some_are_drawn_the_last_among_them() -> None:

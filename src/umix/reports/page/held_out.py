@@ -64,7 +64,7 @@ class HeldOut:
     kind: str  # group or class: what flips are counted by
     n_val: int
     n_test: int
-    error: float
+    n_wrong: int  # of the test examples
     by_columns: bool
     slices: Sequence[Slice]
     no_slices: str | None  # why there are none
@@ -72,6 +72,11 @@ class HeldOut:
     hardest: Sequence[HeldOutExample]
     flips: Flips | None
     missing: str | None  # why rows cannot be shown
+
+    @property
+    def error(self) -> float | None:
+        """Share of the test examples that are wrong; None where there are none."""
+        return self.n_wrong / self.n_test if self.n_test else None
 
 
 def held_out(
@@ -96,7 +101,7 @@ def held_out(
         kind="group" if record.groups else "class",
         n_val=n_val,
         n_test=test.n,
-        error=float(test.wrong.mean()) if test.n else float("nan"),
+        n_wrong=int(test.wrong.sum()),
         by_columns=source.by_columns,
         slices=slices,
         no_slices=_why_none(slices, test, by_columns=source.by_columns),

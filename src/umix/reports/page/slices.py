@@ -18,7 +18,7 @@ from umix.reports.predictions import Predictions
 if TYPE_CHECKING:
     import polars
 
-_MOST_ANSWERS = 5_000_000  # rows × questions that a tree is grown on: under a second
+_MOST_ANSWERS = 3_000_000  # rows × questions that a tree is grown on: under a second
 _FEWEST_ROWS = 60  # validation rows below which no tree is grown
 _VALUES = 20  # of a column, each with a question of its own
 _FLAG = 3  # distinct values, a missing one included, up to which whole numbers are values to name and not to compare
