@@ -18,6 +18,8 @@ EXAMPLES = "examples.safetensors"
 EXAMPLE_FEATURES = "closer.safetensors"
 #: Label, group, row or file of every training example, for the report.
 TRAINING_ROWS = "training.parquet"
+#: Label, prediction, probabilities, groups, and row or file of every validation and test example under the selected net.
+PREDICTIONS = "predictions.parquet"
 #: Every measure and rate of every epoch.
 EPOCHS = "epochs.csv"
 #: Which training example was predicted correctly in which epoch of the first stage.

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from umix.bench.runs.record import RunRecord
+from umix.run_folder import PREDICTIONS
 
 
 def make_record(
@@ -68,6 +69,7 @@ def make_study(folder: Path, *, n: int = 400, seeds: int = 2, groups: bool = Tru
             record.save(folder / f"toy-{method}-seed{seed}")
             if method == "umix":
                 _examples(record.directory, n, seed, groups=groups)
+            _predictions(record.directory, seed, wrong=0.3 if method == "erm" else 0.2, groups=groups)
             records.append(record)
     return records
 
@@ -119,6 +121,46 @@ def _examples(folder: Path, n: int, seed: int, *, groups: bool) -> None:
     polars.DataFrame(columns).write_parquet(folder / "training.parquet")
 
 
+def _predictions(folder: Path, seed: int, *, wrong: float, groups: bool) -> None:
+    """Validation and test examples of the sizes in the records; a share ``wrong`` of them is."""
+    group = np.tile(np.repeat([0, 1, 2], [100, 40, 40]), 2)
+    label = np.arange(len(group)) % 2
+    mistaken = np.random.default_rng([seed, int(100 * wrong)]).random(len(group)) < wrong
+    write_predictions(
+        folder,
+        label=label,
+        prediction=np.where(mistaken, 1 - label, label),
+        split=np.repeat(["val", "test"], 180),
+        classes=2,
+        **({"group": group} if groups else {}),
+    )
+
+
+def write_predictions(
+    folder: Path,
+    *,
+    label: np.ndarray,
+    prediction: np.ndarray,
+    split: np.ndarray,
+    classes: int,
+    confidence: np.ndarray | None = None,
+    **more: np.ndarray,
+) -> None:
+    """``predictions.parquet`` as runs write it; ``more`` are columns such as group, row and file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sure = np.full(len(label), 0.9) if confidence is None else confidence
+    rest = (1 - sure) / max(1, classes - 1)
+    columns = {
+        "split": split,
+        "label": label.astype(np.int32),
+        "prediction": prediction.astype(np.int32),
+        "confidence": sure.astype(np.float32),
+        **{f"p {k}": np.where(prediction == k, sure, rest).astype(np.float32) for k in range(classes)},
+        **{name: values.astype(np.int32) if name == "group" else values for name, values in more.items()},
+    }
+    polars.DataFrame(columns).write_parquet(folder / PREDICTIONS)
+
+
 def _save(path: Path, kind: str, **content: np.ndarray | str) -> None:
     texts = {name: value for name, value in content.items() if isinstance(value, str)}
     arrays = {name: np.ascontiguousarray(value) for name, value in content.items() if not isinstance(value, str)}
@@ -129,3 +171,9 @@ def _save(path: Path, kind: str, **content: np.ndarray | str) -> None:
 def study() -> Callable[..., list[RunRecord]]:
     """Writes a study into a folder."""
     return make_study
+
+
+@pytest.fixture(scope="session")
+def predicted() -> Callable[..., None]:
+    """Writes the predictions of a run into its folder."""
+    return write_predictions

@@ -1,5 +1,6 @@
 """What a run knows of its training examples: labels, groups, uncertainty, weights, and the history of the first stage."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,26 +12,51 @@ from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
 from umix.files import read_arrays
+from umix.reports.learning_hints import learning_hints
 from umix.run_folder import EXAMPLE_FEATURES, EXAMPLES, TRAINING_ROWS, TRAJECTORY
+
+
+@final
+@dataclass(frozen=True)
+class Window:
+    """The epochs of the first stage that the uncertainty counts: ``start … start+length-1``, counted from 0."""
+
+    start: int
+    length: int
+
+    def __str__(self) -> str:
+        """The window for people, who count epochs from 1.
+
+        >>> str(Window(0, 3)), str(Window(4, 1))
+        ('epochs 1 to 3', 'epoch 5')
+        """
+        first, last = self.start + 1, self.start + self.length
+        return f"epoch {first}" if first == last else f"epochs {first} to {last}"
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Some of the examples: which, the net's features of them, whether it gets them right, and their inputs where kept."""
+    """Some of the examples and what the net after its last epoch makes of them.
+
+    ``index`` says which examples. ``features`` are the net's, ``correct`` says whether it is right, ``prediction`` which class it
+    predicts (None in runs of earlier versions), and ``x`` are the inputs where they were kept.
+    """
 
     index: np.ndarray
     features: np.ndarray
     correct: np.ndarray
     x: np.ndarray | None
+    prediction: np.ndarray | None = None
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The ``n`` training examples of one run; ``member`` is bool [n, groups] and None where the run did not say.
+    """The ``n`` training examples of one run; ``member`` is bool [n, groups], None where the run has no groups.
 
-    ``correct`` and ``visited`` are bool [epochs, n], of the first stage; ``row`` and ``file`` say where an example came from.
+    ``correct`` and ``visited`` are bool [epochs, n] and about the first stage. ``window`` are its epochs that the uncertainty
+    counts. ``row`` and ``file`` say where an example came from.
     """
 
     label: np.ndarray
@@ -42,6 +68,7 @@ class Training:
     row: np.ndarray | None
     file: list[str] | None
     closer: Closer | None
+    window: Window | None = None
 
     @property
     def of(self) -> str:
@@ -67,6 +94,28 @@ class Training:
         return forgetting_events(zip(self.correct, self.visited, strict=True), n=self.n)
 
     @cached_property
+    def hints(self) -> np.ndarray | None:
+        """A ``Hint`` of every example, [n]; None where the first stage was not recorded or is too short."""
+        if self.correct is None or self.visited is None or self.window is None:
+            return None
+        return learning_hints(self.correct, self.visited, start=self.window.start, length=self.window.length)
+
+    @cached_property
+    def predictions(self) -> "TrainingPredictions":
+        """What is known of the class predicted for every example: by the final net where it was looked at, else by ERM."""
+        by_final = np.zeros(self.n, dtype=bool)
+        correct = np.full(self.n, np.nan)
+        prediction = np.full(self.n, -1, dtype=np.int64)
+        if self.correct is not None and self.visited is not None:
+            correct = np.where(self.visited[-1], self.correct[-1], np.nan)
+        if self.closer is not None:
+            by_final[self.closer.index] = True
+            correct[self.closer.index] = self.closer.correct
+            if self.closer.prediction is not None:
+                prediction[self.closer.index] = self.closer.prediction
+        return TrainingPredictions(prediction, correct, by_final)
+
+    @cached_property
     def effective_size(self) -> float | None:
         """How many equally weighted examples estimate as well as these: (Σw)² / Σw²."""
         if self.weight is None:
@@ -83,6 +132,30 @@ class Training:
         seen = self.visited.astype(np.float32) @ member
         with np.errstate(invalid="ignore"):
             return np.asarray(hits / seen)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TrainingPredictions:
+    """The last known prediction of every training example.
+
+    ``prediction`` is a class number, -1 where only ``correct`` is known; ``correct`` is 1, 0 or NaN (unknown); ``by_final`` says
+    that the final net after its last epoch predicted it, and not the last epoch of the first stage.
+    """
+
+    prediction: np.ndarray
+    correct: np.ndarray
+    by_final: np.ndarray
+
+    def name(self, index: int, label: int, classes: Sequence[str]) -> str:
+        """The predicted class of one example in words."""
+        if self.prediction[index] >= 0:
+            return classes[int(self.prediction[index])]
+        if np.isnan(self.correct[index]):
+            return "–"
+        if self.correct[index]:
+            return classes[label]
+        return classes[1 - label] if len(classes) == 2 else "another class"
 
 
 def training_of(record: RunRecord) -> Training | None:
@@ -106,7 +179,18 @@ def training_of(record: RunRecord) -> Training | None:
         row=columns.get("row"),
         file=None if "file" not in columns else [str(path) for path in columns["file"]],
         closer=_closer(folder / EXAMPLE_FEATURES),
+        window=None if correct is None else window_of(record),
     )
+
+
+def window_of(record: RunRecord) -> Window | None:
+    """The epochs of the first stage that the run's method used; None where its settings name none."""
+    method = record.plan.get("method", {})
+    if "identification_epochs" in method:  # JTT looks at one epoch, the last
+        return Window(int(method["identification_epochs"]) - 1, 1)
+    start = record.decisions.get("start", method.get("start", 0))
+    length = record.decisions.get("length", method.get("length"))
+    return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None
 
 
 def _columns(path: Path, n: int) -> dict[str, np.ndarray]:
@@ -157,5 +241,9 @@ def _closer(path: Path) -> Closer | None:
         return None
     arrays, _ = read_arrays(path, kind="closer")
     return Closer(
-        arrays["index"], arrays["features"].astype(np.float32), arrays["correct"].astype(bool), arrays.get("x")
+        arrays["index"],
+        arrays["features"].astype(np.float32),
+        arrays["correct"].astype(bool),
+        arrays.get("x"),
+        arrays.get("prediction"),
     )

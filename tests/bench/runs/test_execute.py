@@ -15,6 +15,8 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import RULES
 from umix.data.registry import load_task
 from umix.errors import UserError
+from umix.files import read_arrays
+from umix.run_folder import EXAMPLE_FEATURES
 from umix.training.evaluate import correctness
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10}
@@ -66,6 +68,17 @@ def test_a_searched_eta_reuses_the_trajectory(finished: Path, tmp_path: Path) ->
     record = execute(spec(length=2, eta=3.0), out=tmp_path / "runs")
     assert record.stages["trajectory"].reused
     assert not record.stages["fit"].reused
+
+
+def test_kept_training_examples_have_the_prediction_of_the_net_after_its_last_epoch(finished: Path) -> None:
+    record = execute(spec(length=2), out=finished)
+    kept, _ = read_arrays(record.directory / EXAMPLE_FEATURES, kind="closer")
+    train = load_task("four_moons", sizes=FAST["sizes"], eval_size=10).splits["train"]
+    index = torch.from_numpy(kept["index"])
+    with torch.no_grad():
+        expected = load_net(record, select="last")(train.x[index]).argmax(dim=1)
+    assert kept["prediction"].tolist() == expected.tolist()
+    assert kept["correct"].tolist() == (expected == train.y[index]).tolist()
 
 
 def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:

@@ -69,6 +69,9 @@ def test_curves_count_epochs_from_one_and_mark_what_rules_choose(record: Callabl
     ]
     figure = curves("c", "C", rows, colours(["a", "b"]), axis="accuracy", marks={2: ["worst"]})
     assert "epoch 2: worst" in figure.description
+    assert figure.description.startswith("After 2 epochs: ")
+    one = curves("c", "C", rows[:1], colours(["a", "b"]), axis="accuracy")
+    assert one.description.startswith("After 1 epoch: ")
 
 
 def test_of_many_epochs_some_are_drawn_the_last_among_them() -> None:
@@ -88,6 +91,18 @@ def test_densities_integrate_to_one_whatever_the_group_size() -> None:
         assert {row["size"] for row in rows if row["group"] == name} == {size}
     figure = densities(rows, colours(["large", "small"]))
     assert figure.chart.to_dict()["encoding"]["color"]["scale"]["domain"] == ["large (n = 4,990)", "small (n = 10)"]
+
+
+def test_groups_too_small_for_a_density_are_not_drawn_unless_all_are() -> None:
+    member = np.stack([np.arange(40) < 37, np.arange(40) >= 37], axis=1)
+    assert {row["group"] for row in density_rows(np.zeros(40), member, ["large", "small"])} == {"large"}
+    assert {row["group"] for row in density_rows(np.zeros(3), member[37:], ["large", "small"])} == {"small"}
+
+
+def test_the_axis_names_the_epochs_that_were_counted() -> None:
+    rows = density_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
+    axis = densities(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["encoding"]["x"]["title"]
+    assert axis == "uncertainty (share of epochs 1 to 3 with a wrong prediction)"
 
 
 def test_the_density_is_the_mean_of_its_examples_kernels() -> None:

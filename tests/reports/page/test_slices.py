@@ -6,10 +6,12 @@ import numpy as np
 import polars
 import pytest
 
+from umix.core.statistics import wilson
 from umix.reports.minority import auroc, minority_groups, rank_minority
 from umix.reports.page.clusters import feature_clusters
 from umix.reports.page.slices import table_slices
 from umix.reports.page.training_table import Source
+from umix.reports.predictions import Predictions
 from umix.reports.training_examples import Closer, Training
 
 
@@ -23,38 +25,94 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def test_the_columns_that_predict_uncertainty_are_found(rng: np.random.Generator) -> None:
-    n = 2000
-    table = polars.DataFrame(
+def predictions(wrong: np.ndarray, split: np.ndarray, member: np.ndarray | None = None) -> Predictions:
+    """Held-out rows 0, 1, … of a table, of which ``wrong`` are misclassified."""
+    n = len(wrong)
+    return Predictions(
+        label=np.zeros(n, dtype=np.int32),
+        prediction=wrong.astype(np.int32),
+        confidence=np.ones(n),
+        probability=None,
+        member=np.zeros((n, 0), dtype=bool) if member is None else member,
+        row=np.arange(n),
+        file=None,
+        split=split,
+    )
+
+
+def people(rng: np.random.Generator, n: int) -> polars.DataFrame:
+    return polars.DataFrame(
         {"sex": rng.choice(["f", "m"], n), "age": rng.integers(18, 90, n), "noise": rng.normal(size=n)}
     )
+
+
+def test_a_planted_slice_is_found_on_validation_and_measured_on_test(rng: np.random.Generator) -> None:
+    n = 4000
+    table = people(rng, n)
+    split = np.where(np.arange(n) < n // 2, "val", "test")
     bad = (table["sex"] == "f").to_numpy() & (table["age"] > 60).to_numpy()
-    u = np.where(bad, 0.8, 0.05) + rng.normal(size=n) * 0.02
-    correct = (~bad)[None, :]
-    some = training(u, rng.integers(0, 2, n), correct=correct, visited=np.ones_like(correct))
-    slices = table_slices(some, Source(table, tuple(table.columns)), ["no", "yes"], "income")
-    assert slices[0].description in ("sex = f and age > 60.5", "age > 60.5 and sex = f", "age > 60.5 and sex ≠ m")
-    assert slices[0].error == 1.0
-    assert slices[0].uncertainty == pytest.approx(0.8, abs=0.01)
-    assert slices[0].size == bad[slices[0].examples[0]] * slices[0].size  # its examples are of the slice
-    assert abs(slices[0].size / slices[0].measured - bad.mean()) < 0.05
+    wrong = rng.random(n) < np.where(bad, np.where(split == "val", 0.9, 0.6), 0.1)
+    before = rng.random(n) < np.where(bad, 0.8, 0.1)
+    member = np.stack([~bad, bad], axis=1)
+    source = Source(table, ("age", "noise"), groups=("sex",))
+    found = table_slices(
+        predictions(wrong, split, member), source, ["others", "old women"], predictions(before, split, member)
+    )
+    assert len(found) == 1
+    inside = bad & (split == "test")
+    one = found[0]
+    assert set(one.description.split(" and ")) in ({"sex = f", "age > 60.5"}, {"sex ≠ m", "age > 60.5"})
+    assert one.size == inside.sum()
+    assert one.error == pytest.approx(wrong[inside].mean())
+    assert one.interval == wilson(int(wrong[inside].sum()), int(inside.sum()))
+    assert one.lift == pytest.approx(wrong[inside].mean() / wrong[(split == "test") & ~bad].mean())
+    assert one.val_error == pytest.approx(wrong[bad & (split == "val")].mean())
+    assert one.baseline_error == pytest.approx(before[inside].mean())
+    assert (one.group, one.group_share) == ("old women", 1.0)
+    assert one.group_columns == ("sex",)
 
 
-def test_the_label_and_missing_values_may_describe_a_slice(rng: np.random.Generator) -> None:
+def test_errors_at_random_have_no_slices(rng: np.random.Generator) -> None:
+    table = people(rng, 2000)
+    split = np.repeat(["val", "test"], 1000)
+    source = Source(table, tuple(table.columns))
+    assert table_slices(predictions(rng.random(2000) < 0.2, split), source, []) == []
+    assert table_slices(predictions(np.zeros(2000, dtype=bool), split), source, []) == []
+
+
+def test_a_slice_that_test_does_not_confirm_is_not_shown(rng: np.random.Generator) -> None:
+    table = people(rng, 2000)
+    split = np.repeat(["val", "test"], 1000)
+    wrong = np.where(split == "val", (table["age"] > 60).to_numpy(), rng.random(2000) < 0.2)
+    assert table_slices(predictions(wrong, split), Source(table, tuple(table.columns)), []) == []
+
+
+def test_a_slice_with_few_test_rows_is_not_shown(rng: np.random.Generator) -> None:
+    n = 2000
+    split = np.repeat(["val", "test"], n // 2)
+    old = np.concatenate([np.arange(1000) < 200, np.arange(1000) < 29])
+    source = Source(polars.DataFrame({"age": np.where(old, 80, 30)}), ("age",))
+    assert table_slices(predictions(old, split), source, []) == []
+    old[1029] = True  # the thirtieth
+    source = Source(polars.DataFrame({"age": np.where(old, 80, 30)}), ("age",))
+    (one,) = table_slices(predictions(old, split), source, [])
+    assert (one.size, one.error, one.lift, one.description) == (30, 1.0, None, "age = 80")
+
+
+def test_the_label_never_describes_a_slice(rng: np.random.Generator) -> None:
     n = 1000
-    x = rng.normal(size=n)
+    y = rng.integers(0, 2, n)
+    table = polars.DataFrame({"x": rng.normal(size=n), "income": y})
+    found = table_slices(predictions(y == 1, np.repeat(["val", "test"], n // 2)), Source(table, ("x",)), [])
+    assert all("income" not in one.description for one in found)
+
+
+def test_missing_cells_may_describe_a_slice(rng: np.random.Generator) -> None:
+    n = 1000
     missing = rng.random(n) < 0.3
-    label = rng.integers(0, 2, n)
-    table = polars.DataFrame({"x": [None if gone else value for gone, value in zip(missing, x, strict=True)]})
-    u = np.where(missing & (label == 1), 0.9, 0.0)
-    slices = table_slices(training(u, label), Source(table, ("x",)), ["no", "yes"], "income")
-    assert set(slices[0].description.split(" and ")) == {"x = missing", "income = yes"}
-    assert slices[0].error is None
-
-
-def test_certain_examples_have_no_slices(rng: np.random.Generator) -> None:
-    table = polars.DataFrame({"x": rng.normal(size=100)})
-    assert table_slices(training(np.zeros(100), np.zeros(100, int)), Source(table, ("x",)), ["a", "b"], "y") == []
+    table = polars.DataFrame({"x": [None if gone else 1.5 + i for i, gone in enumerate(missing)]})
+    (one,) = table_slices(predictions(missing, np.repeat(["val", "test"], n // 2)), Source(table, ("x",)), [])
+    assert one.description == "x is missing"
 
 
 def test_clusters_are_those_of_the_features(rng: np.random.Generator) -> None:
@@ -68,6 +126,12 @@ def test_clusters_are_those_of_the_features(rng: np.random.Generator) -> None:
     assert slices[0].description == "100% have the label b; 100% are of the group gb"
     assert slices[0].error == 1.0
     assert {place[index] for index in slices[0].examples} == {1}
+
+
+def test_a_class_that_is_called_label_is_not_called_so_twice(rng: np.random.Generator) -> None:
+    closer = Closer(np.arange(60), rng.normal(size=(60, 4)), np.ones(60, bool), None)
+    found = feature_clusters(training(np.ones(60), np.ones(60, int), closer=closer), ["label 0", "label 1"], [])
+    assert {one.description for one in found} == {"100% have label 1"}
 
 
 def test_equal_features_have_no_clusters() -> None:

@@ -1,7 +1,8 @@
 """A closer look at some training examples, ``closer.safetensors``: the most uncertain ones, and as many drawn at random.
 
-``index`` says which they are, ``features`` [k, width] what the trained net makes of them, ``correct`` [k] whether it gets them
-right after its last epoch. Inputs that are small and not images in files are kept too, as ``x``: nobody can look them up in a file.
+``index`` says which they are, ``features`` [k, width] what the trained net makes of them, ``prediction`` [k] which class it
+predicts after its last epoch and ``correct`` [k] whether that is right. Inputs that are small and not images in files are kept
+too, as ``x``: nobody can look them up in a file.
 """
 
 from pathlib import Path
@@ -35,8 +36,13 @@ def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tenso
     train = trainer.splits["train"].rows(index.to(trainer.device))
     features = outputs(net, train, batch_size=trainer.settings.batch_size, features=True)
     with torch.no_grad():
-        correct = net.head(features).argmax(dim=1) == train.y
-    tensors = {"index": index, "features": _half(features.flatten(1)), "correct": correct}
+        prediction = net.head(features).argmax(dim=1)
+    tensors = {
+        "index": index,
+        "features": _half(features.flatten(1)),
+        "correct": prediction == train.y,
+        "prediction": prediction.int(),
+    }
     if isinstance(x, Tensor | Sliced) and x[0].numel() <= _SMALL:
         tensors["x"] = x[index] if isinstance(x, Tensor) else x.take(index)
     contents = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}

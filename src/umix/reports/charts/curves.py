@@ -8,6 +8,7 @@ import numpy as np
 from umix.bench.runs.record import RunRecord
 from umix.core.rates import per_group
 from umix.core.selection import RULES
+from umix.core.words import counted
 from umix.reports.charts.figure import Figure, coloured, inline, switched
 
 _MOST_GROUPS = 12
@@ -92,7 +93,7 @@ def curves(
     return Figure(
         name=name,
         title=title,
-        description=f"After the last of {epochs} epochs: {summary}{more}.{words}",
+        description=f"After {counted(epochs, 'epoch')}: {summary}{more}.{words}",
         columns={"group": "group", "epoch": "epoch", "rate": "accuracy, %"},
         rows=rows,
         chart=lines,

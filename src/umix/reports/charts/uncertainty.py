@@ -10,6 +10,8 @@ from umix.reports.charts.figure import Figure, coloured, inline, switched
 _POINTS = 101
 _BINS = 30
 _MOST_GROUPS = 12
+#: Smaller groups have no density worth drawing, unless all groups are that small.
+FEW = 10
 #: The width of the kernel: u takes few values, so that a rule of thumb would draw needles.
 BANDWIDTH = 0.06
 
@@ -28,9 +30,10 @@ def density(u: np.ndarray, grid: np.ndarray, *, bandwidth: float = BANDWIDTH) ->
 
 
 def density_rows(u: np.ndarray, member: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The density of ``u`` [n] in every group that ``member`` [n, groups] fills, of many groups in the smallest ones."""
+    """The density of ``u`` [n] in the groups of ``member`` [n, groups] with at least ten examples; of many groups, the smallest."""
     sizes = member.sum(axis=0)
-    kept = sorted([g for g in np.argsort(sizes, kind="stable").tolist() if sizes[g]][:_MOST_GROUPS])
+    fewest = FEW if (sizes >= FEW).any() else 1
+    kept = sorted([g for g in np.argsort(sizes, kind="stable").tolist() if sizes[g] >= fewest][:_MOST_GROUPS])
     grid = np.linspace(0, 1, _POINTS)
     return [
         {
@@ -52,8 +55,12 @@ def densities(
     name: str = "uncertainty",
     title: str | None = None,
     of: str = "epochs",
+    window: str = "",
 ) -> Figure:
-    """The densities of these rows as filled lines, labelled with the groups' sizes; ``of`` says whose mistakes are counted."""
+    """The densities of these rows as filled lines, labelled with the groups' sizes.
+
+    ``of`` says whose mistakes are counted, ``window`` in words which epochs were.
+    """
     import altair as alt
 
     sizes = {row["group"]: row["size"] for row in rows}
@@ -64,7 +71,7 @@ def densities(
         alt.Chart(inline(drawn))
         .mark_area(line=True, fillOpacity=0.15, strokeWidth=2)
         .encode(
-            x=alt.X("u:Q", title=f"uncertainty (share of {of} with a wrong prediction)"),
+            x=alt.X("u:Q", title=f"uncertainty (share of {window or of} with a wrong prediction)"),
             y=alt.Y("density:Q", title="density", stack=None),
             color=coloured("label", labels),
             opacity=opacity,
@@ -78,8 +85,8 @@ def densities(
         name=name,
         title=title or "Uncertainty of the training examples",
         description=(
-            f"Kernel density (Gaussian, bandwidth {BANDWIDTH}) in every group, n: training examples. The most uncertain group is "
-            f"{highest}, with a mean of {means[highest]:.2f}."
+            f"Kernel density (Gaussian, bandwidth {BANDWIDTH}) by group, n: training examples; groups with fewer than {FEW} are "
+            f"not drawn. The most uncertain group drawn is {highest}, with a mean of {means[highest]:.2f}."
         ),
         columns={
             "group": "group",

@@ -1,11 +1,12 @@
-"""Where the model fails, where there is no table: clusters of uncertain examples in the features of the trained net."""
+"""Clusters of uncertain training examples in the features of the trained net, for tasks whose inputs are not columns."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
-from umix.reports.page.slices import Slice
 from umix.reports.training_examples import Training
 
 _FEWEST = 24  # uncertain examples, below which there is nothing to cluster
@@ -14,18 +15,34 @@ _WIDTH = 16
 _MOST = 6
 
 
-def feature_clusters(training: Training, classes: Sequence[str], groups: Sequence[str]) -> list[Slice]:
-    """Clusters of the uncertain examples that a closer look was kept of, the most uncertain first.
+@final
+@dataclass(frozen=True)
+class Cluster:
+    """``size`` of the ``measured`` uncertain training examples.
 
-    ``error`` is the share that the trained net gets wrong after its last epoch. The number of clusters is the one with the best
-    silhouette.
+    ``error`` is the share that the net after its last epoch gets wrong. ``examples`` are the indices of those nearest
+    to the centre.
+    """
+
+    description: str
+    size: int
+    measured: int
+    uncertainty: float
+    error: float
+    examples: tuple[int, ...]
+
+
+def feature_clusters(training: Training, classes: Sequence[str], groups: Sequence[str]) -> list[Cluster]:
+    """Clusters of the uncertain training examples whose features were kept, the most uncertain first.
+
+    The number of clusters is the one with the best silhouette.
     """
     closer = training.closer
     if closer is None:
         return []
     u = training.uncertainty[closer.index]
     uncertain = u >= max(np.median(training.uncertainty), 1e-9)
-    uncertain &= u >= np.quantile(u, 0.5)  # half of those looked at were drawn at random
+    uncertain &= u >= np.quantile(u, 0.5)  # half of the kept examples were drawn at random
     if uncertain.sum() < _FEWEST:
         return []
     index, correct, features = closer.index[uncertain], closer.correct[uncertain], _reduced(closer.features[uncertain])
@@ -40,7 +57,7 @@ def feature_clusters(training: Training, classes: Sequence[str], groups: Sequenc
         members = index[inside]
         nearest = members[np.argsort(distance[inside], kind="stable")[:4]]
         found.append(
-            Slice(
+            Cluster(
                 description=_described(training, members, classes, groups),
                 size=len(inside),
                 measured=len(index),
@@ -49,7 +66,7 @@ def feature_clusters(training: Training, classes: Sequence[str], groups: Sequenc
                 examples=tuple(nearest.tolist()),
             )
         )
-    return sorted(found, key=lambda slice_: (-slice_.uncertainty, -slice_.size))
+    return sorted(found, key=lambda cluster: (-cluster.uncertainty, -cluster.size))
 
 
 def _reduced(features: np.ndarray) -> np.ndarray:
@@ -80,9 +97,10 @@ def _clustered(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _described(training: Training, members: np.ndarray, classes: Sequence[str], groups: Sequence[str]) -> str:
-    """What most of these examples are: their label, and their group where it is known (it took no part in finding them)."""
+    """The most common label of these examples, and their most common group where it is known. Groups only describe clusters."""
     label, count = Counter(training.label[members].tolist()).most_common(1)[0]
-    words = f"{count / len(members):.0%} have the label {classes[label]}"
+    name = classes[label]
+    words = f"{count / len(members):.0%} have {name if name.startswith('label ') else f'the label {name}'}"
     if training.group is not None:
         group, count = Counter(training.group[members].tolist()).most_common(1)[0]
         words += f"; {count / len(members):.0%} are of the group {groups[group]}"

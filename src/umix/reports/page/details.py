@@ -1,4 +1,4 @@
-"""What one run knows of its training examples, ready to be shown: figures, a table per group, examples, slices."""
+"""What one run knows of its training examples, ready to be shown: figures, a table per group, examples, clusters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,28 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
+from umix.core.words import counted
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.uncertainty import densities, density_rows, weight_rows, weights
+from umix.reports.learning_hints import Hint
 from umix.reports.minority import MinorityRanking, rank_minority
-from umix.reports.page.clusters import feature_clusters
+from umix.reports.page.clusters import Cluster, feature_clusters
 from umix.reports.page.example_view import Shown, Viewer
-from umix.reports.page.slices import Slice, table_slices
 from umix.reports.page.training_table import source_of
 from umix.reports.page.uncertain_examples import Example, most_uncertain
-from umix.reports.training_examples import Training
+from umix.reports.training_examples import Training, Window
 
 _ALL = "all examples"
+_FIRST = "umix"  # the method whose uncertainty is shown if several have measured one
 
 
 @final
 @dataclass(frozen=True)
 class GroupFacts:
-    """One group of the training examples in numbers; rates in [0, 1]."""
+    """One group of the training examples in numbers; rates in [0, 1].
+
+    ``contradicted`` and ``learned_late`` count examples by their ``Hint``; None where there are no hints.
+    """
 
     name: str
     size: int
@@ -32,41 +37,57 @@ class GroupFacts:
     always_wrong: float
     weight_share: float | None
     forgetting: float | None
+    contradicted: int | None
+    learned_late: int | None
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The training examples of one run of the method ``label``."""
+    """The training examples of one run of the method ``label``.
+
+    ``notes`` are sentences about the uncertainty: the window, what ``auto`` decided, and counts where a figure would show only two
+    values. ``window`` is None where the first stage was not recorded.
+    """
 
     label: str
     record: RunRecord
     n: int
     figures: Sequence[Figure]
+    notes: Sequence[str]
+    window: Window | None
     groups: Sequence[GroupFacts]
+    total: GroupFacts
     minority: MinorityRanking | None
     examples: Sequence[Example]
-    slices: Sequence[tuple[Slice, Sequence[Shown]]]
-    by_table: bool
+    clusters: Sequence[tuple[Cluster, Sequence[Shown]]]
+    by_columns: bool
     missing: str | None  # why rows or pictures cannot be shown
+
+
+def uncertainty_order(runs: Mapping[str, Sequence[RunRecord]], preferred: str) -> list[str]:
+    """The labels of ``runs`` in the order in which their uncertainty is worth showing: UMIX, then ``preferred``, then others.
+
+    UMIX counts mistakes over epochs; JTT looks at one epoch, which says only right or wrong.
+    """
+    order = [preferred, *(label for label in runs if label != preferred)]
+    return sorted(order, key=lambda label: runs[label][0].method != _FIRST)
 
 
 def details(label: str, record: RunRecord, training: Training, colours: Mapping[str, str]) -> Details:
     """The details of ``record``; ``colours`` are those of its groups."""
-    source = source_of(record, training)
-    viewer = Viewer(training, source)
+    source = source_of(record, training.row)
+    viewer = Viewer(source, row=training.row, file=training.file, closer=training.closer)
     names = record.groups if training.member is not None else [_ALL]
-    member = training.member if training.member is not None else np.ones((training.n, 1), dtype=bool)
-    figures = [
-        densities(density_rows(training.uncertainty, member, names), {**colours, _ALL: "#0072B2"}, of=training.of)
-    ]
-    if training.weight is not None and training.effective_size is not None:
-        figures.append(weights(weight_rows(training.weight), effective=training.effective_size, n=training.n))
-    by_table = source.rows is not None and source.text is None
-    if by_table:
-        slices = table_slices(training, source, record.classes, str(record.plan["task"].get("label", "label")))
-    else:
-        slices = feature_clusters(training, record.classes, record.groups)
+    everyone = np.ones((training.n, 1), dtype=bool)
+    member = training.member if training.member is not None else everyone
+    figures = []
+    if not two_valued(training):
+        rows = density_rows(training.uncertainty, member, names)
+        figures.append(densities(rows, {**colours, _ALL: "#0072B2"}, of=training.of, window=str(training.window or "")))
+        if training.weight is not None and training.effective_size is not None:
+            figures.append(weights(weight_rows(training.weight), effective=training.effective_size, n=training.n))
+    clusters = [] if source.by_columns else feature_clusters(training, record.classes, record.groups)
     examples = most_uncertain(training, viewer, classes=record.classes, groups=record.groups)
     missing = source.missing
     if training.file is not None and examples and all(example.shown.picture is None for example in examples):
@@ -76,18 +97,63 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
         record=record,
         n=training.n,
         figures=figures,
+        notes=uncertainty_notes(record, training),
+        window=training.window,
         groups=group_facts(training, member, names),
+        total=group_facts(training, everyone, [_ALL])[0],
         minority=rank_minority(training.uncertainty, training.member, record.groups),
         examples=examples,
-        slices=[(one, [] if by_table else [viewer.show(index) for index in one.examples]) for one in slices],
-        by_table=by_table,
+        clusters=[(one, [viewer.show(index) for index in one.examples]) for one in clusters],
+        by_columns=source.by_columns,
         missing=missing,
     )
 
 
+def two_valued(training: Training) -> bool:
+    """Whether the uncertainty is only 0 or 1, as after a window of one epoch: a density of it would show nothing."""
+    return training.window is not None and training.window.length == 1
+
+
+def uncertainty_notes(record: RunRecord, training: Training) -> list[str]:
+    """Sentences about what the uncertainty counts, and how ``auto`` settings were decided."""
+    notes = []
+    if training.correct is not None and training.window is not None:
+        recorded = counted(len(training.correct), "recorded epoch")
+        notes.append(f"The method used {training.window} of {recorded} of the first stage.")
+    if two_valued(training):
+        wrong = int((training.uncertainty > 0).sum())
+        notes.append(
+            f"Wrong in that epoch: {counted(wrong, 'training example')}; right: {training.n - wrong:,}. With one epoch uncertainty "
+            "is 0 or 1 and has no density to draw."
+        )
+        if training.weight is not None and training.effective_size is not None:
+            notes.append(
+                f"The weights together are worth {training.effective_size:,.0f} equally weighted examples of {training.n:,} "
+                "(effective sample size)."
+            )
+    decided = _decided(record)
+    return [*notes, decided] if decided else notes
+
+
+def _decided(record: RunRecord) -> str | None:
+    """What was left to ``auto``, what was decided, and why."""
+    method = record.plan.get("method", {})
+    chosen = [
+        f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
+        for name in ("eta", "pool", "length")
+        if method.get(name) == "auto" and (value := record.decisions.get(name)) is not None
+    ]
+    if not chosen:
+        return None
+    reason = record.decisions.get("reason")
+    why = f" Why this eta and pool: {reason}." if reason else ""
+    half = " The length is the number of epochs until ERM has learned half." if method.get("length") == "auto" else ""
+    return f"Decided by auto: {', '.join(chosen)}.{why}{half}"
+
+
 def group_facts(training: Training, member: np.ndarray, names: Sequence[str]) -> list[GroupFacts]:
     """The facts of every group that has examples."""
-    u, w, events = training.uncertainty, training.weight, training.forgetting
+    u, w, events, hints = training.uncertainty, training.weight, training.forgetting, training.hints
     return [
         GroupFacts(
             name=name,
@@ -97,6 +163,8 @@ def group_facts(training: Training, member: np.ndarray, names: Sequence[str]) ->
             always_wrong=float((u[inside] == 1).mean()),
             weight_share=None if w is None else float(w[inside].sum() / w.sum()),
             forgetting=None if events is None else float(events[inside].mean()),
+            contradicted=None if hints is None else int((hints[inside] == Hint.CONTRADICTED).sum()),
+            learned_late=None if hints is None else int((hints[inside] == Hint.LEARNED_LATE).sum()),
         )
         for name, inside in zip(names, member.T, strict=True)
         if inside.any()

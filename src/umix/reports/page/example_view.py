@@ -1,6 +1,6 @@
 """One example as people see it: a picture, a text, the cells of its row, or its numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from umix.reports.page.pictures import thumbnail_of_array, thumbnail_of_file
 from umix.reports.page.training_table import Source
-from umix.reports.training_examples import Training
+from umix.reports.training_examples import Closer
 
 _LONGEST = 240  # letters of a text
 _CELLS = 12  # of a row
@@ -28,32 +28,48 @@ class Shown:
 
 @final
 class Viewer:
-    """Shows the examples of one run, from its own files and from the user's."""
+    """Shows the examples of one run, from its own files and from the user's.
 
-    def __init__(self, training: Training, source: Source) -> None:
-        self._training, self._source = training, source
-        closer = training.closer
+    ``row`` and ``file`` say where each example came from; ``closer`` has the inputs of some of them.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        row: np.ndarray | None,
+        file: Sequence[str] | np.ndarray | None,
+        closer: Closer | None = None,
+    ) -> None:
+        self._source, self._row, self._file = source, row, file
         self._x = None if closer is None else closer.x
         self._place = {} if closer is None else {int(index): place for place, index in enumerate(closer.index)}
 
     def show(self, index: int) -> Shown:
-        """The training example ``index``."""
-        training, rows = self._training, self._source.rows
-        if training.file is not None:
-            path = training.file[index]
+        """The example ``index``."""
+        table = self._source.table
+        if self._file is not None:
+            path = str(self._file[index])
             return Shown(path.rpartition("/")[2], picture=thumbnail_of_file(path))
-        name = f"example {index}" if training.row is None else f"row {int(training.row[index]) + 1}"
-        if rows is not None and self._source.text is not None:
-            return Shown(name, text=shortened(rows[self._source.text][index]))
-        if rows is not None:
-            return Shown(name, cells=_cells(rows.select(self._source.inputs).row(index, named=True)))
+        if self._row is None:
+            return self._from_inputs(index, f"example {index + 1}")
+        row = int(self._row[index])
+        name = f"row {row + 1}"
+        if table is not None and self._source.text is not None:
+            return Shown(name, text=shortened(table[self._source.text][row]))
+        if table is not None:
+            return Shown(name, cells=_cells(table.select(self._source.inputs).row(row, named=True)))
+        return self._from_inputs(index, name)
+
+    def _from_inputs(self, index: int, name: str) -> Shown:
+        """The example as its kept input shows it; only its name where no input was kept."""
         if self._x is None or index not in self._place:
             return Shown(name)
         x = self._x[self._place[index]]
         picture = thumbnail_of_array(x)
         if picture is not None:
             return Shown(name, picture=picture)
-        return Shown(name, text=_numbers(x) if x.dtype.kind == "f" else None)  # numbers of words tell nobody anything
+        return Shown(name, text=_numbers(x) if x.dtype.kind == "f" else None)  # token numbers say nothing to people
 
 
 def shortened(text: Any, longest: int = _LONGEST) -> str:

@@ -13,8 +13,10 @@ from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import METHOD_COLOURS, colours
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.comparison import BASELINE
-from umix.reports.page.details import Details, details
+from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
+from umix.reports.page.held_out import HeldOut, held_out
+from umix.reports.predictions import Predictions, load_predictions
 from umix.reports.training_examples import Training, training_of
 
 
@@ -29,6 +31,7 @@ class Section:
     results: Sequence[Figure]
     epochs: Sequence[Figure]
     details: Details | None
+    held_out: HeldOut | None
     select: str
     warnings: Sequence[tuple[str, str]]  # who warns, and of what
 
@@ -83,12 +86,14 @@ def _section(
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
     chosen, broken = _detailed(runs, said.method)
     told = None if chosen is None else details(*chosen, of_groups)
+    tested, torn = _held_out(runs, said.method, baseline)
     epochs = _train_curves(*chosen, of_groups) if chosen else []
     for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
         epochs += _curves(label, runs[label][0], of_groups)
     warnings = (
         left_out
         + broken
+        + torn
         + [
             (f"{label}, seed {record.seed}", warning)
             for label, records in runs.items()
@@ -97,18 +102,18 @@ def _section(
         ]
     )
     everything = [record for records in runs.values() for record in records]
-    return Section(task, everything, said, results, epochs, told, first.rule(select), _gathered(warnings))
+    return Section(task, everything, said, results, epochs, told, tested, first.rule(select), _gathered(warnings))
 
 
 def _detailed(
     runs: dict[str, list[RunRecord]], preferred: str
 ) -> tuple[tuple[str, RunRecord, Training] | None, list[tuple[str, str]]]:
-    """The run whose training examples are shown, of the preferred method if it knows them, else of the first that does.
+    """The run whose training examples are shown: of UMIX if there is one, else of the preferred method, else of another.
 
     Beside it which runs' files cannot be read, and why.
     """
     broken = []
-    for label in dict.fromkeys([preferred, *runs]):
+    for label in uncertainty_order(runs, preferred):
         for record in runs[label][:1]:
             try:
                 training = training_of(record)
@@ -118,6 +123,31 @@ def _detailed(
             if training is not None:
                 return (label, record, training), broken
     return None, broken
+
+
+def _held_out(
+    runs: dict[str, list[RunRecord]], method: str, baseline: str | None
+) -> tuple[HeldOut | None, list[tuple[str, str]]]:
+    """What the first run of ``method`` predicts for held-out examples, compared with the baseline's run of the same seed.
+
+    Beside it which runs' predictions cannot be read, and why.
+    """
+    broken: list[tuple[str, str]] = []
+
+    def predictions(label: str, record: RunRecord) -> Predictions | None:
+        try:
+            return load_predictions(record)
+        except UserError as error:
+            broken.append((f"{label}, seed {record.seed}", str(error)))
+            return None
+
+    record = runs[method][0]
+    made = predictions(method, record)
+    if made is None:
+        return None, broken
+    same_seed = [] if baseline is None or baseline == method else [r for r in runs[baseline] if r.seed == record.seed]
+    against = predictions(str(baseline), same_seed[0]) if same_seed else None
+    return held_out(method, record, made, None if against is None else (str(baseline), against)), broken
 
 
 def _train_curves(label: str, record: RunRecord, training: Training, of_groups: dict[str, str]) -> list[Figure]:

@@ -1,7 +1,8 @@
-"""Where the model fails, in the words of a table: a shallow tree on uncertainty over the columns, its leaves as slices.
+"""Where the model fails, in the words of a table: slices of rows with a high held-out error.
 
-The tree is grown on one half of the training rows and measured on the other, so that a slice is not found in noise. Groups are
-not used, but the label is: a model may fail on one class of a slice only.
+A shallow tree over the columns is grown on the errors of validation rows under the selected model. Its leaves are candidates. A
+candidate is shown if the lower end of its error's interval on *test* rows is above the error of all test rows. The label is never
+a condition: people do not know it when they use the model. Group columns may be conditions.
 """
 
 from collections.abc import Sequence
@@ -10,129 +11,233 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from umix.core.statistics import FEW_EXAMPLES, Interval, wilson
 from umix.reports.page.training_table import Source
-from umix.reports.training_examples import Training
+from umix.reports.predictions import Predictions
 
 if TYPE_CHECKING:
     import polars
 
-_MOST_ROWS = 50_000
+_MOST_ANSWERS = 3_000_000  # rows × questions that a tree is grown on: under a second
+_FEWEST_ROWS = 60  # validation rows below which no tree is grown
 _VALUES = 20  # of a column, each with a question of its own
+_FLAG = 3  # distinct values, a missing one included, up to which whole numbers are values to name and not to compare
 _DEPTH = 3
 _SHOWN = 6
-_WORTH = 0.005  # of the variance of u, which a further condition must explain
-_ABOVE = 1.25  # times the mean uncertainty, from which on a leaf is a slice
+_CLEAR = 4.0  # standard errors between the two sides of a split: the tree has chosen it among hundreds
 
 
 @final
 @dataclass(frozen=True)
 class Slice:
-    """Examples that share ``description``: how many of the ``measured`` ones, their mean uncertainty, the share that is wrong."""
+    """Rows that share ``description``. Rates are in [0, 1] and about test rows, those with ``val_`` about validation rows.
+
+    ``lift`` is the error inside divided by the error of the other rows, None where those have no error. ``baseline_error`` is that
+    of the baseline on the same rows, None where there is none. ``group`` is the group with the largest share of the slice,
+    ``group_share`` that share. ``group_columns`` are the group columns among the conditions.
+    """
 
     description: str
     size: int
-    measured: int
-    uncertainty: float
-    error: float | None
-    examples: tuple[int, ...] = ()
+    error: float
+    interval: Interval
+    lift: float | None
+    val_size: int
+    val_error: float
+    baseline_error: float | None
+    group: str | None
+    group_share: float | None
+    group_columns: tuple[str, ...]
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """Yes-or-no and how-much questions about rows: values [n, questions] with the column, and the value where there is one."""
+@dataclass(frozen=True)
+class Question:
+    """A yes-or-no question about a row (``column`` is ``value``; missing), or how large a number is (``value`` is None)."""
 
-    values: np.ndarray
-    asked: Sequence[tuple[str, str | None]]
+    column: str
+    value: str | None
+    missing: bool = False
+    fill: float = 0.0
 
-    def condition(self, place: int, threshold: float, *, above: bool) -> tuple[tuple[str, str | None, bool], str]:
-        """The condition on one side of a split: a key, of which a later one replaces an earlier, and its text."""
-        column, value = self.asked[place]
-        if value is not None:
-            return (column, value, True), f"{column} {'=' if above else '≠'} {value}"
-        return (column, None, above), f"{column} {'>' if above else '≤'} {threshold:.4g}"
+    def answers(self, table: "polars.DataFrame") -> np.ndarray:
+        """The answers of all rows of ``table``, float32 [n]."""
+        import polars
+
+        column = table[self.column]
+        if self.missing:
+            return column.is_null().to_numpy().astype(np.float32)
+        if self.value is not None:
+            return (column.cast(polars.String).fill_null("") == self.value).to_numpy().astype(np.float32)
+        numbers = column.cast(polars.Float32).fill_null(self.fill).fill_nan(self.fill).to_numpy()
+        limit = np.finfo(np.float32).max
+        return np.asarray(np.clip(np.nan_to_num(numbers), -limit, limit))
 
 
-def table_slices(training: Training, source: Source, classes: Sequence[str], label: str) -> list[Slice]:
-    """The slices of the table behind ``training``, the most uncertain first; none where no column tells examples apart."""
-    if source.rows is None or training.n < 40 or not training.uncertainty.any():
+@final
+@dataclass(frozen=True)
+class Condition:
+    """One side of a split: the answer to ``question`` is above ``threshold``, or it is not."""
+
+    question: Question
+    threshold: float
+    above: bool
+
+    @property
+    def text(self) -> str:
+        question = self.question
+        if question.missing:
+            return f"{question.column} is {'missing' if self.above else 'known'}"
+        if question.value is not None:
+            return f"{question.column} {'=' if self.above else '≠'} {question.value[:60] or '(empty)'}"
+        return f"{question.column} {'>' if self.above else '≤'} {self.threshold:.4g}"
+
+    @property
+    def key(self) -> tuple[Question, bool | None]:
+        """Of conditions with the same key a later one is stricter and replaces an earlier one."""
+        asks_value = self.question.missing or self.question.value is not None
+        return self.question, None if asks_value else self.above
+
+    def holds(self, table: "polars.DataFrame") -> np.ndarray:
+        """For which rows of ``table`` it is true, bool [n]."""
+        answers = self.question.answers(table).astype(
+            np.float64
+        )  # the tree compares with thresholds in double precision
+        return np.asarray((answers > self.threshold) == self.above)
+
+
+def table_slices(
+    predictions: Predictions, source: Source, groups: Sequence[str], baseline: Predictions | None = None
+) -> list[Slice]:
+    """The slices of test rows whose error is clearly above average, the highest error first.
+
+    ``baseline`` are predictions of another run for the same examples. ``groups`` are the names of the task's groups.
+    """
+    table = source.table
+    val, test = np.flatnonzero(predictions.split == "val"), np.flatnonzero(predictions.split == "test")
+    if table is None or predictions.row is None or len(val) < _FEWEST_ROWS or len(test) < FEW_EXAMPLES:
         return []
+    wrong = predictions.wrong
+    columns = list(dict.fromkeys([*source.inputs, *source.groups]))
+    val_table, test_table = (table.select(columns)[predictions.row[rows]] for rows in (val, test))
+    found = []
+    for conditions in candidates(val_table, wrong[val]):
+        inside, val_inside = (_all_hold(conditions, part) for part in (test_table, val_table))
+        size, errors = int(inside.sum()), int(wrong[test][inside].sum())
+        interval = wilson(errors, size)
+        if size < FEW_EXAMPLES or not interval.low > wrong[test].mean():
+            continue
+        rest = wrong[test][~inside]
+        shares = predictions.member[test][inside].mean(axis=0)
+        largest = int(shares.argmax()) if len(shares) else None
+        asked = {condition.question.column for condition in conditions}
+        found.append(
+            Slice(
+                description=_described(conditions),
+                size=size,
+                error=errors / size,
+                interval=interval,
+                lift=errors / size / float(rest.mean()) if rest.any() else None,
+                val_size=int(val_inside.sum()),
+                val_error=float(wrong[val][val_inside].mean()),
+                baseline_error=None if baseline is None else float(baseline.wrong[test][inside].mean()),
+                group=None if largest is None else groups[largest],
+                group_share=None if largest is None else float(shares[largest]),
+                group_columns=tuple(name for name in source.groups if name in asked),
+            )
+        )
+    return sorted(found, key=lambda one: -one.error)[:_SHOWN]
+
+
+def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condition]]:
+    """The leaves of a tree on ``wrong`` [n] with an error above average, each as the conditions that lead to it."""
     from sklearn.tree import DecisionTreeRegressor
 
+    questions = _questions(table)
+    if not questions or not wrong.any():
+        return []
     rng = np.random.default_rng(0)  # not a run's stream: a report of the same run is the same report
-    rows = rng.permutation(training.n)[:_MOST_ROWS]
-    questions = _questions(source.rows.select(source.inputs)[rows], training.label[rows], classes, label)
-    u, half = training.uncertainty[rows], len(rows) // 2
+    rows = rng.permutation(len(table))[: max(1000, _MOST_ANSWERS // len(questions))]
+    part, errors = table[rows], wrong[rows].astype(np.float64)
     tree = DecisionTreeRegressor(
         max_depth=_DEPTH,
-        min_samples_leaf=max(10, half // 200),
-        min_impurity_decrease=_WORTH * float(u[:half].var()),
+        min_samples_leaf=max(20, len(rows) // 200),
         random_state=0,
-    )
-    tree.fit(questions.values[:half], u[:half])
-    leaf, measured = tree.apply(questions.values[half:]), rows[half:]
-    wrong = None if training.correct is None else ~training.correct[-1, measured]
-    found = []
-    for node, description in _leaves(tree.tree_, questions):
-        inside = leaf == node
-        if not inside.any() or not description or u[half:][inside].mean() < _ABOVE * u[half:].mean():
-            continue
-        error = None if wrong is None else float(wrong[inside].mean())
-        uncertain = measured[inside][np.argsort(-u[half:][inside], kind="stable")[:3]]
-        mean = float(u[half:][inside].mean())
-        found.append(Slice(description, int(inside.sum()), len(measured), mean, error, tuple(uncertain.tolist())))
-    return sorted(found, key=lambda slice_: -slice_.uncertainty)[:_SHOWN]
+    ).fit(np.stack([question.answers(part) for question in questions], axis=1), errors)
+    leaves = _leaves(tree.tree_, questions)
+    return [_simplified(leaf.conditions) for leaf in leaves if leaf.conditions and leaf.rate > errors.mean()]
 
 
-def _questions(table: "polars.DataFrame", y: np.ndarray, classes: Sequence[str], label: str) -> Questions:
+def _questions(table: "polars.DataFrame") -> list[Question]:
+    """What can be asked of the columns: numbers, whether a cell is missing, and common values."""
     import polars
 
-    columns: list[np.ndarray] = []
-    asked: list[tuple[str, str | None]] = []
-    for number in range(len(classes)) if 2 < len(classes) <= _VALUES else [1] if len(classes) == 2 else []:
-        columns.append((y == number).astype(np.float32))
-        asked.append((label, classes[number]))
+    questions: list[Question] = []
     for name in table.columns:
         column = table[name]
         if column.null_count() > 0.01 * len(column):
-            columns.append(column.is_null().to_numpy().astype(np.float32))
-            asked.append((name, "missing"))
-        if column.dtype.is_numeric():
+            questions.append(Question(name, None, missing=True))
+        if column.dtype.is_numeric() and not (column.dtype.is_integer() and column.n_unique() <= _FLAG):
             middle: Any = column.median()
-            columns.append(column.cast(polars.Float32).fill_null(middle or 0).fill_nan(middle or 0).to_numpy())
-            asked.append((name, None))
+            questions.append(Question(name, None, fill=float(middle or 0)))
             continue
         if column.dtype.is_nested():
             continue
-        values = column.cast(polars.String).fill_null("")
-        common = values.value_counts(sort=True)[name].to_list()
+        common = column.cast(polars.String).drop_nulls().value_counts(sort=True)[name].to_list()
         if len(common) > len(column) / 2:  # names and free text: no value is common
             continue
-        for value in common[:_VALUES]:
-            columns.append((values == value).to_numpy().astype(np.float32))
-            asked.append((name, value[:60]))
-    matrix = np.stack(columns, axis=1) if columns else np.zeros((len(y), 1), dtype=np.float32)
-    limit = np.finfo(np.float32).max
-    return Questions(np.clip(np.nan_to_num(matrix), -limit, limit), asked or [("", None)])
+        questions += [Question(name, value) for value in common[:_VALUES]]
+    return questions
 
 
-def _leaves(tree: Any, questions: Questions) -> list[tuple[int, str]]:
-    """The leaves of a tree and what is true of the examples in each."""
-    leaves = []
-    waiting: list[tuple[int, dict[tuple[str, str | None, bool], str]]] = [(0, {})]
-    while waiting:
-        node, conditions = waiting.pop()
-        if tree.children_left[node] < 0:
-            leaves.append((node, _joined(conditions)))
-            continue
-        place, threshold = int(tree.feature[node]), float(tree.threshold[node])
-        for child, above in ((tree.children_left[node], False), (tree.children_right[node], True)):
-            key, text = questions.condition(place, threshold, above=above)
-            waiting.append((int(child), {**conditions, key: text}))
-    return leaves
+@final
+@dataclass(frozen=True)
+class _Leaf:
+    """``errors`` of ``n`` rows are wrong, which ``conditions`` lead to, the first one at the root."""
+
+    n: int
+    errors: float
+    conditions: tuple[Condition, ...]
+
+    @property
+    def rate(self) -> float:
+        return self.errors / self.n
 
 
-def _joined(conditions: dict[tuple[str, str | None, bool], str]) -> str:
-    """The conditions as one text; where a column is said to be a value, what it is not goes without saying."""
-    equal = {key[0] for key, text in conditions.items() if key[1] is not None and f"{key[0]} = " in text}
-    return " and ".join(text for key, text in conditions.items() if key[0] not in equal or " ≠ " not in text)
+def _leaves(tree: Any, questions: Sequence[Question], node: int = 0, path: tuple[Condition, ...] = ()) -> list[_Leaf]:
+    """The leaves of a tree below ``node``; a split into two leaves whose errors do not clearly differ is undone."""
+    n = int(tree.n_node_samples[node])
+    here = _Leaf(n, float(tree.value[node].item()) * n, path)
+    if tree.children_left[node] < 0:
+        return [here]
+    question, threshold = questions[int(tree.feature[node])], float(tree.threshold[node])
+    below = [
+        _leaves(tree, questions, int(child), (*path, Condition(question, threshold, above)))
+        for child, above in ((tree.children_left[node], False), (tree.children_right[node], True))
+    ]
+    if all(len(leaves) == 1 for leaves in below) and not _differ(below[0][0], below[1][0], here.rate):
+        return [here]
+    return [*below[0], *below[1]]
+
+
+def _differ(first: _Leaf, second: _Leaf, rate: float) -> bool:
+    """Whether the errors of two parts of rows with the error ``rate`` differ by many standard errors."""
+    scale = np.sqrt(rate * (1 - rate) * (1 / first.n + 1 / second.n))
+    return bool(abs(first.rate - second.rate) > _CLEAR * scale)
+
+
+def _simplified(path: Sequence[Condition]) -> list[Condition]:
+    """The conditions of a path without those that a later one makes stricter."""
+    return list({condition.key: condition for condition in path}.values())
+
+
+def _all_hold(conditions: Sequence[Condition], table: "polars.DataFrame") -> np.ndarray:
+    return np.asarray(np.logical_and.reduce([condition.holds(table) for condition in conditions]))
+
+
+def _described(conditions: Sequence[Condition]) -> str:
+    """The conditions as one text; where a column has a value, other values that it does not have are left out."""
+    equal = {one.question.column for one in conditions if one.question.value is not None and one.above}
+    return " and ".join(
+        one.text for one in conditions if one.above or one.question.value is None or one.question.column not in equal
+    )

@@ -1,0 +1,46 @@
+"""The user's file behind a run: which columns are what, and that it is read once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix.bench.runs.record import RunRecord
+from umix.data.rows.table_file import content_hash
+from umix.reports.page import training_table
+from umix.reports.page.training_table import source_of
+
+
+def test_label_split_id_and_weight_are_neither_inputs_nor_groups(
+    tmp_path: Path, record: Callable[..., RunRecord]
+) -> None:
+    path = tmp_path / "t.csv"
+    polars.DataFrame({name: [1, 2] for name in ("y", "part", "number", "w", "age", "sex", "leak")}).write_csv(path)
+    roles = {"label": "y", "split": "part", "id": "number", "weight": "w", "groups": ["sex"], "drop": ["leak", "sex"]}
+    task = {"path": "t.csv", "content": content_hash(path), **roles}
+    made = record(0, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
+    source = source_of(made, np.array([0, 1]))
+    assert source.inputs == ("age",)
+    assert source.groups == ("sex",)
+    assert source.by_columns
+
+
+def test_the_runs_of_a_report_share_one_reading(
+    tmp_path: Path, record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    polars.DataFrame({"x": [1, 2], "y": [0, 1]}).write_csv(path)
+    read: list[Path] = []
+
+    def counting(path: Path) -> polars.DataFrame:
+        read.append(path)
+        return polars.read_csv(path)
+
+    monkeypatch.setattr(training_table, "read_table", counting)
+    for seed in range(15):
+        task = {"path": "t.csv", "content": content_hash(path), "label": "y"}
+        made = record(seed, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
+        assert source_of(made, np.array([0, 1])).table is not None
+    assert len(read) == 1
