@@ -38,7 +38,7 @@ class MethodRates:
     gains: Mapping[str, Paired]
     doubts: tuple[str, ...]
     margins: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)  # by group column
-    uses: str = ""  # which group labels it uses: none, to choose, validation, to train; empty if not known
+    uses: str = ""  # group labels behind its numbers: none, choose (an epoch), val train, train; empty if not known
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
 
 
@@ -151,9 +151,9 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
 
 def _uses(record: RunRecord, rule: str) -> str:
     """Which group labels stand behind the numbers of ``record``."""
-    words = {"training": "to train", "validation": "validation", "none": "none", "": ""}
+    words = {"training": "train", "validation": "val train", "none": "none", "": ""}
     choosing = record.group_use == "none" and record.groups and rule == "worst"
-    return "to choose" if choosing else words.get(record.group_use, "")
+    return "choose" if choosing else words.get(record.group_use, "")
 
 
 def _rates(by_seed: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:

@@ -19,6 +19,7 @@ _INTERVAL = (
     "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
     "100 %; its ends averaged over seeds)."
 )
+_USES = "Group labels: none; choose: those of validation chose the epoch; val train, train: the method was trained with them."
 _SHOWN = ("average", "worst")
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
@@ -63,6 +64,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         [
             f"{_RATES} {_ADJUSTED}",
             _INTERVAL,
+            *([_USES] if "group labels" in header else []),
             *filter(None, [comparison.judged.get(task)]),
             *_collapses(cells),
             *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
@@ -134,7 +136,8 @@ def groups_table(comparison: Comparison, task: str) -> TextTable:
     for name, size in comparison.sizes[task].items():
         spreads = [cell.groups[name] for cell in cells.values()]
         rows.append([Entry(_group_name(name, size, least)), Entry(str(size)), *marked(spreads)])
-    notes = [f"In brackets: fewer than {least} test examples, too few to be judged."] if least > 1 else []
+    small = any(size < least for size in comparison.sizes[task].values())
+    notes = [f"In brackets: fewer than {least} test examples, too few to be judged."] if small else []
     return TextTable(f"{task}: test rates of the groups", ["group", "n test", *cells], rows, notes)
 
 
