@@ -1,16 +1,16 @@
 """Everything a report says of one task, as plain data: the page only draws it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
-from umix.reports.charts.bars import group_bars, group_rows
-from umix.reports.charts.curves import counted_rates, curve_rows, curves, selected_epochs
+from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.palette import METHOD_COLOURS, colours
+from umix.reports.charts.group_rates import group_dots, group_order, group_rows
+from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.comparison import BASELINE
 from umix.reports.page.details import Details, details
@@ -77,15 +77,18 @@ def _section(
     said = headline(task, runs, select=select, baseline=baseline)
     first = next(iter(runs.values()))[0]
     names = first.groups or first.classes
-    of_methods, of_groups = colours(list(runs), METHOD_COLOURS), colours(names)
-    results = [group_bars(task, group_rows(runs, select), of_methods, kind=said.kind)]
+    rows = group_rows(runs, select)
+    order = group_order(rows, baseline or said.method)
+    of_methods = method_colours(list(runs), first=said.method)
+    of_groups = group_colours(names, [*order.judged, *order.small])
+    results = [group_dots(rows, of_methods, kind=said.kind, baseline=baseline or said.method)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
     chosen, broken = _detailed(runs, said.method)
     told = None if chosen is None else details(*chosen, of_groups)
-    epochs = _train_curves(*chosen, of_groups) if chosen else []
-    for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
-        epochs += _curves(label, runs[label][0], of_groups)
+    pair = list(dict.fromkeys([*([baseline] if baseline else []), said.method]))
+    epochs = _curves({label: runs[label][0] for label in pair}, select, of_groups)
+    epochs += _train_curves(*chosen, of_groups) if chosen else []
     warnings = (
         left_out
         + broken
@@ -127,22 +130,26 @@ def _train_curves(label: str, record: RunRecord, training: Training, of_groups: 
     rows = curve_rows(record.groups, rates)
     title = "Training: ERM in the first stage"
     axis = "training accuracy, percent"
-    return [curves("epochs-train", title, rows, of_groups, axis=axis, n_groups=len(record.groups))] if rows else []
+    return [curves(Panel("epochs-train", title, rows, axis, len(record.groups)), of_groups)] if rows else []
 
 
-def _curves(label: str, record: RunRecord, of_groups: dict[str, str]) -> list[Figure]:
-    """Validation and test over the epochs of the final fit."""
-    figures = []
-    marks = selected_epochs(record)
+def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: dict[str, str]) -> list[Figure]:
+    """Validation and test over the epochs of the final fit: the runs side by side, with equal axes."""
+    found = []
     for split, word in (("val", "Validation"), ("test", "Test")):
-        names, rates = counted_rates(record, split)
-        rows = curve_rows(names, rates)
-        if rows:
-            name = f"epochs-{split}-{_plain(label)}"
-            title = f"{word}: {label}, seed {record.seed}"
-            axis = f"{word.lower()} accuracy, percent"
-            figures.append(curves(name, title, rows, of_groups, axis=axis, marks=marks, n_groups=len(names)))
-    return figures
+        for label, record in compared.items():
+            names, rates = counted_rates(record, split)
+            panel = Panel(
+                name=f"epochs-{split}-{_plain(label)}",
+                title=f"{word}: {label}, seed {record.seed}",
+                rows=curve_rows(names, rates),
+                axis=f"{word.lower()} accuracy, percent",
+                n_groups=len(names),
+                selected=record.best_epoch(select) + 1,
+                rule=record.rule(select),
+            )
+            found.append(panel)
+    return panels(found, of_groups)
 
 
 def _plain(label: str) -> str:
