@@ -15,3 +15,8 @@ def test_names_that_differ_still_differ_when_cut() -> None:
     assert len(set(short.values())) == 4
     assert short["other"] == "other"
     assert cut_apart([], 12) == {}
+
+
+def test_names_that_differ_near_their_beginning_need_no_more_letters() -> None:
+    names = [f"income above, {sex}, a very long name of a group" for sex in ("Female", "Male")]
+    assert max(map(len, cut_apart(names, 20).values())) == 20

@@ -50,6 +50,7 @@ def test_groups_that_overlap_have_their_own_overall_rows() -> None:
         (ROWS, ["only"], "needs two classes, got 1"),
         ([], ["no", "yes"], "at least one group"),
         ([row("a", "maybe", [1, 1, 1, 1])], ["no", "yes"], "must be one of no, yes, got 'maybe'"),
+        ([row("a", "no", [1], [0.0, 1.0])], ["no", "yes"], "must contain 0.5, the default threshold"),
         ([*ROWS, row("c", "no", [1], [0.0, 1.0])], ["no", "yes"], "must have the edges of the others"),
     ],
 )

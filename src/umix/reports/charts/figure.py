@@ -44,7 +44,7 @@ class Figure:
     chart: Any
     height: int = 260
     legend: Sequence[LegendEntry] = ()
-    wide: bool = False  # takes the whole width of the page
+    wide: bool = False  # a tall chart that takes most of the page's width
 
     def on_page(self) -> dict[str, Any]:
         """The Vega-Lite specification for a page: as wide as its place, in the colour of the text around it."""

@@ -82,7 +82,8 @@ def group_dots(
 
     reference = baseline or next(iter(methods), "")
     order = group_order(rows, reference)
-    height = max(34, 14 + _APART * len(methods))
+    n_groups = len(order.judged) + len(order.small)
+    height = max(34, 14 + _APART * len(methods), 200 // max(4, n_groups))  # few groups have room
     most = max(4, min(MOST, _HIGHEST // height))
     judged = order.judged[:most]
     small = order.small[: max(0, most - len(judged))]

@@ -4,32 +4,33 @@ import json
 from collections.abc import Sequence
 
 
-def cut(name: str, longest: int) -> str:
-    """The name, or its beginning and end where it has more than ``longest`` letters.
+def cut(name: str, longest: int, end: int | None = None) -> str:
+    """The name, or its beginning and its last ``end`` letters where it has more than ``longest``; by default half of each.
 
     >>> cut("no, Amer-Indian-Eskimo", 15)
     'no, Ame…-Eskimo'
     """
     if len(name) <= longest:
         return name
-    end = (longest - 1) // 2
-    return f"{name[: longest - 1 - end]}…{name[len(name) - end :]}"
+    kept = (longest - 1) // 2 if end is None else end
+    return f"{name[: longest - 1 - kept]}…{name[len(name) - kept :]}"
 
 
 def cut_apart(names: Sequence[str], longest: int) -> dict[str, str]:
-    """Every name cut to ``longest`` letters; names that would look the same get as many more letters as tell them apart.
+    """Every name cut to ``longest`` letters.
+
+    Names that would look the same are cut at another place, or get as many more letters as tell them apart.
 
     >>> cut_apart(["a big cat sleeps", "a big dog sleeps", "a fox"], 9)
-    {'a big cat sleeps': 'a big c…sleeps', 'a big dog sleeps': 'a big d…sleeps', 'a fox': 'a fox'}
+    {'a big cat sleeps': 'a big c…s', 'a big dog sleeps': 'a big d…s', 'a fox': 'a fox'}
     """
-    found = {name: cut(name, longest) for name in names}
-    for length in range(longest + 1, max(map(len, names), default=0) + 1):
-        texts = list(found.values())
-        alike = [name for name, text in found.items() if texts.count(text) > 1]
-        if not alike:
-            break
-        found |= {name: cut(name, length) for name in alike}
-    return found
+    for length in range(longest, max(map(len, names), default=0) + 1):
+        half = (length - 1) // 2
+        for end in sorted(range(1, length - 1), key=lambda end: abs(end - half)):
+            found = {name: cut(name, length, end) for name in names}
+            if len(set(found.values())) == len(found):
+                return found
+    return {name: name for name in names}
 
 
 def lookup(texts: Sequence[object] | dict[str, str], index: str) -> str:

@@ -45,8 +45,8 @@ class ThresholdView:
 
     @property
     def start(self) -> int:
-        """The place of the edge nearest to ``DEFAULT``."""
-        return int(np.argmin(np.abs(np.asarray(self.edges) - DEFAULT)))
+        """The place of ``DEFAULT`` among the edges."""
+        return self.edges.index(DEFAULT)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -74,15 +74,19 @@ def threshold_view(
 ) -> ThresholdView:
     """The view of histograms ``rows``, one for each group and true class, of the score p(second class).
 
-    A row is ``{"group": name, "size": examples of the group, "label": true class, "edges": [...], "counts": [...]}``; bin k
-    holds scores from ``edges[k]`` up to ``edges[k + 1]``. ``overall`` has the rows of all examples; without it the groups are
-    added up, which is right only where they do not overlap.
+    A row is ``{"group": name, "size": examples of the group, "label": true class, "edges": [...], "counts": [...]}``.
+    Bin k holds scores from ``edges[k]`` up to ``edges[k + 1]``, and one of the edges is ``DEFAULT``. ``overall`` has the rows of
+    all examples; without it the groups are added up, which is right only where they do not overlap.
     """
     if len(classes) != 2:
         raise UserError(f"A threshold needs two classes, got {len(classes)}.")
     if not rows:
         raise UserError("A threshold needs the histogram of at least one group, got none.")
     edges = tuple(float(edge) for edge in rows[0]["edges"])
+    if DEFAULT not in edges:
+        raise UserError(
+            f"The edges of the histograms must contain {DEFAULT}, the default threshold, got {list(edges)}."
+        )
     for row in [*rows, *(overall or ())]:
         _check(row, edges, classes)
     names = list(dict.fromkeys(str(row["group"]) for row in rows))

@@ -162,7 +162,8 @@ const large = document.getElementById("large");
 for (const thumb of document.querySelectorAll(".thumb")) {
   thumb.addEventListener("click", () => {
     const small = thumb.querySelector("img");
-    Object.assign(large.querySelector("img"), { src: small.src, alt: small.alt });
+    const picture = Object.assign(large.querySelector("img"), { src: small.src, alt: small.alt });
+    picture.style.imageRendering = small.naturalWidth < 48 ? "pixelated" : "auto"; // digits keep their pixels
     large.querySelector("p").textContent = small.alt;
     large.showModal();
   });
