@@ -249,7 +249,7 @@ def test_printed_charts_are_whole_titled_and_readable(browser: Any, address: str
     seen.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     seen.page.wait_for_timeout(500)
     figures = seen.page.evaluate(
-        """() => [...document.querySelectorAll("figure")].map((figure) => {
+        """() => [...document.querySelectorAll("figure:has(.chart)")].map((figure) => {
           const svg = figure.querySelector("svg.marks");
           const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
           const fontSize = (element) => parseFloat(getComputedStyle(element).fontSize);
