@@ -1,22 +1,59 @@
 """The data drawn: rates, intervals, seeds, epochs, densities and weights are those of the records."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
-from umix.reports.charts.bars import group_bars, group_rows, lowest_groups
-from umix.reports.charts.curves import curve_rows, curves, selected_epochs
-from umix.reports.charts.palette import COLOURS, METHOD_COLOURS, colours
+from umix.reports.charts.curves import Panel, curve_rows, curves, epoch_ticks, panels
+from umix.reports.charts.figure import Figure
+from umix.reports.charts.group_rates import TOO_SMALL, group_dots, group_order, group_rows
+from umix.reports.charts.palette import GREY, group_colours, method_colours
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.charts.uncertainty import densities, density, density_rows, weight_rows, weights
 
 Runs = dict[str, dict[str, list[RunRecord]]]
 
 
-def test_bars_are_means_over_seeds_with_wilsons_interval(runs: Runs) -> None:
+def parts(spec: object) -> Iterator[dict]:
+    """Every object in a specification."""
+    if isinstance(spec, dict):
+        yield spec
+        for value in spec.values():
+            yield from parts(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            yield from parts(value)
+
+
+def drawn(spec: dict, layer: dict) -> list[dict]:
+    """The rows of one layer."""
+    return layer["data"]["values"] if "values" in layer["data"] else spec["datasets"][layer["data"]["name"]]
+
+
+def rate_row(group: str, rate: float, *, method: str = "erm", size: int = 100) -> dict:
+    counted = {"size": size, "seeds": 1, "judged": size >= 30}
+    return {"group": group, "method": method, "rate": rate, "low": 0.0, "high": 100.0, **counted}
+
+
+def every_figure() -> list[Figure]:
+    """A figure of each kind, with two groups and two methods."""
+    rows = [rate_row(group, 80.1, method=method) for group in "ab" for method in ("erm", "umix")]
+    points = [{"method": "erm", "seed": seed, "average": 80.0, "worst": 70.0} for seed in ("mean", "0")]
+    lines = curve_rows(["a", "b"], np.array([[0.5, 0.9], [0.8, 0.7]]))
+    u, member = np.array([0.0, 0.5, 1.0]), np.array([[True, False], [True, False], [False, True]])
+    return [
+        group_dots(rows, method_colours(["erm", "umix"]), kind="group"),
+        tradeoff(points, method_colours(["erm"]), kind="group"),
+        curves(Panel("c", "C", lines, "accuracy", 2, selected=2, rule="worst"), group_colours(["a", "b"])),
+        densities(density_rows(u, member, ["a", "b"]), group_colours(["a", "b"])),
+        weights(weight_rows(np.arange(5.0)), effective=2.0, n=5),
+    ]
+
+
+def test_dots_are_means_over_seeds_with_wilsons_interval(runs: Runs) -> None:
     rows = {(row["group"], row["method"]): row for row in group_rows(runs["toy"], None)}
     erm = rows["b", "erm"]  # 5 and 7 of 10
     assert erm["rate"] == 60.0
@@ -26,24 +63,67 @@ def test_bars_are_means_over_seeds_with_wilsons_interval(runs: Runs) -> None:
     assert len(rows) == 4
 
 
-def test_bars_are_drawn_from_the_rows_in_the_methods_colours(runs: Runs) -> None:
-    figure = group_bars("toy", group_rows(runs["toy"], None), colours(["erm", "umix"], METHOD_COLOURS), kind="group")
+def test_dots_are_drawn_in_the_methods_colours_and_whiskers_at_their_height() -> None:
+    rows = [rate_row("a", 90.0), rate_row("b", 60.0), rate_row("a", 80.0, method="umix")]
+    figure = group_dots(rows, method_colours(["erm", "umix"]), kind="group")
     spec = figure.on_page()
-    (drawn,) = spec["datasets"].values() if "datasets" in spec else (spec["layer"][0]["data"]["values"],)
-    assert {row["rate"] for row in drawn} == {90.0, 60.0, 80.0, 85.0}
-    scale = spec["layer"][0]["encoding"]["color"]["scale"]
-    assert scale == {"domain": ["erm", "umix"], "range": list(METHOD_COLOURS[:2])}
+    _, whiskers, dots = spec["layer"]
+    assert whiskers["mark"]["type"] == "rule"
+    assert dots["mark"]["type"] == "point"
+    assert whiskers["encoding"]["y"] == dots["encoding"]["y"]
+    assert whiskers["data"] == dots["data"]
+    assert {row["rate"] for row in drawn(spec, dots)} == {90.0, 60.0, 80.0}
+    assert len({row["line"] for row in drawn(spec, dots)}) == 3  # no two dots of a group overlap
+    scale = dots["encoding"]["color"]["scale"]
+    assert scale == {"domain": ["erm", "umix"], "range": ["#7F7F7F", "#D55E00"]}
     assert spec["width"] == "container"
-    assert "60.0 % (b, erm)" in figure.description
+    assert "The lowest is 60.0 % (b, erm)." in figure.description
+
+
+def test_groups_are_sorted_by_the_baseline_and_small_ones_come_last_in_grey() -> None:
+    rows = [rate_row("high", 90.0), rate_row("small", 10.0, size=29), rate_row("low", 50.0)]
+    rows += [rate_row("high", 20.0, method="umix"), rate_row("low", 95.0, method="umix")]
+    order = group_order(rows, "erm")
+    assert (order.judged, order.small) == (["low", "high"], ["small"])
+    figure = group_dots(rows, method_colours(["erm", "umix"]), kind="group", baseline="erm")
+    axis = figure.on_page()["layer"][0]["encoding"]["y"]["axis"]
+    labels = ['["low", "n = 100"]', '["high", "n = 100"]', f'["{TOO_SMALL}:", ""]', '["small", "n = 29"]']
+    places = [axis["labelExpr"].index(label) for label in labels]
+    assert places == sorted(places)
+    spec = figure.on_page()
+    *_, dots = spec["layer"]
+    assert [row["group"] for row in drawn(spec, dots)] == ["small"]
+    assert dots["encoding"]["color"] == {"value": GREY}
+    assert "1 group with too few test examples" in figure.description
 
 
 def test_of_many_groups_the_lowest_are_drawn_and_that_is_said() -> None:
-    rows = [
-        {"group": f"g{k}", "method": "erm", "rate": 100.0 - k, "low": 0.0, "high": 100.0, "size": 10, "seeds": 1}
-        for k in range(40)
-    ]
-    assert lowest_groups(rows, 3) == ["g37", "g38", "g39"]
-    assert "The 24 lowest of 40 are drawn." in group_bars("t", rows, {"erm": "#000"}, kind="group").description
+    rows = [rate_row(f"g{k}", 100.0 - k) for k in range(40)]
+    figure = group_dots(rows, method_colours(["erm"]), kind="group")
+    assert len(figure.rows) < 40
+    assert figure.rows[0]["group"] == "g39"
+    assert f"{len(figure.rows)} of 40 are drawn" in figure.description
+    eight = [rate_row(f"g{k}", 50.0, method=f"m{m}") for k in range(40) for m in range(8)]
+    assert group_dots(eight, method_colours([f"m{m}" for m in range(8)]), kind="group").height < 800  # fits a page
+
+
+def test_every_line_of_a_tooltip_has_a_title_and_every_number_a_format() -> None:
+    for figure in every_figure():
+        tips = [tip for part in parts(figure.on_page()) for tip in part.get("tooltip", []) if isinstance(tip, dict)]
+        assert tips, figure.name
+        assert all(tip["title"] for tip in tips)
+        assert all(tip.get("format") for tip in tips if tip["type"] == "quantitative")
+        assert all(tip["format"] == ".1f" for tip in tips if tip["title"].endswith("%"))
+
+
+def test_a_page_has_legends_of_its_own_and_a_file_those_of_the_chart() -> None:
+    for figure in every_figure():
+        on_page = {**figure.on_page(), "config": {}}
+        assert all(part["legend"] is None for part in parts(on_page) if "legend" in part)
+        in_file = figure.chart.to_dict()
+        colours = [part["color"] for part in parts(in_file) if isinstance(part.get("color"), dict)]
+        named = {name for colour in colours for name in colour.get("scale", {}).get("domain", [])}
+        assert named == {entry.name for entry in figure.legend}
 
 
 def test_the_trade_off_has_a_point_per_seed_and_their_mean(runs: Runs) -> None:
@@ -53,25 +133,50 @@ def test_the_trade_off_has_a_point_per_seed_and_their_mean(runs: Runs) -> None:
         ("0", 70.0, 50.0),
         ("1", 80.0, 70.0),
     ]
-    figure = tradeoff(tradeoff_rows(runs["toy"], None), colours(["erm", "umix"]), kind="group")
-    assert "umix with 80.0 %" in figure.description
+    figure = tradeoff(tradeoff_rows(runs["toy"], None), method_colours(["erm", "umix"]), kind="group")
+    assert "umix is best on the worst group: 80.0 %, with an average of 82.5 %." in figure.description
 
 
-def test_curves_count_epochs_from_one_and_mark_what_rules_choose(record: Callable[..., RunRecord]) -> None:
-    run = record(0, [[5, 9], [8, 8], [10, 7]])
-    assert selected_epochs(run)[2] == ["worst"]
-    assert "average" in selected_epochs(run)[3]
+def test_curves_count_epochs_from_one_and_mark_the_selected_one() -> None:
     rows = curve_rows(["a", "b"], np.array([[0.5, 0.9], [0.8, np.nan]]))
     assert rows == [
         {"group": "a", "epoch": 1, "rate": 50.0},
         {"group": "a", "epoch": 2, "rate": 80.0},
         {"group": "b", "epoch": 1, "rate": 90.0},
     ]
-    figure = curves("c", "C", rows, colours(["a", "b"]), axis="accuracy", marks={2: ["worst"]})
-    assert "epoch 2: worst" in figure.description
-    assert figure.description.startswith("After 2 epochs: ")
-    one = curves("c", "C", rows[:1], colours(["a", "b"]), axis="accuracy")
-    assert one.description.startswith("After 1 epoch: ")
+    panel = Panel("c", "C", rows, "accuracy", 2, selected=2, rule="worst")
+    figure = curves(panel, group_colours(["a", "b"]))
+    assert "epoch 2, which the rule worst selects on validation" in figure.description
+    spec = figure.on_page()
+    assert [row["text"] for row in drawn(spec, spec["layer"][-1])] == ["epoch 2, selected"]
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10, 60, 299, 1000])
+def test_ticks_of_epochs_are_whole_different_and_few(epochs: int) -> None:
+    ticks = epoch_ticks(epochs)
+    assert ticks[0] == 1
+    assert ticks == sorted(set(ticks))
+    assert all(isinstance(tick, int) and 1 <= tick <= epochs for tick in ticks)
+    assert len(ticks) <= 7
+
+
+def test_panels_that_are_compared_have_equal_axes() -> None:
+    compared = [
+        Panel(name, name, curve_rows(["a"], np.array(rates)[:, None]), "accuracy", 1)
+        for name, rates in (("erm", [0.31, 0.5]), ("umix", [0.8, 0.9, 0.95]))
+    ]
+    specs = [figure.on_page() for figure in panels(compared, group_colours(["a"]))]
+    scales = [[spec["layer"][0]["encoding"][axis]["scale"]["domain"] for axis in "xy"] for spec in specs]
+    assert scales == [[[1, 3], [30, 100]]] * 2
+
+
+def test_of_many_groups_four_are_coloured_and_the_others_share_a_grey_entry() -> None:
+    names = [f"g{k}" for k in range(20)]
+    rows = curve_rows(names, np.linspace(0.2, 0.9, 20)[None, :].repeat(3, axis=0))
+    figure = curves(Panel("c", "C", rows, "accuracy", 20), group_colours(names, worst=names))
+    assert [entry.name for entry in figure.legend] == ["g0", "g1", "g2", "g3", "16 other groups"]
+    looks = {(entry.colour, entry.dash) for entry in figure.legend}
+    assert len(looks) == 5
 
 
 def test_of_many_epochs_some_are_drawn_the_last_among_them() -> None:
@@ -89,8 +194,8 @@ def test_densities_integrate_to_one_whatever_the_group_size() -> None:
         heights = [row["density"] for row in rows if row["group"] == name]
         assert np.trapezoid(heights, dx=0.01) == pytest.approx(1, abs=1e-3)
         assert {row["size"] for row in rows if row["group"] == name} == {size}
-    figure = densities(rows, colours(["large", "small"]))
-    assert figure.chart.to_dict()["encoding"]["color"]["scale"]["domain"] == ["large (n = 4,990)", "small (n = 10)"]
+    figure = densities(rows, group_colours(["large", "small"]))
+    assert [entry.name for entry in figure.legend] == ["large (n = 4,990)", "small (n = 10)"]
 
 
 def test_groups_too_small_for_a_density_are_not_drawn_unless_all_are() -> None:
@@ -101,8 +206,8 @@ def test_groups_too_small_for_a_density_are_not_drawn_unless_all_are() -> None:
 
 def test_the_axis_names_the_epochs_that_were_counted() -> None:
     rows = density_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
-    axis = densities(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["encoding"]["x"]["title"]
-    assert axis == "uncertainty (share of epochs 1 to 3 with a wrong prediction)"
+    layer = densities(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["layer"][0]
+    assert layer["encoding"]["x"]["title"] == "uncertainty: share of epochs 1 to 3 wrong"
 
 
 def test_the_density_is_the_mean_of_its_examples_kernels() -> None:
@@ -119,6 +224,7 @@ def test_every_weight_is_counted_once() -> None:
     assert "worth 500 equally weighted examples of 1,000" in weights(rows, effective=500.0, n=1000).description
 
 
-def test_colours_differ_up_to_eight_names() -> None:
-    assert len(set(COLOURS)) == len(set(METHOD_COLOURS)) == 8
-    assert colours(["a", "b"]) == {"a": COLOURS[0], "b": COLOURS[1]}
+def test_ticks_of_weights_are_whole_numbers_written_out() -> None:
+    figure = weights(weight_rows(np.repeat([1.0, 9.0], [2500, 3])), effective=2.0, n=2503)
+    axis = figure.on_page()["encoding"]["y"]["axis"]
+    assert axis == {"values": [0, 1, 10, 100, 1000], "format": ",d"}

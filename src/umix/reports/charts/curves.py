@@ -1,17 +1,18 @@
-"""Rates over epochs, one line per group, with the epochs that the selection rules choose."""
+"""Accuracy over epochs, one line per group, with the selected epoch marked; panels that are compared have equal axes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.core.rates import per_group
-from umix.core.selection import RULES
 from umix.core.words import counted
-from umix.reports.charts.figure import Figure, coloured, inline, switched
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, dashed, inline, picked, tip
+from umix.reports.charts.palette import GREY, dash_of
 
-_MOST_GROUPS = 12
+_MOST_GROUPS = 24
 _MOST_EPOCHS = 150  # points of a line that anybody can see
 
 
@@ -23,13 +24,18 @@ def counted_rates(record: RunRecord, split: str) -> tuple[list[str], np.ndarray]
     return record.classes, per_group(counts.class_hits, counts.class_sizes)
 
 
-def selected_epochs(record: RunRecord) -> dict[int, list[str]]:
-    """Which rules choose which epoch, counted from 1."""
-    chosen: dict[int, list[str]] = {}
-    for rule in RULES:
-        if record.has(rule):
-            chosen.setdefault(record.best_epoch(rule) + 1, []).append(rule)
-    return dict(sorted(chosen.items()))
+@final
+@dataclass(frozen=True)
+class Panel:
+    """One chart of several that are compared: its rows of ``curve_rows`` and the epoch that ``rule`` selects, from 1."""
+
+    name: str
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    axis: str
+    n_groups: int
+    selected: int | None = None
+    rule: str = ""
 
 
 def curve_rows(names: Sequence[str], rates: np.ndarray) -> list[dict[str, Any]]:
@@ -52,50 +58,108 @@ def curve_rows(names: Sequence[str], rates: np.ndarray) -> list[dict[str, Any]]:
     ]
 
 
-def curves(
-    name: str,
-    title: str,
-    rows: Sequence[Mapping[str, Any]],
-    colours: Mapping[str, str],
-    *,
-    axis: str,
-    marks: Mapping[int, Sequence[str]] | None = None,
-    n_groups: int = 0,
-) -> Figure:
-    """The lines of these rows; ``marks`` says which rules choose which epoch."""
+def panels(compared: Sequence[Panel], colours: Mapping[str, str]) -> list[Figure]:
+    """A figure for every panel that has rows; the axes of all have the same range."""
+    drawn = [panel for panel in compared if panel.rows]
+    if not drawn:
+        return []
+    epochs = max(row["epoch"] for panel in drawn for row in panel.rows)
+    lowest = min(row["rate"] for panel in drawn for row in panel.rows)
+    return [curves(panel, colours, epochs=epochs, lowest=10 * int(lowest // 10)) for panel in drawn]
+
+
+def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = None, lowest: float = 0) -> Figure:
+    """The lines of a panel from epoch 1 to ``epochs`` and from ``lowest`` to 100 percent; grey groups share a legend entry."""
     import altair as alt
 
-    shown = {group: colour for group, colour in colours.items() if any(row["group"] == group for row in rows)}
-    chosen, opacity = switched("group")
-    epochs = max(row["epoch"] for row in rows)
-    lines = (
+    own_epochs = max(row["epoch"] for row in panel.rows)
+    last = epochs or own_epochs
+    entries = legend_names({row["group"]: colours[row["group"]] for row in panel.rows})
+    shown = [{**row, "entry": entries[row["group"]]} for row in panel.rows]
+    of_entries = entry_colours(entries, colours)
+    dashes = {entry: dash_of(colour) for entry, colour in of_entries.items()}
+    x = alt.X(
+        "epoch:Q",
+        title="epoch",
+        axis=alt.Axis(values=epoch_ticks(last), format="d"),
+        scale=alt.Scale(domain=[1, max(2, last)], nice=False, zero=False),
+    )
+    y = alt.Y("rate:Q", title=panel.axis, scale=alt.Scale(domain=[lowest, 100], nice=False))
+    tips = [tip("group", "group"), tip("epoch", "epoch", "d"), tip("rate", "accuracy, %", ".1f")]
+    # Grey lines first: the coloured ones lie on top of them.
+    layers = [
         alt.Chart(inline(rows))
-        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=36) if epochs == 1 else False)
+        .mark_line(strokeWidth=width, clip=True, point=alt.OverlayMarkDef(size=36) if own_epochs == 1 else False)
         .encode(
-            x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(nice=False)),
-            y=alt.Y("rate:Q", title=axis, scale=alt.Scale(zero=False, nice=True)),
-            color=coloured("group", shown),
-            opacity=opacity,
-            tooltip=["group:N", "epoch:Q", "rate:Q"],
+            x=x,
+            y=y,
+            color=coloured("entry", of_entries),
+            strokeDash=dashed("entry", dashes),
+            detail="group:N",
+            opacity=picked("entry"),
+            tooltip=tips,
         )
-        .add_params(chosen)
-    )
-    words = f" The {len(shown)} lowest of {n_groups} are drawn." if n_groups > len(shown) else ""
-    if marks:
-        told = [{"epoch": epoch, "rules": ", ".join(rules)} for epoch, rules in marks.items()]
-        ticks = alt.Chart(inline(told)).mark_rule(strokeDash=[3, 3], color="currentColor", opacity=0.7)
-        lines = lines + ticks.encode(x="epoch:Q", tooltip=["epoch:Q", "rules:N"])
-        chosen_by = "; ".join(f"epoch {epoch}: {', '.join(rules)}" for epoch, rules in marks.items())
-        words += f" Dashed: the epochs that selection rules choose on validation ({chosen_by})."
-    ends = {row["group"]: row["rate"] for row in rows}
-    summary = ", ".join(f"{group} {rate:.1f} %" for group, rate in list(ends.items())[:4])
-    more = ", …" if len(ends) > 4 else ""
+        for rows, width in (
+            ([row for row in shown if colours[row["group"]] == GREY], 1),
+            ([row for row in shown if colours[row["group"]] != GREY], 2.5),
+        )
+        if rows
+    ]
+    words = []
+    n_shown = len(entries)
+    if panel.n_groups > n_shown == _MOST_GROUPS:  # fewer lines than groups also means groups without examples
+        words.append(f" The {n_shown} lowest of {panel.n_groups} are drawn.")
+    if panel.selected is not None:
+        text = f"epoch {panel.selected}, selected"
+        mark = alt.Chart(inline([{"epoch": panel.selected, "text": text, "rule": panel.rule, "rate": lowest}]))
+        right = panel.selected > (last + 1) / 2
+        layers += [
+            mark.mark_rule(strokeDash=[3, 3], color="currentColor", opacity=0.8).encode(
+                x=x, tooltip=[tip("epoch", "selected epoch", "d"), tip("rule", "rule")]
+            ),
+            mark.mark_text(align="right" if right else "left", dx=-5 if right else 5, dy=-8, fontSize=12).encode(
+                x=x, y=y, text="text:N"
+            ),
+        ]
+        words.append(f" Dashed line: epoch {panel.selected}, which the rule {panel.rule} selects on validation.")
+    ends = sorted({row["group"]: row["rate"] for row in panel.rows}.items(), key=lambda item: float(item[1]))
+    summary = ", ".join(f"{group} {rate:.1f} %" for group, rate in ends[:4])
+    more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
     return Figure(
-        name=name,
-        title=title,
-        description=f"After {counted(epochs, 'epoch')}: {summary}{more}.{words}",
+        name=panel.name,
+        title=panel.title,
+        description=f"After {counted(own_epochs, 'epoch')}: {summary}{more}.{''.join(words)}",
         columns={"group": "group", "epoch": "epoch", "rate": "accuracy, %"},
-        rows=rows,
-        chart=lines,
+        rows=panel.rows,
+        chart=alt.layer(*layers),
         height=230,
+        legend=[LegendEntry(entry, colour, dash=dashes[entry]) for entry, colour in of_entries.items()],
     )
+
+
+def epoch_ticks(epochs: int, most: int = 6) -> list[int]:
+    """At most ``most`` epochs for the ticks of an axis: 1 and multiples of a round number.
+
+    >>> epoch_ticks(4), epoch_ticks(60)
+    ([1, 2, 3, 4], [1, 20, 40, 60])
+    """
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    step = next(step for step in steps if epochs // step < most)
+    return sorted({1, *range(step, epochs + 1, step)})
+
+
+def legend_names(colours: Mapping[str, str]) -> dict[str, str]:
+    """For every group its entry in the legend: its own name, or one entry for all grey groups.
+
+    >>> legend_names({"a": "#8A5CDB", "b": GREY, "c": GREY})
+    {'a': 'a', 'b': '2 other groups', 'c': '2 other groups'}
+    """
+    n_grey = sum(colour == GREY for colour in colours.values())
+    others = f"{n_grey} other groups"
+    return {name: others if colour == GREY and n_grey > 1 else name for name, colour in colours.items()}
+
+
+def entry_colours(entries: Mapping[str, str], colours: Mapping[str, str]) -> dict[str, str]:
+    """The colours of the legend's entries, grey last."""
+    found = {entry: colours[group] for group, entry in entries.items()}
+    return dict(sorted(found.items(), key=lambda item: item[1] == GREY))

@@ -8,6 +8,7 @@ from typing import Any, Literal, final
 
 from umix.errors import UserError
 from umix.files import write_whole
+from umix.reports.charts.labels import cut_apart, lookup
 
 FileFormat = Literal["pdf", "svg", "png"]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
@@ -16,11 +17,23 @@ _GRID = "rgba(128,128,128,0.22)"
 
 
 @final
+@dataclass(frozen=True)
+class LegendEntry:
+    """One entry of a legend: a symbol of ``shape``, or a line with ``dash`` where there is no shape."""
+
+    name: str
+    colour: str
+    shape: str = ""
+    dash: tuple[int, ...] = ()
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Figure:
     """``rows`` are the numbers drawn, under the keys of ``columns``, whose values are the headings of their table.
 
-    ``description`` says what there is to see, for who cannot see it. ``chart`` is an Altair chart without size or theme.
+    ``description`` says in words what the chart shows, for readers who cannot see it. ``chart`` is an Altair chart without
+    size or theme. The page draws ``legend`` as buttons beside the chart; a file has the legend of the chart itself.
     """
 
     name: str
@@ -30,10 +43,12 @@ class Figure:
     rows: Sequence[Mapping[str, Any]]
     chart: Any
     height: int = 260
+    legend: Sequence[LegendEntry] = ()
+    wide: bool = False  # a tall chart that takes most of the page's width
 
     def on_page(self) -> dict[str, Any]:
         """The Vega-Lite specification for a page: as wide as its place, in the colour of the text around it."""
-        spec: dict[str, Any] = self._sized("container").to_dict()
+        spec = _without_legends(self._spec("container"))
         fit = {"type": "fit-x", "contains": "padding"}
         return {**spec, "autosize": fit, "config": _config("currentColor", _FONT)}
 
@@ -41,7 +56,7 @@ class Figure:
         """Write the figure to ``path`` for a paper, in the format of its suffix: black on white, 9 cm wide."""
         import vl_convert
 
-        drawn = json.dumps(self._sized(300).to_dict()).replace('"currentColor"', '"black"')
+        drawn = json.dumps(self._spec(300)).replace('"currentColor"', '"black"')
         spec = {**json.loads(drawn), "config": _config("black", _PAPER) | {"background": "white"}}
         if path.suffix == ".pdf":
             content = vl_convert.vegalite_to_pdf(spec)
@@ -53,8 +68,23 @@ class Figure:
             raise UserError(f"Figures must be pdf, svg or png, got {path.suffix!r}.")
         write_whole(path, content)
 
-    def _sized(self, width: int | str) -> Any:
-        return self.chart.properties(width=width, height=self.height)
+    def _spec(self, width: int | str) -> dict[str, Any]:
+        """The chart with the parameters that its expressions use: names picked in the legend, and whether space is narrow."""
+        spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict()
+        own = [{"name": "picked", "value": []}, {"name": "narrow", "value": False}]
+        return {**spec, "params": [*spec.get("params", []), *own]}
+
+
+def _without_legends(part: Any) -> Any:
+    """A specification whose channels draw no legend of their own."""
+    if isinstance(part, list):
+        return [_without_legends(each) for each in part]
+    if isinstance(part, dict):
+        return {
+            key: None if key == "legend" else value if key in ("values", "datasets") else _without_legends(value)
+            for key, value in part.items()
+        }
+    return part
 
 
 def _config(ink: str, font: str) -> dict[str, Any]:
@@ -68,15 +98,16 @@ def _config(ink: str, font: str) -> dict[str, Any]:
             "gridColor": _GRID,
             "domainColor": _GRID,
             "tickColor": _GRID,
-            "labelFontSize": 11,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
         },
         "axisX": {"labelFlush": False, "tickCount": 6},
-        "axisY": {"labelLimit": 180},
+        "axisY": {"labelLimit": 300},
         "legend": {
             **text,
             "orient": "top",
             "columns": 2,
-            "labelLimit": 230,
+            "labelLimit": 300,
             "symbolOpacity": 1,
             "title": None,
             "labelFontSize": 12,
@@ -97,16 +128,48 @@ def coloured(field: str, colours: Mapping[str, str]) -> Any:
     """The colour of ``field`` by name, with a legend in that order."""
     import altair as alt
 
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return alt.Color(f"{field}:N", scale=scale, sort=list(colours))
+    return alt.Color(f"{field}:N", scale=_scale(colours), sort=list(colours), legend=_legend(list(colours)))
 
 
-def switched(field: str) -> tuple[Any, Any]:
-    """A selection that a click in the legend of ``field`` switches, and the opacity by it: what is not chosen turns faint."""
+def shaped(field: str, shapes: Mapping[str, str]) -> Any:
+    """The shape of ``field`` by name, in one legend with a colour of the same names."""
     import altair as alt
 
-    chosen = alt.selection_point(name="chosen", fields=[field], bind="legend")
-    return chosen, alt.when(chosen).then(alt.value(1.0)).otherwise(alt.value(0.12))
+    return alt.Shape(f"{field}:N", scale=_scale(shapes), sort=list(shapes), legend=_legend(list(shapes)))
+
+
+def dashed(field: str, dashes: Mapping[str, Sequence[int]]) -> Any:
+    """The dash of ``field`` by name, in one legend with a colour of the same names."""
+    import altair as alt
+
+    return alt.StrokeDash(f"{field}:N", scale=_scale(dashes), sort=list(dashes), legend=_legend(list(dashes)))
+
+
+def _scale(values: Mapping[str, Any]) -> Any:
+    import altair as alt
+
+    return alt.Scale(domain=list(values), range=list(values.values()))
+
+
+def _legend(names: Sequence[str]) -> Any:
+    import altair as alt
+
+    return alt.Legend(labelExpr=lookup(cut_apart(names, 28), "datum.label"))
+
+
+def picked(field: str, *, opacity: float = 1.0, faint: float = 0.1) -> Any:
+    """The opacity by what is picked in the legend: names that are not picked are faint, unless none is picked."""
+    import altair as alt
+
+    test = f"!picked.length || indexof(picked, datum[{json.dumps(field)}]) >= 0"
+    return alt.condition(test, alt.value(opacity), alt.value(faint))
+
+
+def tip(field: str, title: str, form: str = "") -> Any:
+    """A line of a tooltip: the field under this title; with ``form``, a number in this format."""
+    import altair as alt
+
+    return alt.Tooltip(f"{field}:Q", title=title, format=form) if form else alt.Tooltip(f"{field}:N", title=title)
 
 
 def write_figures(figures: Sequence[Figure], folder: Path, form: FileFormat) -> list[Path]:

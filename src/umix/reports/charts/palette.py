@@ -1,29 +1,106 @@
-"""Colours that people with any colour vision tell apart (Okabe and Ito 2008), the same for a name in every chart."""
+"""Colours, shapes and dashes of methods and groups, which people with any colour vision can tell apart.
 
+A method has the same colour in every report. Groups have hues that no method has. Every colour is paired with a shape or a
+dash, because colour alone is not enough for everybody.
+"""
+
+import zlib
 from collections.abc import Sequence
 
-#: Yellow and black are left out: one is lost on white, the other on a dark page.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#7F7F7F")
-#: Shapes tell apart the names that have to share a colour.
+#: Colours of methods: grey for ERM, then hues of Okabe and Ito (2008) and two more from ColorBrewer.
+METHOD_COLOURS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#A6611A", "#5AB4AC")
+#: The methods in the order that gives them colours. Append new methods at the end: the others keep their colours.
+METHOD_ORDER = (
+    "umix", "group_dro", "jtt", "cvar_dro", "mixup", "lff", "dfr",
+    "reweight", "resample", "focal", "lisa", "eiil", "irm", "vrex",
+    "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
+    "cvar_doro", "chi2_doro",
+)  # fmt: skip
+#: Colours of groups: violet, magenta, olive and pink, which no method has.
+GROUP_COLOURS = ("#8A5CDB", "#D0218A", "#7F8C00", "#DB6BAC")
+#: Line dashes of the groups, in the order of their colours.
+DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
+#: Everything that has no colour of its own: groups beyond the worst four, and groups too small to judge.
+GREY = "#9AA1AC"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-#: For methods: the baseline is grey, the others differ in lightness as well as in hue.
-METHOD_COLOURS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C6BB1")
+_BASELINE = "erm"
 
 
-def colours(names: Sequence[str], palette: Sequence[str] = COLOURS) -> dict[str, str]:
-    """A colour for every name, by its place; beyond the palette they repeat.
+def method_colours(labels: Sequence[str], *, first: str | None = None) -> dict[str, str]:
+    """A colour for every label of a method: the colour of the method, lighter or darker for its further variants.
 
-    >>> colours(["a", "b"])
-    {'a': '#0072B2', 'b': '#E69F00'}
+    Of several variants the label ``first`` has the method's own colour, by default the one that comes first.
+
+    >>> method_colours(["erm", "umix"]), method_colours(["umix", "jtt"])["umix"]
+    ({'erm': '#7F7F7F', 'umix': '#D55E00'}, '#D55E00')
     """
-    return {name: palette[place % len(palette)] for place, name in enumerate(names)}
+    variants = _variants(sorted(labels, key=lambda label: label != first))
+    return {label: _shade(METHOD_COLOURS[_places(label)[0]], variants[label]) for label in labels}
 
 
-def shapes(names: Sequence[str]) -> dict[str, str]:
-    """A shape for every name; two of a colour have different ones as far as shapes go.
+def method_shapes(labels: Sequence[str]) -> dict[str, str]:
+    """A shape for every label of a method; methods and variants of similar colour have different shapes.
 
-    >>> names = [str(number) for number in range(9)]
-    >>> shapes(names)["0"], shapes(names)["8"], colours(names)["0"] == colours(names)["8"]
-    ('circle', 'square', True)
+    >>> method_shapes(["erm", "umix sigma=0.0", "umix sigma=0.5"])
+    {'erm': 'circle', 'umix sigma=0.0': 'square', 'umix sigma=0.5': 'triangle-up'}
     """
-    return {name: SHAPES[(place + place // len(COLOURS)) % len(SHAPES)] for place, name in enumerate(names)}
+    found: dict[str, str] = {}
+    taken: set[tuple[int, str]] = set()
+    for label, variant in _variants(labels).items():
+        colour, place = _places(label)
+        choices = [SHAPES[(place + variant + step) % len(SHAPES)] for step in range(len(SHAPES))]
+        found[label] = next((shape for shape in choices if (colour, shape) not in taken), choices[0])
+        taken.add((colour, found[label]))
+    return found
+
+
+def group_colours(names: Sequence[str], worst: Sequence[str] = ()) -> dict[str, str]:
+    """A colour for every group: up to four groups have one each; of more, the first four of ``worst``, the others are grey.
+
+    >>> group_colours(["a", "b"])
+    {'a': '#8A5CDB', 'b': '#D0218A'}
+    >>> group_colours(["a", "b", "c", "d", "e"], worst=["d"])
+    {'a': '#9AA1AC', 'b': '#9AA1AC', 'c': '#9AA1AC', 'd': '#8A5CDB', 'e': '#9AA1AC'}
+    """
+    most = len(GROUP_COLOURS)
+    coloured = names if len(names) <= most else worst[:most]
+    own = dict(zip(coloured, GROUP_COLOURS, strict=False))
+    return {name: own.get(name, GREY) for name in names}
+
+
+def dash_of(colour: str) -> tuple[int, ...]:
+    """The dash of the lines of a group with this colour; grey lines are solid.
+
+    >>> dash_of("#7F8C00")
+    (2, 2)
+    """
+    return DASHES[GROUP_COLOURS.index(colour)] if colour in GROUP_COLOURS else DASHES[0]
+
+
+def _variants(labels: Sequence[str]) -> dict[str, int]:
+    """For every label, how many labels of the same method come before it."""
+    seen: dict[str, int] = {}
+    numbered = {}
+    for label in dict.fromkeys(labels):
+        method = label.split(" ")[0]
+        numbered[label] = seen.get(method, 0)
+        seen[method] = numbered[label] + 1
+    return numbered
+
+
+def _places(label: str) -> tuple[int, int]:
+    """The places of a method's colour and shape; methods of other packages get them from a hash of their name."""
+    method, hues = label.split(" ")[0], len(METHOD_COLOURS) - 1
+    if method == _BASELINE:
+        return 0, 0
+    place = METHOD_ORDER.index(method) if method in METHOD_ORDER else zlib.crc32(method.encode())
+    return 1 + place % hues, (1 + place % hues + place // hues) % len(SHAPES)
+
+
+def _shade(colour: str, variant: int) -> str:
+    """The colour itself for the first variant, then lighter and darker ones."""
+    if not variant:
+        return colour
+    towards, share = (255, 0.45) if variant % 2 else (0, 0.4)
+    parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(part + share * (towards - part)):02X}" for part in parts)

@@ -5,9 +5,9 @@ from typing import Any
 
 from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
-from umix.reports.charts.curves import curve_rows, curves
-from umix.reports.charts.figure import Figure, coloured, inline, switched
-from umix.reports.charts.palette import colours, shapes
+from umix.reports.charts.curves import Panel, curve_rows, curves
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
+from umix.reports.charts.palette import SHAPES, group_colours
 from umix.reports.charts.uncertainty import densities, density_rows
 from umix.reports.minority import rank_minority
 from umix.reports.training_examples import Training, training_of
@@ -17,19 +17,18 @@ def points_figure(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
     """The simulated data: ``points`` with x, y and group."""
     import altair as alt
 
-    chosen, opacity = switched("group")
-    symbols = shapes(names)
+    colours, symbols = group_colours(names, worst=names), dict(zip(names, SHAPES, strict=False))
     chart = (
         alt.Chart(inline(points))
         .mark_point(filled=True, size=18)
         .encode(
             x=alt.X("x:Q", title=None),
             y=alt.Y("y:Q", title=None),
-            color=coloured("group", colours(names)),
-            shape=alt.Shape("group:N", scale=alt.Scale(domain=list(symbols), range=list(symbols.values()))),
-            opacity=opacity,
+            color=coloured("group", colours),
+            shape=shaped("group", symbols),
+            opacity=picked("group"),
+            tooltip=[tip("group", "group"), tip("x", "x", ".2f"), tip("y", "y", ".2f")],
         )
-        .add_params(chosen)
     )
     sizes = {name: sum(point["group"] == name for point in points) for name in names}
     told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
@@ -40,6 +39,7 @@ def points_figure(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
         columns={"x": "x", "y": "y", "group": "group"},
         rows=points,
         chart=chart,
+        legend=[LegendEntry(name, colours[name], shape=shape) for name, shape in symbols.items()],
     )
 
 
@@ -51,7 +51,7 @@ def density_figure(record: RunRecord, *, name: str, title: str) -> Figure:
     rows = density_rows(training.uncertainty, training.member, record.groups)
     seen = rank_minority(training.uncertainty, training.member, record.groups)
     area = f", AUROC {seen.auroc:.3f}" if seen else ""
-    return densities(rows, colours(record.groups), name=name, title=f"{title}{area}", of=training.of)
+    return densities(rows, _coloured(record), name=name, title=f"{title}{area}", of=training.of)
 
 
 def training_figure(record: RunRecord, *, name: str) -> Figure:
@@ -61,8 +61,14 @@ def training_figure(record: RunRecord, *, name: str) -> Figure:
         raise UserError(f"{record.directory} must have a trajectory to show training accuracy; run it again.")
     rows = curve_rows(record.groups, rates)
     title = f"Training accuracy of ERM, {record.task}"
-    axis = "training accuracy, percent"
-    return curves(name, title, rows, colours(record.groups), axis=axis, n_groups=len(record.groups))
+    panel = Panel(name, title, rows, axis="training accuracy, percent", n_groups=len(record.groups))
+    return curves(panel, _coloured(record))
+
+
+def _coloured(record: RunRecord) -> dict[str, str]:
+    """The colours of a run's groups; of many groups the smallest in training are coloured."""
+    smallest = sorted(record.groups, key=lambda name: record.train_sizes[record.groups.index(name)])
+    return group_colours(record.groups, worst=smallest)
 
 
 def _known(record: RunRecord) -> Training:

@@ -1,10 +1,11 @@
-"""What the worst group gains and what the average pays: methods as points, their seeds as faint ones."""
+"""Average accuracy against the worst group: a large point for each method, small points for its seeds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.charts.figure import Figure, coloured, inline, switched
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
+from umix.reports.charts.palette import method_shapes
 from umix.reports.regret import lowest
 
 
@@ -33,14 +34,19 @@ def tradeoff(rows: Sequence[Mapping[str, Any]], methods: Mapping[str, str], *, k
     """The scatter of these rows; ``methods`` gives each its colour."""
     import altair as alt
 
-    chosen, opacity = switched("method")
+    marks = method_shapes(list(methods))
     position = {
         "x": alt.X("average:Q", title="average accuracy, percent", scale=alt.Scale(zero=False, padding=20)),
         "y": alt.Y("worst:Q", title=f"worst {kind}, percent", scale=alt.Scale(zero=False, padding=20)),
-        "color": coloured("method", methods).legend(symbolOpacity=1),
-        "tooltip": ["method:N", "seed:N", "average:Q", "worst:Q"],
+        "color": coloured("method", methods),
+        "shape": shaped("method", marks),
+        "tooltip": [
+            tip("method", "method"),
+            tip("seed", "seed"),
+            tip("average", "average accuracy, %", ".1f"),
+            tip("worst", f"worst {kind}, %", ".1f"),
+        ],
     }
-    faint = alt.when(chosen).then(alt.value(0.4)).otherwise(alt.value(0.06))
     seeds = alt.Chart(inline([row for row in rows if row["seed"] != "mean"])).mark_point(size=40, filled=True)
     means = alt.Chart(inline([row for row in rows if row["seed"] == "mean"])).mark_point(size=170, filled=True)
     best = max((row for row in rows if row["seed"] == "mean"), key=lambda row: row["worst"])
@@ -48,10 +54,12 @@ def tradeoff(rows: Sequence[Mapping[str, Any]], methods: Mapping[str, str], *, k
         name="trade-off",
         title=f"Average against worst {kind}",
         description=(
-            f"Large points: means over seeds; faint points: seeds. Up and right is better. The best worst {kind} has "
-            f"{best['method']} with {best['worst']:.1f} % at an average of {best['average']:.1f} %."
+            f"Large points: mean over seeds. Small points: single seeds. Up and to the right is better. {best['method']} is best "
+            f"on the worst {kind}: {best['worst']:.1f} %, with an average of {best['average']:.1f} %."
         ),
         columns={"method": "method", "seed": "seed", "average": "average, %", "worst": f"worst {kind}, %"},
         rows=rows,
-        chart=seeds.encode(**position, opacity=faint) + means.encode(**position, opacity=opacity).add_params(chosen),
+        chart=seeds.encode(**position, opacity=picked("method", opacity=0.45, faint=0.05))
+        + means.encode(**position, opacity=picked("method")),
+        legend=[LegendEntry(label, methods[label], shape=shape) for label, shape in marks.items()],
     )

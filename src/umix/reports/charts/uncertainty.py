@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from umix.reports.charts.figure import Figure, coloured, inline, switched
+from umix.reports.charts.curves import entry_colours, legend_names
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, dashed, inline, picked, tip
+from umix.reports.charts.palette import GREY, dash_of
 
 _POINTS = 101
 _BINS = 30
-_MOST_GROUPS = 12
+_MOST_GROUPS = 24
 #: Smaller groups have no density worth drawing, unless all groups are that small.
 FEW = 10
 #: The width of the kernel: u takes few values, so that a rule of thumb would draw needles.
@@ -57,28 +59,43 @@ def densities(
     of: str = "epochs",
     window: str = "",
 ) -> Figure:
-    """The densities of these rows as filled lines, labelled with the groups' sizes.
+    """The densities of these rows as lines.
 
-    ``of`` says whose mistakes are counted, ``window`` in words which epochs were.
+    ``of`` names what the share of wrong predictions is taken over, ``window`` in words which epochs were counted.
     """
     import altair as alt
 
     sizes = {row["group"]: row["size"] for row in rows}
-    labels = {f"{group} (n = {size:,})": colours[group] for group, size in sizes.items()}
-    drawn = [{**row, "label": f"{row['group']} (n = {row['size']:,})"} for row in rows]
-    chosen, opacity = switched("label")
-    chart = (
-        alt.Chart(inline(drawn))
-        .mark_area(line=True, fillOpacity=0.15, strokeWidth=2)
+    grouped = legend_names({group: colours[group] for group in sizes})
+    entries = {
+        group: f"{group} (n = {sizes[group]:,})" if entry == group else entry for group, entry in grouped.items()
+    }
+    of_entries = entry_colours(entries, colours)
+    dashes = {entry: dash_of(colour) for entry, colour in of_entries.items()}
+    drawn = [{**row, "entry": entries[row["group"]]} for row in rows]
+    layers = [
+        alt.Chart(inline(part))
+        .mark_line(strokeWidth=width)
         .encode(
-            x=alt.X("u:Q", title=f"uncertainty (share of {window or of} with a wrong prediction)"),
-            y=alt.Y("density:Q", title="density", stack=None),
-            color=coloured("label", labels),
-            opacity=opacity,
-            tooltip=["label:N", "u:Q", "density:Q"],
+            x=alt.X("u:Q", title=f"uncertainty: share of {window or of} wrong", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("density:Q", title="density"),
+            color=coloured("entry", of_entries),
+            strokeDash=dashed("entry", dashes),
+            detail="group:N",
+            opacity=picked("entry"),
+            tooltip=[
+                tip("group", "group"),
+                tip("size", "training examples", ",d"),
+                tip("u", "uncertainty", ".2f"),
+                tip("density", "density", ".2f"),
+            ],
         )
-        .add_params(chosen)
-    )
+        for part, width in (
+            ([row for row in drawn if colours[row["group"]] == GREY], 1),
+            ([row for row in drawn if colours[row["group"]] != GREY], 2.5),
+        )
+        if part
+    ]
     means = {row["group"]: row["mean"] for row in rows}
     highest = max(means, key=lambda group: means[group])
     return Figure(
@@ -96,7 +113,8 @@ def densities(
             "density": "density",
         },
         rows=rows,
-        chart=chart,
+        chart=alt.layer(*layers),
+        legend=[LegendEntry(entry, colour, dash=dashes[entry]) for entry, colour in of_entries.items()],
     )
 
 
@@ -112,20 +130,28 @@ def weight_rows(weight: np.ndarray) -> list[dict[str, Any]]:
 
 
 def weights(rows: Sequence[Mapping[str, Any]], *, effective: float, n: int) -> Figure:
-    """The histogram of these rows on a logarithmic count: few examples with large weights are the point of it."""
+    """The histogram of these rows with a logarithmic axis of counts: otherwise the few large weights would not be seen."""
     import altair as alt
 
-    count = alt.Y(
-        "count:Q", title="training examples (log scale)", scale=alt.Scale(type="symlog"), axis=alt.Axis(format="~s")
-    )
+    largest = max((row["count"] for row in rows), default=1)
+    ticks = [0, *(10**power for power in range(12) if 10**power <= largest)]
     chart = (
         alt.Chart(inline(rows))
         .mark_bar(binSpacing=0.5, color="#7F7F7F")
         .encode(
             x=alt.X("from:Q", bin=alt.BinParams(binned=True), title="importance weight"),
             x2="to:Q",
-            y=count,
-            tooltip=["from:Q", "to:Q", "count:Q"],
+            y=alt.Y(
+                "count:Q",
+                title="training examples (log scale)",
+                scale=alt.Scale(type="symlog"),
+                axis=alt.Axis(values=ticks, format=",d"),
+            ),
+            tooltip=[
+                tip("from", "weight from", ".2f"),
+                tip("to", "weight to", ".2f"),
+                tip("count", "training examples", ",d"),
+            ],
         )
     )
     return Figure(

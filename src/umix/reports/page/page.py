@@ -1,50 +1,86 @@
-"""The page: one HTML file that needs nothing else, with the charts' library inside."""
+"""The page: one HTML file that needs no other file and no network; the library of the charts is inside."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from umix.reports.charts.figure import Figure
+from umix.reports.charts.threshold import ThresholdView
 from umix.reports.gather import Gathered
 from umix.reports.page.reproduce import command, versions
 from umix.reports.page.section import Section
 from umix.version import __version__
 
+if TYPE_CHECKING:
+    import jinja2
+
 _MOST_ROWS = 300  # of a figure's numbers; more are thinned out, which the page says
 _BITS = 240  # pixels that a history may be wide
+#: The scripts of the page, in their order.
+SCRIPTS = ("page.js", "threshold.js")
+#: The shapes of the charts as paths of a legend's symbols, around the origin.
+SHAPE_PATHS = {
+    "circle": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
+    "square": "M-5-5h10v10h-10z",
+    "triangle-up": "M0-6L6 5H-6z",
+    "triangle-down": "M0 6L6-5H-6z",
+    "triangle-right": "M6 0L-5 6V-6z",
+    "triangle-left": "M-6 0L5 6V-6z",
+    "diamond": "M0-6.5L5 0L0 6.5L-5 0z",
+    "cross": "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
+}
 
 
 def page(gathered: Gathered, sections: Sequence[Section], *, title: str) -> str:
     """The HTML of a report on these sections."""
+    specs = {f"chart-{n}-{m}": f.on_page() for n, s in enumerate(sections) for m, f in enumerate(s.figures)}
+    html: str = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            title=title,
+            sections=sections,
+            gathered=gathered,
+            version=__version__,
+            command=command,
+            versions=versions([record for section in sections for record in section.records]),
+            style=template("style.css"),
+            script="\n".join(template(name) for name in SCRIPTS),
+            charts=script_json(specs),
+            library=_LIBRARY,
+        )
+    )
+    # The library is put in after rendering: it is a megabyte that the template engine need not read or escape.
+    return html.replace(_LIBRARY, _bundle(), 1)
+
+
+def threshold_html(view: ThresholdView, name: str = "threshold") -> str:
+    """The slider of ``view`` as a figure with the id ``name``; ``threshold.js`` moves it, ``style.css`` styles it."""
+    macro = _environment().get_template("threshold.html.jinja").module
+    return str(macro.threshold(view, name))  # type: ignore[attr-defined]  # macros are attributes of the module
+
+
+def template(name: str) -> str:
+    """The text of a file beside the page's template."""
+    return files("umix.reports.page").joinpath("template", name).read_text(encoding="utf-8")
+
+
+def _environment() -> "jinja2.Environment":
     import jinja2
 
-    here = files("umix.reports.page").joinpath("template")
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: here.joinpath(name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "count": "{:,}".format, "bits": bits, "numbers": numbers, "cell": cell}
-    # The library goes in last and as it is: a template must not read a million letters, and nobody's data is in it.
-    specs = {f"chart-{n}-{m}": f.on_page() for n, s in enumerate(sections) for m, f in enumerate(s.figures)}
-    html = environment.get_template("page.html.jinja").render(
-        title=title,
-        sections=sections,
-        gathered=gathered,
-        version=__version__,
-        command=command,
-        versions=versions([record for section in sections for record in section.records]),
-        style=here.joinpath("style.css").read_text(encoding="utf-8"),
-        script=here.joinpath("page.js").read_text(encoding="utf-8"),
-        charts=script_json(specs),
-        library=_LIBRARY,
-    )
-    return html.replace(_LIBRARY, _bundle(), 1)
+    environment.filters["shape_path"] = SHAPE_PATHS.__getitem__
+    return environment
 
 
 _LIBRARY = "/* the charts' library */"
@@ -60,7 +96,7 @@ def _bundle() -> str:
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that may stand inside a script element: no text in it can end the element or begin a comment.
+    r"""JSON that is safe inside a script element: no text in it can end the element or begin a comment.
 
     >>> script_json("</script><!--")
     '"\\u003c/script\\u003e\\u003c!--"'
@@ -88,7 +124,7 @@ def cell(value: Any) -> str:
 
 
 def numbers(figure: Figure) -> tuple[Sequence[Mapping[str, Any]], int]:
-    """The rows of a figure's table, and which part of them is shown: every so manieth."""
+    """The rows of a figure's table, and the step between them: 1 where all are listed."""
     every = max(1, -(-len(figure.rows) // _MOST_ROWS))
     return figure.rows[::every], every
 

@@ -1,22 +1,27 @@
 """Everything a report says of one task, as plain data: the page only draws it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
-from umix.reports.charts.bars import group_bars, group_rows
-from umix.reports.charts.curves import counted_rates, curve_rows, curves, selected_epochs
+from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.palette import METHOD_COLOURS, colours
+from umix.reports.charts.group_rates import group_dots, group_order, group_rows
+from umix.reports.charts.palette import group_colours, method_colours
+from umix.reports.charts.threshold import ThresholdView, threshold_view
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
-from umix.reports.comparison import BASELINE
+from umix.reports.comparison import BASELINE, compare
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
+from umix.reports.page.method_table import MethodRow, method_rows
+from umix.reports.page.score_histograms import score_histograms
 from umix.reports.predictions import Predictions, load_predictions
+from umix.reports.tables.comparison_tables import groups_table
+from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
 
 
@@ -32,6 +37,10 @@ class Section:
     epochs: Sequence[Figure]
     details: Details | None
     held_out: HeldOut | None
+    methods: Sequence[MethodRow]
+    groups: TextTable | None  # the rate of every group, each group column alone first
+    columns: Sequence[str]  # the group columns, where there are several
+    threshold: ThresholdView | None
     select: str
     warnings: Sequence[tuple[str, str]]  # who warns, and of what
 
@@ -80,16 +89,19 @@ def _section(
     said = headline(task, runs, select=select, baseline=baseline)
     first = next(iter(runs.values()))[0]
     names = first.groups or first.classes
-    of_methods, of_groups = colours(list(runs), METHOD_COLOURS), colours(names)
-    results = [group_bars(task, group_rows(runs, select), of_methods, kind=said.kind)]
+    rows = group_rows(runs, select)
+    order = group_order(rows, baseline or said.method)
+    of_methods = method_colours(list(runs), first=said.method)
+    of_groups = group_colours(names, [*order.judged, *order.small])
+    results = [group_dots(rows, of_methods, kind=said.kind, baseline=baseline or said.method)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
     chosen, broken = _detailed(runs, said.method)
     told = None if chosen is None else details(*chosen, of_groups)
     tested, torn = _held_out(runs, said.method, baseline)
-    epochs = _train_curves(*chosen, of_groups) if chosen else []
-    for label in dict.fromkeys([said.method, *([baseline] if baseline else [])]):
-        epochs += _curves(label, runs[label][0], of_groups)
+    pair = list(dict.fromkeys([*([baseline] if baseline else []), said.method]))
+    epochs = _curves({label: runs[label][0] for label in pair}, select, of_groups)
+    epochs += _train_curves(*chosen, of_groups) if chosen else []
     warnings = (
         left_out
         + broken
@@ -102,7 +114,34 @@ def _section(
         ]
     )
     everything = [record for records in runs.values() for record in records]
-    return Section(task, everything, said, results, epochs, told, tested, first.rule(select), _gathered(warnings))
+    comparison = compare({task: runs}, select=select, baseline=baseline)
+    return Section(
+        task=task,
+        records=everything,
+        headline=said,
+        results=results,
+        epochs=epochs,
+        details=told,
+        held_out=tested,
+        methods=method_rows(task, runs, select=select, baseline=baseline),
+        groups=groups_table(comparison, task) if first.groups else None,
+        columns=list(dict.fromkeys(margin.column for margin in first.margins)),
+        threshold=_threshold(runs[said.method]),
+        select=first.rule(select),
+        warnings=_gathered(warnings),
+    )
+
+
+def _threshold(records: Sequence[RunRecord]) -> ThresholdView | None:
+    """The rates of a run's groups at any threshold; None unless it has two classes and kept its predictions."""
+    try:
+        predictions = load_predictions(records[0])
+    except UserError:
+        return None  # said in the warnings
+    if predictions is None:
+        return None
+    rows, overall = score_histograms(records[0], predictions)
+    return threshold_view(rows, records[0].classes, overall=overall) if overall else None
 
 
 def _detailed(
@@ -157,22 +196,26 @@ def _train_curves(label: str, record: RunRecord, training: Training, of_groups: 
     rows = curve_rows(record.groups, rates)
     title = "Training: ERM in the first stage"
     axis = "training accuracy, percent"
-    return [curves("epochs-train", title, rows, of_groups, axis=axis, n_groups=len(record.groups))] if rows else []
+    return [curves(Panel("epochs-train", title, rows, axis, len(record.groups)), of_groups)] if rows else []
 
 
-def _curves(label: str, record: RunRecord, of_groups: dict[str, str]) -> list[Figure]:
-    """Validation and test over the epochs of the final fit."""
-    figures = []
-    marks = selected_epochs(record)
+def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: dict[str, str]) -> list[Figure]:
+    """Validation and test over the epochs of the final fit: the runs side by side, with equal axes."""
+    found = []
     for split, word in (("val", "Validation"), ("test", "Test")):
-        names, rates = counted_rates(record, split)
-        rows = curve_rows(names, rates)
-        if rows:
-            name = f"epochs-{split}-{_plain(label)}"
-            title = f"{word}: {label}, seed {record.seed}"
-            axis = f"{word.lower()} accuracy, percent"
-            figures.append(curves(name, title, rows, of_groups, axis=axis, marks=marks, n_groups=len(names)))
-    return figures
+        for label, record in compared.items():
+            names, rates = counted_rates(record, split)
+            panel = Panel(
+                name=f"epochs-{split}-{_plain(label)}",
+                title=f"{word}: {label}, seed {record.seed}",
+                rows=curve_rows(names, rates),
+                axis=f"{word.lower()} accuracy, percent",
+                n_groups=len(names),
+                selected=record.best_epoch(select) + 1,
+                rule=record.rule(select),
+            )
+            found.append(panel)
+    return panels(found, of_groups)
 
 
 def _plain(label: str) -> str:

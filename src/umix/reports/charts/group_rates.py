@@ -1,0 +1,199 @@
+"""The test rate of every group as a dot plot: a row for each group, a dot with an interval for each method."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from umix.bench.runs.record import GroupRate, RunRecord
+from umix.core.statistics import wilson
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
+from umix.reports.charts.labels import cut_apart, lookup
+from umix.reports.charts.palette import GREY, method_shapes
+
+#: A chart has at most this many groups and this height; the groups with the highest rates are left out, which it says.
+MOST = 24
+_HIGHEST = 740  # pixels: with title and caption it fits a printed page
+_APART = 7  # pixels between the dots of two methods in a row
+_AXIS = "test accuracy, percent"
+TOO_SMALL = "too small to judge"
+
+
+def group_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> list[dict[str, Any]]:
+    """For every group (or class, where there are no groups) and method: test rate in percent over seeds, with an interval.
+
+    The interval is Wilson's within a run, its ends averaged over the seeds. It shows how far off the rate may be because the
+    group has few test examples.
+    """
+    rows: list[dict[str, Any]] = []
+    for method, records in runs.items():
+        summaries = [record.summary(select) for record in records if select is None or record.has(select)]
+        found: dict[str, list[GroupRate]] = {}
+        for summary in summaries:
+            for name, rate in (summary.groups or summary.classes).items():
+                found.setdefault(name, []).append(rate)
+        rows += [_row(name, method, rates) for name, rates in found.items() if rates[0].size]
+    return rows
+
+
+def _row(name: str, method: str, rates: Sequence[GroupRate]) -> dict[str, Any]:
+    ends = [wilson(rate.hits, rate.size) for rate in rates]
+    mean = np.mean([rate.hits / rate.size for rate in rates])
+    low, high = np.mean([end.low for end in ends]), np.mean([end.high for end in ends])
+    numbers = {"rate": _percent(mean), "low": _percent(low), "high": _percent(high)}
+    return {
+        "group": name,
+        "method": method,
+        **numbers,
+        "size": rates[0].size,
+        "seeds": len(rates),
+        "judged": rates[0].judged,
+    }
+
+
+@final
+@dataclass(frozen=True)
+class GroupOrder:
+    """The groups of a chart: ``judged`` from the lowest rate to the highest, then those that are ``small``."""
+
+    judged: Sequence[str]
+    small: Sequence[str]
+
+
+def group_order(rows: Sequence[Mapping[str, Any]], baseline: str) -> GroupOrder:
+    """The groups in the order of their rate under ``baseline``, or of their mean rate where it has no run of them.
+
+    Groups that are not judged are small.
+    """
+    rates: dict[str, list[float]] = {}
+    judged = {row["group"]: row["judged"] for row in rows}
+    for row in rows:
+        rates.setdefault(row["group"], []).append(row["rate"])
+    by_baseline = {row["group"]: row["rate"] for row in rows if row["method"] == baseline}
+    ordered = sorted(rates, key=lambda name: by_baseline.get(name, float(np.mean(rates[name]))))
+    return GroupOrder(
+        judged=[name for name in ordered if judged[name]],
+        small=[name for name in ordered if not judged[name]],
+    )
+
+
+def group_dots(
+    rows: Sequence[Mapping[str, Any]], methods: Mapping[str, str], *, kind: str, baseline: str | None = None
+) -> Figure:
+    """The dot plot of the rows of ``group_rows``; ``methods`` gives each its colour, ``kind`` is group or class.
+
+    Groups are sorted by their rate under ``baseline``, by default the first method.
+    """
+    import altair as alt
+
+    reference = baseline or next(iter(methods), "")
+    order = group_order(rows, reference)
+    n_groups = len(order.judged) + len(order.small)
+    height = max(34, 14 + _APART * len(methods), 200 // max(4, n_groups))  # few groups have room
+    most = max(4, min(MOST, _HIGHEST // height))
+    judged = order.judged[:most]
+    small = order.small[: max(0, most - len(judged))]
+    sizes = {row["group"]: row["size"] for row in rows}
+    lines = [*judged, *([""] if small else []), *small]  # "" is the line that says why the rest is grey
+    methods = {label: colour for label, colour in methods.items() if any(row["method"] == label for row in rows)}
+    shown = _placed(rows, lines, list(methods), step=_APART / height)
+
+    position = alt.Y(
+        "line:Q",
+        title=None,
+        scale=alt.Scale(domain=[-0.6, max(0, len(lines) - 1) + 0.6], reverse=True, nice=False, zero=False),
+        axis=alt.Axis(values=list(range(len(lines))), labelExpr=_line_labels(lines, sizes), grid=False, ticks=False),
+    )
+    rate = alt.X("rate:Q", title=_AXIS, scale=alt.Scale(domain=[0, 100]))
+    tips = [
+        tip("group", kind),
+        tip("method", "method"),
+        tip("rate", "accuracy, %", ".1f"),
+        tip("low", "95 % interval from, %", ".1f"),
+        tip("high", "to, %", ".1f"),
+        tip("size", "test examples", ",d"),
+        tip("seeds", "seeds", "d"),
+    ]
+    shape = shaped("method", method_shapes(list(methods)))
+    places = [{"line": place} for place, name in enumerate(lines) if name]
+    layers = [alt.Chart(inline(places)).mark_rule(color="gray", opacity=0.18).encode(y=position)]
+    for drawn, colour in (
+        ([row for row in shown if row["group"] in judged], coloured("method", methods)),
+        ([row for row in shown if row["group"] in small], alt.value(GREY)),
+    ):
+        if drawn:
+            base = alt.Chart(inline(drawn)).encode(y=position, color=colour, opacity=picked("method"), tooltip=tips)
+            layers.append(base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", title=_AXIS), x2="high:Q"))
+            layers.append(base.mark_point(filled=True, size=55, opacity=1).encode(x=rate, shape=shape))
+    return Figure(
+        name=f"{kind}-rates",
+        title=f"Test accuracy of every {kind}",
+        description=_described(shown, order, judged, small, kind=kind, reference=reference),
+        columns={
+            "group": kind,
+            "method": "method",
+            "rate": "accuracy, %",
+            "low": "95 % from",
+            "high": "to",
+            "size": "n test",
+            "seeds": "seeds",
+        },
+        rows=shown,
+        chart=alt.layer(*layers),
+        height=round((len(lines) + 0.2) * height),
+        legend=[LegendEntry(label, methods[label], shape=mark) for label, mark in method_shapes(list(methods)).items()],
+        wide=len(lines) > 10,
+    )
+
+
+def _placed(
+    rows: Sequence[Mapping[str, Any]], lines: Sequence[str], methods: Sequence[str], *, step: float
+) -> list[dict[str, Any]]:
+    """The rows of the groups in ``lines`` with their vertical place: methods of a group are ``step`` of a line apart."""
+    middle = (len(methods) - 1) / 2
+    shown = [
+        {**row, "line": round(lines.index(row["group"]) + step * (methods.index(row["method"]) - middle), 4)}
+        for row in rows
+        if row["group"] in lines
+    ]
+    return sorted(shown, key=lambda row: float(row["line"]))
+
+
+def _line_labels(lines: Sequence[str], sizes: Mapping[str, int]) -> str:
+    """A Vega expression of the labels beside the lines; long names are cut, more so where the chart is narrow."""
+    names = [name for name in lines if name]
+
+    def texts(longest: int) -> list[str | list[str]]:
+        short = cut_apart(names, longest)
+        return [[short[name], f"n = {sizes[name]:,}"] if name else [f"{TOO_SMALL}:", ""] for name in lines]
+
+    return f"(narrow ? {lookup(texts(20), 'datum.value')} : {lookup(texts(34), 'datum.value')})"
+
+
+def _described(
+    shown: Sequence[Mapping[str, Any]],
+    order: GroupOrder,
+    judged: Sequence[str],
+    small: Sequence[str],
+    *,
+    kind: str,
+    reference: str,
+) -> str:
+    words = ["Dots: mean over seeds. Lines: 95 % interval within a run. n: test examples."]
+    words.append(f"Sorted by the accuracy of {reference}, lowest first.")
+    worst = min((row for row in shown if row["group"] in judged), key=lambda row: row["rate"], default=None)
+    if worst:
+        words.append(f"The lowest is {worst['rate']:.1f} % ({worst['group']}, {worst['method']}).")
+    if order.small:
+        several = "classes" if kind == "class" else f"{kind}s"
+        few = f"1 {kind}" if len(order.small) == 1 else f"{len(order.small)} {several}"
+        words.append(f"Grey: {few} with too few test examples, {TOO_SMALL}.")
+    n_all, n_shown = len(order.judged) + len(order.small), len(judged) + len(small)
+    if n_shown < n_all:
+        words.append(f"{n_shown} of {n_all} are drawn: the lowest, large ones first.")
+    return " ".join(words)
+
+
+def _percent(rate: float | np.floating[Any]) -> float:
+    return round(100 * float(rate), 2)

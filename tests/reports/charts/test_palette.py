@@ -1,0 +1,73 @@
+"""Colours are fixed by name, and no two things in a chart look alike."""
+
+import colorsys
+
+import pytest
+
+from umix.methods import METHODS
+from umix.reports.charts.palette import (
+    GREY,
+    GROUP_COLOURS,
+    METHOD_COLOURS,
+    METHOD_ORDER,
+    dash_of,
+    group_colours,
+    method_colours,
+    method_shapes,
+)
+
+OWN = [name for name in METHODS if name in {*METHOD_ORDER, "erm"}]
+
+
+def hue(colour: str) -> float | None:
+    """In degrees; grey has none."""
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    angle, _, saturation = colorsys.rgb_to_hls(red, green, blue)
+    return 360 * angle if saturation > 0.15 else None
+
+
+def test_every_method_of_umix_has_a_place_in_the_order() -> None:
+    assert {*METHOD_ORDER, "erm"} == {name for name in METHODS if method_module(name).startswith("umix.")}
+
+
+def method_module(name: str) -> str:
+    return METHODS.find(name).__module__
+
+
+@pytest.mark.parametrize("others", [["erm"], ["a", "b", "c"], ["zeta", "jtt", "mixup"]])
+def test_a_method_has_the_same_colour_whatever_else_is_in_the_report(others: list[str]) -> None:
+    for name in [*METHOD_ORDER, "erm", "from_another_package"]:
+        assert method_colours([*others, name])[name] == method_colours([name])[name]
+    known = method_colours(["erm", "umix", "group_dro"])
+    assert known == {"erm": "#7F7F7F", "umix": "#D55E00", "group_dro": "#0072B2"}
+
+
+def test_no_two_methods_of_a_report_have_the_same_colour_and_shape() -> None:
+    labels = [*METHOD_ORDER, "erm", "umix sigma=0.0", "umix sigma=0.5", "one_of_mine", "another_of_mine"]
+    colours, shapes = method_colours(labels), method_shapes(labels)
+    assert len({(colours[label], shapes[label]) for label in labels}) == len(labels)
+
+
+def test_variants_of_a_method_keep_its_hue_and_the_first_its_colour() -> None:
+    labels = ["umix sigma=0.0", "umix sigma=0.5", "umix sigma=1.0"]
+    colours = method_colours(labels, first="umix sigma=1.0")
+    assert colours["umix sigma=1.0"] == "#D55E00"
+    assert len(set(colours.values())) == 3
+    assert all(abs((hue(colour) or 0) - (hue("#D55E00") or 0)) < 5 for colour in colours.values())
+
+
+def test_groups_have_hues_that_no_method_has() -> None:
+    methods = [angle for colour in METHOD_COLOURS if (angle := hue(colour)) is not None]
+    for colour in GROUP_COLOURS:
+        own = hue(colour)
+        assert own is not None
+        assert all(min(abs(own - angle), 360 - abs(own - angle)) > 20 for angle in methods)
+
+
+def test_of_twenty_groups_the_worst_four_are_coloured() -> None:
+    names = [f"g{k}" for k in range(20)]
+    colours = group_colours(names, worst=["g7", "g3", "g9", "g1", "g0"])
+    coloured = {name: colour for name, colour in colours.items() if colour != GREY}
+    assert set(coloured) == {"g7", "g3", "g9", "g1"}
+    assert len({(colour, dash_of(colour)) for colour in coloured.values()}) == 4
+    assert len(set(group_colours(names[:4]).values())) == 4
