@@ -82,3 +82,9 @@ def test_balanced_goes_through_a_small_group_before_it_repeats():
     order = Balanced(group).draw(_split(40), np.random.default_rng(0))
     small = order[group[order] == 1]
     assert sorted(small[:10].tolist()) == sorted(small[10:].tolist()) == list(range(30, 40))
+
+
+def test_every_group_begins_some_epoch() -> None:
+    group = torch.arange(40) % 4
+    first = {int(group[Balanced(group).draw(_split(40), np.random.default_rng(epoch))[0]]) for epoch in range(40)}
+    assert first == {0, 1, 2, 3}

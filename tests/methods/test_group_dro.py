@@ -10,7 +10,7 @@ import torch
 from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
-from umix.data.task import Task
+from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.nets.mlp import MLP
@@ -40,21 +40,41 @@ def test_q_and_the_risk_follow_the_formula_over_several_batches() -> None:
         logits = net(batch.x).detach().numpy()
         losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(groups)), batch.y.numpy()]
         means = {g: losses[np.array(groups) == g].mean() for g in set(groups)}
-        for g, mean in means.items():
-            q[g] *= np.exp(0.7 * (mean + 2.0 / np.sqrt(SIZES[g].item())))
-        q /= q.sum()
+        grown = {g: q[g] * np.exp(0.7 * (mean + 2.0 / np.sqrt(SIZES[g].item()))) for g, mean in means.items()}
+        together = sum(q[g] for g in grown)
+        for g, value in grown.items():
+            q[g] = together * value / sum(grown.values())
         assert risk.item() == pytest.approx(sum(q[g] * mean for g, mean in means.items()), rel=1e-6)
         np.testing.assert_allclose(state["q"].numpy(), q, rtol=1e-6)
 
 
-def test_an_absent_group_keeps_its_odds() -> None:
+def test_an_absent_group_keeps_its_weight() -> None:
     objective = WorstGroupRisk(step_size=1.0, adjustment=0.0, sizes=torch.tensor([5, 5, 5]))
     net = MLP(hidden=()).build(torch.zeros(3), 2).double()
+    before = objective.init(3)["q"]
     _, state = objective.risk(net, batch_of([0, 0]), objective.init(3), np.random.default_rng(0))
-    q = state["q"]
-    assert q[1] == q[2]
-    assert q[0] > q[1] > 0
-    assert q.sum().item() == pytest.approx(1)
+    torch.testing.assert_close(state["q"].float(), before)  # alone in the batch: nothing to grow against
+    _, state = objective.risk(net, batch_of([0, 1]), objective.init(3), np.random.default_rng(0))
+    assert state["q"][2].item() == pytest.approx(before[2].item())
+    assert state["q"].sum().item() == pytest.approx(1)
+
+
+def test_equally_hard_groups_keep_equal_weights_where_batches_do_not_hold_all_alike() -> None:
+    """258 examples in batches of 64: the last batch of an epoch has two of the four groups."""
+    group = torch.arange(258) % 4
+    objective = WorstGroupRisk(step_size=0.05, adjustment=0.0, sizes=torch.bincount(group), group=group)
+    net = MLP(hidden=()).build(torch.zeros(3), 2)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.zero_()  # every example costs log 2
+    split = Split(torch.zeros(258, 3), torch.zeros(258, dtype=torch.int64), Groups.from_ids(group, "abcd"))
+    state = objective.init(4)
+    for epoch in range(60):
+        order = Balanced(group).draw(split, np.random.default_rng(epoch))
+        for index in order.split(64):
+            batch = Batch(split.x[index], split.y[index], index)
+            _, state = objective.risk(net, batch, state, np.random.default_rng(0))
+    assert state["q"].tolist() == pytest.approx([0.25] * 4, abs=1e-4)
 
 
 def test_with_step_size_zero_it_is_balanced_erm(trainer: Make) -> None:

@@ -83,4 +83,5 @@ class Balanced(Sampler):
         members = [np.flatnonzero(group == g) for g in np.unique(group)]
         turns = -(-len(split) // len(members))
         passes = [rng.permuted(np.tile(rows, (-(-turns // len(rows)), 1)), axis=1).ravel()[:turns] for rows in members]
-        return torch.from_numpy(np.stack(passes, axis=1).ravel()[: len(split)])
+        first = int(rng.integers(len(members)))  # else the same groups would be in excess at the end of every epoch
+        return torch.from_numpy(np.stack(passes[first:] + passes[:first], axis=1).ravel()[: len(split)])

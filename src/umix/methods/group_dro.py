@@ -59,8 +59,10 @@ class WorstGroupRisk(Objective):
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
         risks = group_risks(losses, group, n_groups=len(q))
         present = group_present(group, n_groups=len(q))
-        grown = torch.where(present, q * torch.exp(self.step_size * (risks.detach() + state["margin"])), q)
-        q = grown / grown.sum()
+        grown = q * torch.exp(self.step_size * (risks.detach() + state["margin"])) * present
+        # Groups in the batch share the weight that they have together; absent ones keep their own.
+        share = (q * present).sum() / grown.sum().clamp_min(torch.finfo(grown.dtype).tiny)
+        q = torch.where(present, share * grown, q)
         return q @ risks, {**state, "q": q}
 
 
