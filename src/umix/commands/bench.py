@@ -22,6 +22,7 @@ from umix.commands.flags import (
     Out,
     Quiet,
     Select,
+    UseGroups,
     judge_settings,
     parse_names,
     parse_settings,
@@ -58,6 +59,7 @@ def bench(
     net: NetFlags | None = None,
     select: Select = None,
     min_group: MinGroup = None,
+    use_groups: UseGroups = None,
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -94,7 +96,7 @@ def bench(
 
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
-        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group)
+        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
         with _naming_file(file):
             if select is not None:
                 known_rule(select)

@@ -45,6 +45,7 @@ _SAME = frozenset(
         "threads",
         "trials",
         "tune",
+        "use_groups",
         "weight",
         "workers",
         "x",

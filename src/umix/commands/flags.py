@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 from cyclopts import Parameter
 
@@ -68,9 +68,19 @@ MinGroup = Annotated[
 ]
 
 
-def judge_settings(min_group: int | None) -> dict[str, Any]:
-    """The setting of ``--min-group``, if it was given."""
-    return {} if min_group is None else {"judge.min_group": min_group}
+UseGroups = Annotated[
+    Literal["test", "val", "train"] | None,
+    Parameter(
+        help="How far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train. "
+        "Default train."
+    ),
+]
+
+
+def judge_settings(min_group: int | None, use_groups: str | None) -> dict[str, Any]:
+    """The settings of ``--min-group`` and ``--use-groups`` that were given."""
+    given = {"judge.min_group": min_group, "judge.use_groups": use_groups}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 @final

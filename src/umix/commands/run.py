@@ -20,6 +20,7 @@ from umix.commands.flags import (
     Quiet,
     Select,
     Set,
+    UseGroups,
     judge_settings,
     parse_names,
     parse_settings,
@@ -39,6 +40,7 @@ def run(
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
     min_group: MinGroup = None,
+    use_groups: UseGroups = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
@@ -58,7 +60,9 @@ def run(
     if select is not None:
         known_rule(select)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
-    settings |= data.settings() | where.settings() | (net or NetFlags()).settings() | judge_settings(min_group)
+    settings |= (
+        data.settings() | where.settings() | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
+    )
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])

@@ -16,6 +16,7 @@ from umix.commands.flags import (
     Quiet,
     Select,
     Set,
+    UseGroups,
     judge_settings,
     parse_settings,
 )
@@ -47,6 +48,7 @@ def tune(
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
     min_group: MinGroup = None,
+    use_groups: UseGroups = None,
     prune: Annotated[
         Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "median",
@@ -70,7 +72,9 @@ def tune(
 
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])
-    settings = parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | judge_settings(min_group)
+    settings = (
+        parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
+    )
     space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     if len(space) < len(range_) + len(choices):
         raise UserError(

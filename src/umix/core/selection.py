@@ -4,7 +4,7 @@ The one exception, ``oracle_epoch``, is what the others are measured against and
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -81,7 +81,7 @@ def _unknown(val: Counts) -> Scores:
 def _worst(val: Counts) -> Scores:
     """The lowest rate of a judged group, pulled towards its class's rate by its size."""
     units = val.units()
-    if not units.judged.any():
+    if not units.judged.any() or not val.judging.choose:
         return _unknown(val)
     rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.judging.prior)
     lowest: Scores = rates[:, units.judged].min(axis=1)
@@ -100,6 +100,8 @@ def _worst_recall(val: Counts) -> Scores:
     """The lowest recall of a class within a judged group; of groups with one class each, their worst rate."""
     if not val.sizes.any():
         return _worst_class(val)
+    if not val.judging.choose:
+        return _unknown(val)
     if val.composition.shape[:1] == val.sizes.shape and ((val.composition > 0).sum(axis=1) <= 1).all():
         return _worst(val)
     if len(val.recall_hits) != val.epochs:
@@ -209,12 +211,13 @@ def best_epoch(val: Counts, rule: str) -> int:
 
 def _judged_mean(val: Counts) -> Scores:
     units = val.units()
-    if not units.judged.any():
+    if not units.judged.any() or not val.judging.choose:
         return _unknown(val)
     means: Scores = per_group(units.hits, units.sizes)[:, units.judged].mean(axis=1)
     return means
 
 
 def oracle_epoch(test: Counts) -> int:
-    """First epoch with the highest test rate of the worst group, or class where there are no groups: for regret only."""
-    return best_epoch(test, "worst" if (test.sizes > 0).any() else "worst_class")
+    """The epoch with the highest test rate of the worst group, or class where there are no groups: for regret only."""
+    seen = replace(test, judging=replace(test.judging, choose=True))
+    return best_epoch(seen, "worst" if (test.sizes > 0).any() else "worst_class")

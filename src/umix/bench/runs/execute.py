@@ -10,6 +10,7 @@ from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, save_run, train_run
 from umix.bench.runs.training_inputs import training_inputs
+from umix.bench.spec.judge_settings import UseGroups
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.selection import Counts
 from umix.data.task import Task
@@ -57,7 +58,7 @@ def execute(
     task = task or places.load(spec)
     if (record := _finished_for(engine, spec, places.out, task)) is not None:
         return record
-    require_groups(spec.plan.method, task)
+    require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
     lock = run_lock(places.out, name, wait=wait, note=progress.note)
     with lock if engine.first else contextlib.nullcontext():
         record = _finished_for(engine, spec, places.out, task)  # another process may have finished it meanwhile
@@ -73,7 +74,7 @@ def execute_in_memory(
     progress: Progress | None = None,
 ) -> TrainedRun:
     """Train ``spec`` on ``task`` and return the result; nothing is written but features of a frozen net, into ``cache``."""
-    require_groups(spec.plan.method, task)
+    require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
     engine, progress = engine or Engine(), progress or Silent()
     with contextlib.ExitStack() as stack:
         folder = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="umix-")))
@@ -86,8 +87,18 @@ def execute_in_memory(
         )
 
 
-def require_groups(method: Method, task: Task) -> None:
-    """Raise if ``task`` does not have the disjoint groups that ``method`` trains with."""
+def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") -> None:
+    """Raise if ``task`` does not have the disjoint groups that ``method`` trains with, or if they may not be used so."""
+    needed = "val" if method.needs_val_groups else "train"
+    if (method.needs_groups and use_groups != "train") or (method.needs_val_groups and use_groups == "test"):
+        split = "validation" if method.needs_val_groups else "training"
+        raise UserError(
+            f"{method.name} trains with {split} groups, but ",
+            Setting("use_groups", use_groups),
+            " does not allow it; set ",
+            Setting("use_groups", needed),
+            " or take a method that needs none (umix methods).",
+        )
     if not task.groups and (method.needs_groups or method.needs_val_groups):
         split = "validation" if method.needs_val_groups else "training"
         raise UserError(

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr
 from pydantic_core import from_json
 
 from umix.bench.runs.split_counts import SplitCounts, check_fit, known
+from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
 from umix.core.judging import Judging, Level, worst_unit
 from umix.core.margins import Margin, margins_of
@@ -98,6 +99,7 @@ class RunRecord(Settings):
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
     group_use: str = ""  # none, validation or training: what the method trains with; empty in runs of earlier versions
+    use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
     min_group: int = 1  # runs of earlier versions judge every group by its own rate
     prior: float = 0.0
     classes: list[str]
@@ -130,7 +132,8 @@ class RunRecord(Settings):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
-        judging, margins = Judging(min_group=self.min_group, prior=self.prior), self._margin_matrix()
+        margins = self._margin_matrix()
+        judging = Judging(min_group=self.min_group, prior=self.prior, choose=self.use_groups != "test")
         return {
             name: replace(counts.arrays(), judging=judging, margins=margins)
             for name, counts in self.split_counts.items()
@@ -150,7 +153,14 @@ class RunRecord(Settings):
     def rule(self, select: str | None = None) -> str:
         """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
         if select is None:
-            return "worst" if self.groups else "worst_class"
+            return "worst" if self.groups and self.use_groups != "test" else "worst_class"
+        if select in ("worst", "worst_recall") and self.use_groups == "test":
+            raise UserError(
+                Setting("select", select),
+                " must see validation groups, but ",
+                Setting("use_groups", "test"),
+                " forbids it.",
+            )
         if not self.has(known_rule(select)):
             raise UserError(Setting("select", select), f" must {_NEEDS[select]}; select worst_class or average.")
         return select

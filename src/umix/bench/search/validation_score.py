@@ -6,7 +6,7 @@ from umix.errors import Setting, UserError
 
 def selection_rule(val: Counts, select: str | None) -> str:
     """The selection rule: ``select`` if given, else the worst group, or the worst class if there are no groups."""
-    return select or ("worst" if (val.sizes > 0).any() else "worst_class")
+    return select or ("worst" if (val.sizes > 0).any() and val.judging.choose else "worst_class")
 
 
 def validation_score(val: Counts, select: str | None) -> float:

@@ -1,11 +1,14 @@
 """When a group counts as judged: settings of every run, beside its task, net, fits and method."""
 
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 from pydantic import Field
 
 from umix.core.judging import MIN_GROUP, PRIOR, Judging
 from umix.settings import Settings
+
+#: How far known groups may be used.
+UseGroups = Literal["test", "val", "train"]
 
 
 @final
@@ -15,10 +18,14 @@ class JudgeSettings(Settings):
     part: ClassVar[str] = "judge"
 
     min_group: int = Field(MIN_GROUP, ge=1, description="examples that a group must have in a split to be judged there")
+    use_groups: UseGroups = Field(
+        "train",
+        description="how far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train",
+    )
     prior: float = Field(
         PRIOR, ge=0, description="examples of the class's rate that are added to a group's in a selection"
     )
 
     @property
     def judging(self) -> Judging:
-        return Judging(min_group=self.min_group, prior=self.prior)
+        return Judging(min_group=self.min_group, prior=self.prior, choose=self.use_groups != "test")

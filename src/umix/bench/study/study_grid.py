@@ -116,7 +116,7 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
 def _impossible(spec: RunSpec, task: Task) -> UserError | None:
     """The reason why the method cannot train on ``task``; None if it can."""
     try:
-        require_groups(spec.plan.method, task)
+        require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
     except UserError as error:
         return error
     return None
