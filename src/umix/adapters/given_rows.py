@@ -10,7 +10,7 @@ from umix.core.streams import stream
 from umix.core.subsets import stratified_split
 from umix.data.arrays.array_file import columns
 from umix.data.groups import Groups
-from umix.data.rows.known_rows import KnownRows
+from umix.data.rows.known_rows import KnownRows, stratum_of
 from umix.data.rows.role_columns import Rows, encode_attribute
 from umix.data.task import Task
 from umix.errors import UserError
@@ -27,7 +27,7 @@ def divide_rows(
     """
     known = None if groups is None else _cells(y, classes, groups)
     used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    stratum = y if known is None else known.ids.numpy()
+    stratum = y if known is None else stratum_of(known, y)
     train, val = stratified_split(stratum[used], share=1 - val_share, rng=stream(seed, "data", "rows/split"))
     if not len(val):
         raise UserError(
@@ -49,7 +49,7 @@ def task_of(known: KnownRows, x: Floats) -> Task:
 
 
 def _cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
-    """Groups of label × value, as tables have them; a missing value is a value of its own."""
+    """Groups of label × value, as tables have them; a row with a missing value has no group."""
     values = np.asarray(given)
     if values.dtype.kind == "O":
         values = np.array([None if value is None or value != value else str(value) for value in values], dtype=object)

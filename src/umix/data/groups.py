@@ -39,17 +39,20 @@ class Groups:
 
     @classmethod
     def from_ids(cls, ids: Tensor, names: Sequence[str], *, attribute: Tensor | None = None) -> Self:
-        """Disjoint groups from one id per example.
+        """Disjoint groups from one id per example; -1 is an example whose group is not known.
 
         >>> Groups.from_ids(torch.tensor([0, 2]), ["a", "b", "c"]).sizes.tolist()
         [1, 0, 1]
         """
-        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(names):
+        if len(ids) and not -1 <= int(ids.min()) <= int(ids.max()) < len(names):
             raise ValueError(f"Group ids must lie in 0..{len(names) - 1}, got {int(ids.min())}..{int(ids.max())}.")
         member = torch.zeros(
             len(ids), len(names), dtype=torch.bool, device=ids.device
         )  # one_hot would take 8 bytes each
-        return cls(member.scatter_(1, ids.long()[:, None], True), tuple(names), attribute)
+        known = ids.long() >= 0
+        rows = known.nonzero(as_tuple=True)[0]
+        member[rows, ids.long()[rows]] = True
+        return cls(member, tuple(names), attribute)
 
     @classmethod
     def cells(
@@ -70,13 +73,14 @@ class Groups:
         >>> Groups.cells(torch.tensor([1]), torch.tensor([0]), labels=["no", "yes"], attributes=["a", "b"]).ids
         tensor([2])
         """
-        if len(attribute) and not 0 <= int(attribute.min()) <= int(attribute.max()) < len(attributes):
+        if len(attribute) and not -1 <= int(attribute.min()) <= int(attribute.max()) < len(attributes):
             raise ValueError(
                 f"Attributes must lie in 0..{len(attributes) - 1}, got {int(attribute.min())}..{int(attribute.max())}."
             )
         names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
         per_attribute = [(name,) for name in attributes] if values is None else list(values)
-        made = cls.from_ids(y.long() * len(attributes) + attribute.long(), names, attribute=attribute.long())
+        cell = torch.where(attribute >= 0, y.long() * len(attributes) + attribute.long(), -1)
+        made = cls.from_ids(cell, names, attribute=attribute.long())
         parts = tuple((label, *value) for label in labels for value in per_attribute)
         return replace(made, columns=tuple(columns), parts=parts)
 
@@ -110,6 +114,17 @@ class Groups:
         return bool((self.member.sum(dim=1) == 1).all())
 
     @cached_property
+    def codes(self) -> Tensor:
+        """The group of every example, int64 [n], -1 where it is not known; groups must not overlap."""
+        known = self.member.any(dim=1)
+        return torch.where(known, self.member.int().argmax(dim=1), -1)
+
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether some example is in several groups."""
+        return bool((self.member.sum(dim=1) > 1).any())
+
+    @cached_property
     def ids(self) -> Tensor:
         """The one group of every example, int64 [n]; raises where groups overlap or leave examples out."""
         if not self.names:
@@ -117,6 +132,12 @@ class Groups:
                 "This needs groups, but the task has none; for a table, name their columns with ",
                 Setting("groups"),
                 ".",
+            )
+        if not self.disjoint and not self.overlap:
+            blank = int((~self.member.any(dim=1)).sum())
+            raise UserError(
+                f"The group of every example must be known here, but it is not for {blank:,} of {len(self.member):,}; fill the "
+                "blanks, or take a method that needs no groups."
             )
         if not self.disjoint:
             raise UserError(

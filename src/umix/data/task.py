@@ -205,6 +205,7 @@ class TaskSource(Settings, abc.ABC):
 
     part: ClassVar[str] = "task"
     name: ClassVar[str]
+    absent_by_default: ClassVar[tuple[str, ...]] = ()  # options that came later: without them keys are what they were
     default_net: ClassVar[str] = "mlp"  # the net if neither a preset of this task nor the user names one
     preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
@@ -230,7 +231,11 @@ class TaskSource(Settings, abc.ABC):
         """Everything that decides the task: its name, its options, and what its files hold, but not where they lie."""
         content = self.content
         known = {} if content is None else {"content": content}
-        return {"name": self.name, **self.model_dump(mode="json"), **known}
+        options = self.model_dump(mode="json")
+        for name in self.absent_by_default:
+            if options.get(name) == type(self).model_fields[name].default:
+                del options[name]
+        return {"name": self.name, **options, **known}
 
     def check_files(self) -> None:
         """Raise before anything is trained where a file that the options name is missing or does not fit them."""

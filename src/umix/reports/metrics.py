@@ -158,7 +158,8 @@ def by_group(
     ``frame`` is what ``RunResult.frame`` gives.
     """
     found = {"": _measure_rows(frame, metric, classes)}
-    for values, rows in frame.group_by(list(by), maintain_order=True) if by else ():
+    known = frame.drop_nulls(list(by)) if by else frame  # a group that is not known is none
+    for values, rows in known.group_by(list(by), maintain_order=True) if by else ():
         found[", ".join(map(str, values))] = _measure_rows(rows, metric, classes)
     return found
 

@@ -123,10 +123,27 @@ def test_groups_are_label_and_every_combination_that_occurs() -> None:
         assert torch.equal(split.group, split.y * 5 + split.attribute)
 
 
-def test_a_missing_group_value_is_a_value_and_numbers_carry_their_columns_name() -> None:
+def test_a_blank_group_is_not_known_and_numbers_carry_their_columns_name() -> None:
     frame = people(old=[[0, 1, None][i % 3] for i in range(N)])
     task = task_from_table(frame, label="income", groups="old")
+    assert task.groups == ("high, old=0", "high, old=1", "low, old=0", "low, old=1")
+    blank = sum(int((~split.member.any(dim=1)).sum()) for split in task.splits.values())
+    assert blank == sum(value is None for value in frame["old"])
+    assert sum(len(split) for split in task.splits.values()) == N
+    assert any("not known (blank in old)" in note for note in task.notes)
+    with pytest.raises(UserError, match="must be known here, but it is not for"):
+        task.splits["train"].group  # noqa: B018 — raises
+
+
+def test_a_blank_can_be_a_group_of_its_own() -> None:
+    frame = people(old=[[0, 1, None][i % 3] for i in range(N)])
+    task = task_from_table(frame, label="income", groups="old", blanks="group")
     assert task.groups[:3] == ("high, old=0", "high, old=1", "high, old=missing")
+
+
+def test_a_group_column_that_is_blank_everywhere_is_refused() -> None:
+    with pytest.raises(UserError, match="must be known in some row, but old is blank in all"):
+        task_from_table(people(old=[None] * N), label="income", groups="old")
 
 
 def test_no_group_columns_make_no_groups() -> None:

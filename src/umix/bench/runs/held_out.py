@@ -33,16 +33,16 @@ def held_out_table(trainer: Trainer, net: Net, weights: Mapping[str, Tensor], ta
     net.companion = None  # takes no part in prediction
     net.load_state_dict(dict(weights))
     files = {name: image_files(task, name) for name in WATCHED}
-    disjoint = all(split.groups.disjoint for split in trainer.history.splits.values())
+    overlap = any(split.groups.overlap for split in trainer.history.splits.values())
     parts = []
     for name, split in trainer.history.splits.items():
         p = probabilities(net, split, batch_size=trainer.settings.batch_size).numpy()
         whole = len(split) == len(task.splits[name])
-        parts.append(polars.DataFrame(_columns(name, split, p, files[name] if whole else None, disjoint=disjoint)))
+        parts.append(polars.DataFrame(_columns(name, split, p, files[name] if whole else None, overlap=overlap)))
     return polars.concat(parts, how="diagonal")
 
 
-def _columns(name: str, split: Split, p: np.ndarray, files: list[str] | None, *, disjoint: bool) -> dict[str, Any]:
+def _columns(name: str, split: Split, p: np.ndarray, files: list[str] | None, *, overlap: bool) -> dict[str, Any]:
     prediction = p.argmax(axis=1) if len(p) else np.zeros(0, dtype=np.int64)
     columns: dict[str, Any] = {
         "split": [name] * len(split),
@@ -52,7 +52,7 @@ def _columns(name: str, split: Split, p: np.ndarray, files: list[str] | None, *,
     }
     if p.shape[1] <= _MOST_CLASSES:
         columns |= {f"p {number}": p[:, number] for number in range(p.shape[1])}
-    columns |= group_columns(split, disjoint=disjoint)
+    columns |= group_columns(split, overlap=overlap)
     if split.origin is not None:
         columns["row"] = split.origin.astype("int64")
     if files is not None:

@@ -31,7 +31,8 @@ def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "po
     """Label, prediction, probabilities and groups of every example of ``split``.
 
     ``label`` and ``prediction`` are names of classes and ``p_CLASS`` is a probability. ``group`` is the name of the group; each
-    group column has a column of its own. Of groups that overlap, each has a column of its own that says who is in it.
+    group column has a column of its own. A group that is not known is null. Of groups that overlap, each has a
+    column of its own that says who is in it.
     """
     import polars
 
@@ -48,9 +49,11 @@ def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "po
         if f"p {number}" in rows.columns:
             columns[f"p_{name}"] = rows[f"p {number}"]
     if "group" in rows.columns:
-        columns["group"] = polars.Series([record.groups[code] for code in rows["group"]], dtype=polars.String)
+        columns["group"] = polars.Series(
+            [record.groups[code] if code >= 0 else None for code in rows["group"]], dtype=polars.String
+        )
         for number, column in list(enumerate(record.group_columns))[1:]:
-            values = [record.group_parts[code][number] for code in rows["group"]]
+            values = [record.group_parts[code][number] if code >= 0 else None for code in rows["group"]]
             columns[column if column not in columns else f"{column} (group)"] = polars.Series(
                 values, dtype=polars.String
             )

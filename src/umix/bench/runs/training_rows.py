@@ -20,10 +20,10 @@ def image_files(task: Task, split: str = "train") -> list[str] | None:
     return [str((x.folder / name).absolute()) for name in x.files] if isinstance(x, Images) else None
 
 
-def group_columns(split: Split, *, disjoint: bool) -> dict[str, Any]:
-    """The groups of every example: one column ``group`` where they are ``disjoint``, else ``group 0``, ``group 1``, …"""
-    if split.groups.names and disjoint:
-        return {"group": split.groups.ids.cpu().numpy().astype("int32")}
+def group_columns(split: Split, *, overlap: bool) -> dict[str, Any]:
+    """The groups of every example: where they do not ``overlap`` one column ``group``, -1 if not known; else one for each."""
+    if split.groups.names and not overlap:
+        return {"group": split.groups.codes.cpu().numpy().astype("int32")}
     member = split.member.cpu().numpy()
     return {f"group {number}": member[:, number] for number in range(member.shape[1])}
 
@@ -33,7 +33,7 @@ def write_training_rows(directory: Path, train: Split, *, files: list[str] | Non
     import polars
 
     columns: dict[str, Any] = {"label": train.y.cpu().numpy().astype("int32")}
-    columns |= group_columns(train, disjoint=train.groups.disjoint)
+    columns |= group_columns(train, overlap=train.groups.overlap)
     if train.origin is not None:
         columns["row"] = train.origin.astype("int64")
     if files is not None:

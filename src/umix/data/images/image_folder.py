@@ -49,6 +49,7 @@ class ImageFolder(RowRoles, CheckedSource):
     """A folder of images of your own: one folder per class, or a table that names them."""
 
     name: ClassVar[str] = "images"
+    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks",)
     default_net: ClassVar[str] = "cnn"
 
     path: Path = Field(description="the folder")

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.words import counted
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy
 from umix.data.rows.role_columns import (
@@ -77,7 +78,7 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
     """What the columns of ``frame`` say about its rows; without a split column the rows are divided at random, stratified."""
     y, classes = encode_labels(frame[roles.label])
     groups, notes = _groups(roles, frame, y, classes), []
-    stratum = y if groups is None else groups.ids.numpy()
+    stratum = y if groups is None else stratum_of(groups, y)
     rows = None if roles.split is None else split_by_column(frame[roles.split])
     if rows is None or "val" not in rows:
         if rows is not None:
@@ -87,6 +88,11 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
         rows = split_at_random(
             stratum, given=rows, val_share=roles.val_share, test_share=roles.test_share, seed=roles.data_seed
         )
+    if groups is not None and (blank := int((~groups.member.any(dim=1)).sum())):
+        notes.append(
+            f"The group of {counted(blank, 'row')} is not known (blank in {', '.join(roles.groups)}): they train and count in "
+            "averages, not in the rates of groups."
+        )
     notes += check_classes(rows, y, classes)
     weight = None
     if roles.weight is not None:
@@ -94,6 +100,12 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
         _check_class_weights(weight, y[rows["train"]], classes, column=roles.weight)
         notes.append(f"Training rows count by {roles.weight!r}; all rates count every row once.")
     return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
+
+
+def stratum_of(groups: Groups, y: Rows) -> Rows:
+    """The group of every row, [n], to divide the rows by; rows without a group are divided by class."""
+    codes: Rows = groups.codes.numpy()
+    return np.where(codes >= 0, codes, len(groups.names) + y)
 
 
 def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, column: str) -> None:
@@ -109,7 +121,12 @@ def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, c
 def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
     if not roles.groups:
         return None
-    attribute, values = encode_attribute([frame[name] for name in roles.groups])
+    attribute, values = encode_attribute([frame[name] for name in roles.groups], blanks=roles.blanks)
+    if not values:
+        raise UserError(
+            Setting("groups"),
+            f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
+        )
     names = [", ".join(parts) for parts in values]
     if len(classes) * len(names) > _MOST_GROUPS:
         raise UserError(

@@ -1,7 +1,7 @@
 """The class, group, split and weight of each row, read from one column each; a column that does not fit its role raises."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ SPLIT_CODES = {
 #: Those names that are not digits.
 SPLIT_WORDS = tuple(name for name in SPLIT_CODES if not name.isdecimal())
 Rows = NDArray[np.int64]
+#: What a blank in a group column is: a group that is not known, or a value of its own.
+Blanks = Literal["unknown", "group"]
 
 
 def texts(column: "polars.Series") -> "polars.Series":
@@ -67,19 +69,27 @@ def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
     return codes, classes
 
 
-def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[tuple[str, ...]]]:
+def encode_attribute(
+    columns: Sequence["polars.Series"], *, blanks: Blanks = "unknown"
+) -> tuple[Rows, list[tuple[str, ...]]]:
     """Which combination of the columns' values each row has, int64 [n], and the combinations that occur.
 
-    A missing value is a value of its own, ``missing``. Values of columns that are not texts are named ``column=value``.
+    A row with a blank in one of the columns has no combination, -1; with ``blanks="group"`` a blank is a value of its own,
+    ``missing``. Values of columns that are not texts are named ``column=value``.
     """
     combined = np.zeros(len(columns[0]), dtype=np.int64)
+    unknown_rows = np.zeros(len(columns[0]), dtype=bool)
     parts = []
     for column in columns:
         text = texts(column)
+        if blanks == "unknown":
+            unknown_rows |= text.is_null().to_numpy()
         codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
         parts.append([named(column, value) for value in values])
         combined = combined * len(values) + codes
-    present, attribute = np.unique(combined, return_inverse=True)
+    present, known = np.unique(combined[~unknown_rows], return_inverse=True)
+    attribute = np.full(len(combined), -1, dtype=np.int64)
+    attribute[~unknown_rows] = known
     places = np.unravel_index(present, [len(values) for values in parts])
     found = [tuple(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)]
     if len({", ".join(values) for values in found}) < len(found):
@@ -87,7 +97,7 @@ def encode_attribute(columns: Sequence["polars.Series"]) -> tuple[Rows, list[tup
             f"The values of {', '.join(column.name for column in columns)} must make groups with different names, but "
             "commas in them do not allow it; rename some values."
         )
-    return attribute.astype(np.int64), found
+    return attribute, found
 
 
 def named(column: "polars.Series", value: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from umix.data.rows.role_columns import Blanks
 from umix.data.rows.table_file import column_names
 from umix.errors import Setting, UserError
 from umix.settings import Settings
@@ -19,6 +20,9 @@ class RowRoles(Settings, abc.ABC):
     label: str = Field("", description="column of the class to predict; must be given")
     groups: tuple[str, ...] = Field(
         (), description="columns whose values, with the label, make the groups; none: no groups"
+    )
+    blanks: Blanks = Field(
+        "unknown", description="what a blank in a group column is: a group that is not known, or a group of its own"
     )
     split: str | None = Field(
         None, description="column that says train, val or test (0, 1, 2); none: divided at random"
