@@ -59,7 +59,7 @@ class RunResult:
             net=lambda epoch: load_net(record, epoch=epoch),
             reader=lambda: reader(record),
             examples=lambda: load_examples(record),
-            held_out=lambda: read_held_out(record.directory),
+            held_out=lambda: read_held_out(record),
             directory=record.directory,
         )
 

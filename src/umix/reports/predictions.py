@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from umix.bench.runs.held_out_frame import read_held_out
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
 from umix.run_folder import PREDICTIONS
 
 if TYPE_CHECKING:
     import polars
-
-_NEEDED = ("split", "label", "prediction", "confidence")
 
 
 @final
@@ -87,25 +84,11 @@ class Predictions:
 
 def load_predictions(record: RunRecord) -> Predictions | None:
     """The held-out predictions of this run; None where an earlier version of umix made it."""
-    import polars
-
-    path = record.directory / PREDICTIONS
-    if not path.exists():
+    if not (record.directory / PREDICTIONS).exists():
         return None
-    try:
-        table = polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise _broken(path, f"be a whole table, but it cannot be read ({error})") from None
+    table = read_held_out(record)
     kept = range(len(record.classes)) if "p 0" in table.columns else []
     group_columns = [] if "group" in table.columns else [f"group {number}" for number in range(len(record.groups))]
-    missing = [name for name in (*_NEEDED, *(f"p {k}" for k in kept), *group_columns) if name not in table.columns]
-    if missing:
-        raise _broken(path, f"have the columns of a run's predictions, but {missing[0]!r} is missing")
-    if any(table[name].null_count() for name in _NEEDED):
-        raise _broken(path, "have a label and a prediction in every row, but some are missing")
-    for name in ("label", "prediction"):
-        if not table[name].dtype.is_integer() or not table[name].is_between(0, len(record.classes) - 1).all():
-            raise _broken(path, f"name classes of the run in the column {name!r}, from 0 to {len(record.classes) - 1}")
     return Predictions(
         label=table["label"].to_numpy(),
         prediction=table["prediction"].to_numpy(),
@@ -130,7 +113,3 @@ def _equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:
     if first is None or second is None:
         return first is second
     return np.array_equal(first, second)
-
-
-def _broken(path: Path, rule: str) -> UserError:
-    return UserError(f"{path} must {rule}; delete the run and run it again.")

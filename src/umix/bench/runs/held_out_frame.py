@@ -10,21 +10,37 @@ from umix.run_folder import PREDICTIONS
 if TYPE_CHECKING:
     import polars
 
+_NEEDED = ("split", "label", "prediction", "confidence")
 
-def read_held_out(directory: Path) -> "polars.DataFrame":
-    """The predictions that a finished run keeps, as they are written."""
+
+def read_held_out(record: RunRecord) -> "polars.DataFrame":
+    """The predictions that a finished run keeps, as they are written; a file that does not fit the record is refused."""
     import polars
 
-    path = directory / PREDICTIONS
+    path = record.directory / PREDICTIONS
     if not path.exists():
-        raise UserError(f"The run {directory} has no {PREDICTIONS}: an earlier version of umix made it; run it again.")
-    try:
-        return polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        reason = str(error).split("\n")[0]
         raise UserError(
-            f"{path} must be a whole file of predictions, but it cannot be read ({reason}); run it again."
-        ) from None
+            f"The run {record.directory} has no {PREDICTIONS}: an earlier version of umix made it; run it again."
+        )
+    try:
+        table = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise _broken(path, f"be a whole table, but it cannot be read ({error})") from None
+    probabilities = [f"p {k}" for k in range(len(record.classes))] if "p 0" in table.columns else []
+    groups = [] if "group" in table.columns else [f"group {number}" for number in range(len(record.groups))]
+    missing = [name for name in (*_NEEDED, *probabilities, *groups) if name not in table.columns]
+    if missing:
+        raise _broken(path, f"have the columns of a run's predictions, but {missing[0]!r} is missing")
+    if any(table[name].null_count() for name in _NEEDED):
+        raise _broken(path, "have a label and a prediction in every row, but some are missing")
+    for name in ("label", "prediction"):
+        if not table[name].dtype.is_integer() or not table[name].is_between(0, len(record.classes) - 1).all():
+            raise _broken(path, f"name classes of the run in the column {name!r}, from 0 to {len(record.classes) - 1}")
+    return table
+
+
+def _broken(path: Path, rule: str) -> UserError:
+    return UserError(f"{path} must {rule}; delete the run and run it again.")
 
 
 def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "polars.DataFrame":

@@ -53,7 +53,7 @@ def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: s
 
 def _measured(record: RunRecord, metric: Metric, by: Sequence[str]) -> tuple[float, float, float, str]:
     """The metric over all, of the worst judged group, the largest difference, and the name of the worst group."""
-    frame = named_frame(record, read_held_out(record.directory), "test")
+    frame = named_frame(record, read_held_out(record), "test")
     apart = difference(frame, metric, record.classes, by, min_group=record.min_group) if by else math.nan
     if metric.name in DIFFERENCES:
         return math.nan, math.nan, apart, "–"
