@@ -24,8 +24,6 @@ PREDICTIONS = "predictions.parquet"
 EPOCHS = "epochs.csv"
 #: Which training example was predicted correctly in which epoch of the first stage.
 TRAJECTORY = "trajectory.safetensors"
-#: Label, prediction, probabilities and groups of every validation and test example under the selected net.
-PREDICTIONS = "predictions.parquet"
 #: How often each class was predicted as each other, by split, epoch and group.
 CONFUSION = "confusion.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.

@@ -76,7 +76,7 @@ def test_reports_are_made_of_studies_folders_and_results(study: umix.StudyResult
 def test_a_search_finds_settings_that_train_takes(tmp_path: Path) -> None:
     best = umix.tune(task(), "umix", trials=2, out=tmp_path, space={"eta": umix.Range(low=1, high=9)}, length=2, **FAST)
     assert len(best.trials) == 2
-    result = umix.train(task(), "umix", length=2, **FAST, **best.settings)
+    result = umix.train(task(), "umix", **best.settings)
     assert result.record.plan["method"]["eta"] == best.settings["umix.eta"]
 
 
@@ -86,3 +86,26 @@ def test_a_study_is_given_one_way() -> None:
     study = umix.Study(tasks=["four_moons"], methods=["erm"])
     with pytest.raises(umix.UserError, match="a study, or tasks and methods"):
         umix.run_study(study, tasks=["four_moons"], methods=["erm"])
+
+
+def test_searches_of_two_frames_do_not_meet_and_keep_what_was_fixed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = polars.DataFrame({"x": rng.normal(size=90), "y": np.arange(90) % 2})
+    options = {"trials": 1, "out": tmp_path, "fit": {"epochs": 1}, "length": 1}
+    first = umix.tune(task(), "umix", **options)
+    second = umix.tune(umix.task_from_table(frame, label="y"), "umix", **options)
+    assert first.name != second.name
+    assert first.settings["fit.epochs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": "four_moons"}, "tasks must be a list, got str"),
+        ({"methods": "erm"}, "methods must be a list, got str"),
+        ({"seeds": 3}, "seeds must be a list or a range, got 3"),
+    ],
+)
+def test_one_alone_is_asked_for_as_a_list(changes: dict, message: str) -> None:
+    with pytest.raises(umix.UserError, match=message):
+        umix.run_study(**{"tasks": ["four_moons"], "methods": ["erm"], **changes})

@@ -132,3 +132,52 @@ def test_weights_of_a_method_without_any_are_refused() -> None:
     result = umix.train("four_moons", "erm", fit={"epochs": 1})
     with pytest.raises(umix.UserError, match="erm does not"):
         result.weights()
+
+
+def test_a_given_eta_is_kept_whatever_it_costs() -> None:
+    rng = np.random.default_rng(0)
+    noise = polars.DataFrame({"x": rng.normal(size=400), "y": rng.choice(["no", "yes"], 400)})
+    task = umix.task_from_table(noise, label="y")
+    result = umix.train(task, "umix", eta=30, fit={"epochs": 3})
+    assert result.record.decisions["eta"] == 30
+    assert result.weights()["weight"].n_unique() > 1
+    assert "auto: " in str(result)
+
+
+def test_a_result_prints_its_warnings() -> None:
+    task = umix.task_from_table(people(60), label="income", groups=["sex"])
+    result = umix.train(task, "erm", fit={"epochs": 1})
+    assert any("fewer than 30 rows" in warning for warning in result.record.warnings)
+    assert "warning: " in str(result)
+
+
+def test_columns_called_like_those_of_the_frame_stay_the_users(tmp_path: Path) -> None:
+    frame = people().rename({"sex": "group"})
+    result = umix.train(umix.task_from_table(frame, label="income", groups=["group"]), "erm", fit={"epochs": 1})
+    assert set(result.frame()["group (group)"]) == {"f", "m"}
+    assert result.metrics("recall:high", by="group")["group"].to_list()[0] == "all"
+    assert set(result.metrics("recall:high", by="group")["group"]) == {"all", "f", "m"}
+    assert len(result.metrics("equalized_odds_difference:high")) == 1
+    with pytest.raises(umix.UserError, match="Unknown group column of this run 'race'"):
+        result.metrics(by=["race"])
+
+
+def test_a_task_that_was_changed_in_place_is_another_run(tmp_path: Path) -> None:
+    x, y = torch.randn(60, 3), torch.arange(60) % 2
+    split = Split(x, y, Groups(torch.ones(60, 1, dtype=torch.bool), ("all",)))
+    task = Task("mine", {"train": split, "val": split, "test": split}, classes=("no", "yes"))
+    first = umix.train(task, "erm", fit={"epochs": 1}, out=tmp_path)
+    x += 5
+    assert umix.train(task, "erm", fit={"epochs": 1}, out=tmp_path).directory != first.directory
+
+
+def test_what_is_no_task_is_refused_in_words() -> None:
+    with pytest.raises(umix.UserError, match=r"got DataFrame; make one of a frame .* with task_from_table"):
+        umix.train(people(), "erm")
+    assert repr(umix.load_task("four_moons")).startswith("<Task four_moons: train ")
+
+
+def test_values_that_cannot_be_read_are_said_when_predicting(result: umix.RunResult) -> None:
+    new = people()[:3].drop("income").with_columns(age=polars.Series(["abc", "40", "41"]))
+    with pytest.warns(UserWarning, match="count as missing"):
+        assert len(result.predict(new)) == 3

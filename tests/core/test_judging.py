@@ -44,11 +44,27 @@ def test_margins_and_then_classes_stand_in_where_no_group_is_large_enough():
     classes = {"class_hits": [13, 22], "class_sizes": [26, 24]}
     judging = Judging(min_group=20, prior=0.0)
     units = judged_units(hits, sizes, **classes, margins=margins, judging=judging)
-    assert (units.level, units.sizes.tolist(), units.hits.tolist()) == ("margins", [26, 24], [13, 22])
-    assert worst_unit(units).index == 0
+    assert (units.level, units.sizes[4:6].tolist(), units.hits[4:6].tolist()) == ("margins", [26, 24], [13, 22])
+    assert units.judged.tolist() == [False] * 4 + [True] * 2 + [False] * 2
+    assert worst_unit(units).index == 4
     assert judged_units(hits, sizes, **classes, judging=judging).level == "classes"
     alone = judged_units(hits, sizes, **classes, judging=Judging(min_group=100))
-    assert (alone.level, alone.judged.tolist()) == ("classes", [True, True])
+    assert (alone.level, alone.judged[4:].tolist()) == ("classes", [True, True])
+
+
+def test_a_class_without_a_judged_group_is_judged_as_a_whole():
+    """Class no has large groups, class yes only small ones: a net that fails yes must not look perfect."""
+    units = judged_units(
+        [50, 60, 0, 1],
+        [50, 60, 20, 25],
+        [110, 1],
+        [110, 45],
+        composition=[[50, 0], [60, 0], [0, 20], [0, 25]],
+        judging=Judging(min_group=30),
+    )
+    assert units.judged.tolist() == [True, True, False, False, False, True]
+    assert worst_unit(units).rate == 1 / 45
+    assert units.level == "classes"
 
 
 @pytest.mark.parametrize(

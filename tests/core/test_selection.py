@@ -114,7 +114,7 @@ def test_the_oracle_looks_at_the_worst_group_of_test_or_class_without_groups(val
 
 def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first():
     rows = np.array([[0, 0], [3, 2], [6, 5], [6, 5], [1, 0]])  # 0, .1, .1, .1 and .1 apart
-    counts = Counts(np.zeros((5, 0)), np.zeros(0), rows[1:], np.array([10, 10]))
+    counts = Counts(np.zeros((4, 0)), np.zeros(0), rows[1:], np.array([10, 10]))
     assert best_epoch(counts, "class_difference") == 1
 
 

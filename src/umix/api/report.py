@@ -92,4 +92,6 @@ def _gathered(runs: str | Path | Reportable | Sequence[RunRecord]) -> tuple[Gath
         return gather(runs), Path(runs)
     if isinstance(runs, Reportable):
         return runs.gathered()
+    if any(not record.has_directory for record in runs):
+        raise UserError("A report must be made of runs with a folder, got a run in memory; train it with out='runs'.")
     return Gathered(arrange(runs), [], []), Path()

@@ -1,23 +1,28 @@
 """The result of one run: rates, predictions, weights, however the run was made."""
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
+from rich.console import Group
+from rich.text import Text
+
 from umix.bench.predict import predict_inputs, reader
 from umix.bench.runs.example_table import example_table, load_examples, no_weights
 from umix.bench.runs.held_out import held_out_table
-from umix.bench.runs.held_out_frame import named_frame, read_held_out
+from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
 from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, Summary, load_run
 from umix.bench.runs.train_run import TrainedRun
 from umix.data.rows.reader import Reader
-from umix.errors import UserError
+from umix.errors import UserError, unknown
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
-from umix.reports.metrics import Metric, by_group
-from umix.reports.tables.run_table import run_table
+from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
+from umix.reports.tables.run_table import decision_words, run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress, Silent
 
@@ -104,6 +109,8 @@ class RunResult:
         ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame. No labels are needed.
         """
         inputs = self._reader().inputs(new)
+        for note in inputs.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
         return predict_inputs(self.net(select), inputs, self.record.classes, progress=progress or Silent()).table
 
     def weights(self) -> "polars.DataFrame":
@@ -117,7 +124,7 @@ class RunResult:
         """
         return named_frame(self.record, self._held_out(), split)
 
-    def metrics(self, *names: str, by: Sequence[str] | None = None, split: str = "test") -> "polars.DataFrame":
+    def metrics(self, *names: str, by: str | Sequence[str] | None = None, split: str = "test") -> "polars.DataFrame":
         """Metrics by group: one row per metric and group, the first of each over all examples.
 
         ``names`` are accuracy, brier and calibration_error, or of a class, as ``recall:yes``, recall, false_positive_rate,
@@ -125,11 +132,21 @@ class RunResult:
         """
         import polars
 
-        frame, classes = self.frame(split), self.record.classes
-        columns = list(self.record.group_columns[1:] if by is None else by)
+        known = self.record.group_columns[1:]
+        chosen = known if by is None else [by] if isinstance(by, str) else list(by)
+        for name in chosen:
+            if name not in known:
+                raise unknown("group column of this run", name, known)
+        frame, classes, columns = self.frame(split), self.record.classes, [group_column(name) for name in chosen]
         rows = []
         for text in names or ("accuracy",):
+            if not isinstance(text, str):
+                raise UserError(f"metrics must be given names such as 'recall:yes', one by one, got {text!r}.")
             metric = Metric.parse(text, classes)
+            if metric.name in DIFFERENCES:
+                value = difference(frame, metric, classes, columns, min_group=self.record.min_group)
+                rows.append((str(metric), "all", value, math.nan, math.nan, len(frame)))
+                continue
             for group, measured in by_group(frame, metric, classes, columns).items():
                 low, high = measured.interval.low, measured.interval.high
                 rows.append((str(metric), group or "all", measured.value, low, high, measured.size))
@@ -144,7 +161,7 @@ class RunResult:
         return Gathered(arrange([self.record]), [], []), self.directory
 
     def __str__(self) -> str:
-        return as_text(run_table(self.record, self.summary()))
+        return as_text(self._shown())
 
     def __repr__(self) -> str:
         summary = self.summary()
@@ -153,7 +170,13 @@ class RunResult:
         return f"<RunResult {self.record.title} · {self.record.method} · seed {self.record.seed}: worst {worst}, average {average}>"
 
     def _repr_html_(self) -> str:
-        return as_html(run_table(self.record, self.summary()))
+        return as_html(self._shown())
+
+    def _shown(self) -> Group:
+        """The table of rates, what was decided automatically, and the warnings of the run."""
+        lines = [f"warning: {warning}" for warning in self.record.warnings]
+        decided = decision_words(self.record)
+        return Group(run_table(self.record, self.summary()), *map(Text, [*([decided] if decided else []), *lines]))
 
 
 def load_result(directory: str | Path) -> RunResult:

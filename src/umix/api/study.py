@@ -175,6 +175,11 @@ def run_study(
         watcher: is told how the study goes on.
 
     """
+    for name, given in (("tasks", tasks), ("methods", methods)):
+        if isinstance(given, str | Path | Mapping) or not isinstance(given, Sequence):
+            raise UserError(f"{name} must be a list, got {type(given).__name__}; for one alone write {name}=[...].")
+    if not isinstance(seeds, Iterable):
+        raise UserError(f"seeds must be a list or a range, got {seeds!r}; for one alone write seeds=[{seeds!r}].")
     if (study is None) == (not tasks or not methods) or (study is not None and (tasks or methods)):
         raise UserError("run_study must be given a study, or tasks and methods.")
     if select is not None:

@@ -1,6 +1,7 @@
 """``umix.tune``: a search for settings from Python."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.tune import tune as search
 from umix.bench.spec.task_reference import reference_to
+from umix.data.memory_source import MemorySource
+from umix.errors import UserError
+from umix.settings import Range
 
 if TYPE_CHECKING:
     from umix.data.task import Task
@@ -34,13 +38,13 @@ def tune(
 ) -> SearchResult:
     """The best settings of ``method`` on ``task`` by validation alone; test data are never looked at.
 
-    The result's ``settings`` go to ``train``: ``umix.train(task, method, **best.settings)``.
+    The result's ``settings``, those found and those fixed, go to ``train``: ``umix.train(task, method, **best.settings)``.
 
     Args:
         task: a task, the name of one, or the path of your own data with ``label=...``.
         method: a method's name.
         trials: how many settings to try; the first are the ones that the preset gives.
-        space: ranges by setting, ``{"eta": Range(low=1, high=100, log=True), "sigma": [0.5, 1.0]}``; by default the method's own.
+        space: ranges by setting, ``{"eta": Range(low=1, high=100, log=True), "sigma": [0.5, 1.0]}``, beside the method's own.
         seeds: seeds of every trial; its score is their mean.
         net: a net's name or options.
         preset: named settings to start from.
@@ -53,18 +57,25 @@ def tune(
         settings: settings that are fixed, as ``sigma=1.0`` or ``fit={"epochs": 5}``.
 
     """
+    for key, values in (space or {}).items():
+        if not isinstance(values, Range | list):
+            raise UserError(f"space[{key!r}] must be a umix.Range or a list of values, got {values!r}.")
     reference = reference_to(task)
+    in_memory = MemorySource.parse(reference.name)
+    if name is None and in_memory is not None:  # frames have no name of their own to tell searches apart by
+        name = f"{in_memory['label']}-{method}-{in_memory['fingerprint'][:8]}"
+    fixed = flat_settings(settings) | net_setting(net)
     places = Places(
         Path(out),
         root=None if root is None else Path(root),
         cache=None if cache is None else Path(cache),
         tasks=reference.tasks,
     )
-    return search(
+    found = search(
         reference.name,
         method,
         trials=trials,
-        settings=reference.settings | flat_settings(settings) | net_setting(net),
+        settings=reference.settings | fixed,
         preset=preset,
         space=space,
         seeds=seeds,
@@ -73,3 +84,4 @@ def tune(
         storage=storage,
         places=places,
     )
+    return replace(found, settings=fixed | found.settings)

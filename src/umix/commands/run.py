@@ -55,7 +55,7 @@ def run(
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.tables.run_table import run_table
+    from umix.reports.tables.run_table import decision_words, run_table
 
     if select is not None:
         known_rule(select)
@@ -87,10 +87,8 @@ def run(
         print_json(run_json(record, select))
         return
     OUT.print(run_table(record, record.summary(select)))
-    if record.decisions:
-        reason = record.decisions.get("reason")
-        settings_found = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
-        OUT.print(f"auto: {settings_found}" + (f" ({reason})" if reason else ""), highlight=False, markup=False)
+    if decided := decision_words(record):
+        OUT.print(decided, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)

@@ -41,12 +41,23 @@ EVERY_GROUP = Judging(min_group=1, prior=0.0)
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What is judged at one level: ``hits`` [..., units], ``sizes`` [units], and ``judged`` [units], which are large enough."""
+    """Everything that can be judged: groups, then margins, then classes.
 
-    level: Level
+    ``hits`` is [..., units], ``sizes`` and ``judged`` are [units]; ``n_groups`` and ``n_margins`` say how many of each there are.
+    """
+
     hits: NDArray[np.int64]
     sizes: NDArray[np.int64]
     judged: NDArray[np.bool_]
+    n_groups: int
+    n_margins: int
+
+    @property
+    def level(self) -> Level:
+        """The coarsest kind of unit that is judged."""
+        if self.judged[self.n_groups + self.n_margins :].any():
+            return "classes"
+        return "margins" if self.judged[self.n_groups :].any() else "groups"
 
     @property
     def n_judged(self) -> int:
@@ -54,8 +65,8 @@ class Units:
 
     @property
     def n_too_small(self) -> int:
-        """How many have examples, but too few."""
-        return int(((self.sizes > 0) & ~self.judged).sum())
+        """How many groups have examples, but too few."""
+        return int(((self.sizes > 0) & ~self.judged)[: self.n_groups].sum())
 
 
 def judged_units(
@@ -65,29 +76,45 @@ def judged_units(
     class_sizes: ArrayLike,
     *,
     margins: ArrayLike | None = None,
+    composition: ArrayLike | None = None,
     judging: Judging = EVERY_GROUP,
 ) -> Units:
-    """The first level that has something large enough to judge: groups, margins, classes.
+    """Which groups are large enough to judge, and what stands in for classes that have no such group.
 
-    ``margins`` [margins, groups] says which groups each margin unites. If even no class is large enough, the classes that have
-    examples are judged. In a split without groups nothing is judged: its level is ``groups`` and no unit is large enough.
+    A class without a judged group is judged by its margins, and if these are too small as a whole: otherwise a net could fail it
+    unseen. ``margins`` [margins, groups] says which groups each margin unites, ``composition`` [groups, classes] how many examples
+    of each class a group has; without it margins and classes stand in only where no group at all is judged. If even no class is
+    large enough, the classes that have examples are judged. In a split without groups nothing is judged.
 
     >>> units = judged_units([9, 1], [40, 3], [10, 0], [43, 0], judging=Judging(min_group=30))
     >>> units.level, units.judged.tolist(), units.n_too_small
-    ('groups', [True, False], 1)
+    ('groups', [True, False, False, False], 1)
     """
     hit, size = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
-    least = max(1, judging.min_group)
-    if not size.any() or (size >= least).any():
-        return Units("groups", hit, size, size >= least)
+    class_hit, class_size = np.asarray(class_hits, dtype=np.int64), np.asarray(class_sizes, dtype=np.int64)
     unites = np.zeros((0, len(size)), dtype=np.int64) if margins is None else np.asarray(margins, dtype=np.int64)
-    united = unites @ size
-    if (united >= least).any():
-        return Units("margins", hit @ unites.T, united, united >= least)
-    class_size = np.asarray(class_sizes, dtype=np.int64)
-    enough = class_size >= least
+    least, united = max(1, judging.min_group), unites @ size
+    parts = [size >= least, np.zeros(len(united), dtype=bool), np.zeros(len(class_size), dtype=bool)]
+    if size.any():
+        holds = np.ones((len(size), 1), dtype=bool) if composition is None else np.asarray(composition) > 0
+        for label, held in enumerate(
+            holds.T
+        ):  # the groups with examples of one class; all groups where classes are not known
+            if (parts[0] & held).any() or not held.any():
+                continue
+            own = (unites @ ~held == 0) & (united >= least)  # margins of nothing but these groups
+            parts[1] |= own
+            if not own.any():
+                of_class = composition is None or np.arange(len(class_size)) == label
+                parts[2] |= of_class & (class_size >= least)
+        if not any(part.any() for part in parts):
+            parts[2] = class_size > 0
     return Units(
-        "classes", np.asarray(class_hits, dtype=np.int64), class_size, enough if enough.any() else class_size > 0
+        np.concatenate([hit, hit @ unites.T, class_hit], axis=-1),
+        np.concatenate([size, united, class_size]),
+        np.concatenate(parts),
+        len(size),
+        len(united),
     )
 
 
@@ -126,7 +153,7 @@ def class_targets(composition: ArrayLike, class_hits: ArrayLike, class_sizes: Ar
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst judged unit: its ``index`` at its ``level``, its counts, and how many were judged or too small.
+    """The worst judged unit: its ``index`` among all units, its counts, and how many were judged or too small.
 
     ``index`` is None where nothing is judged; the rate is NaN then.
     """

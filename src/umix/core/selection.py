@@ -67,6 +67,7 @@ class Counts:
             self.class_hits[at],
             self.class_sizes,
             margins=margins,
+            composition=self.composition if self.composition.shape[:1] == self.sizes.shape else None,
             judging=self.judging,
         )
 
@@ -90,9 +91,10 @@ def _worst(val: Counts) -> Scores:
 
 def _targets(val: Counts, units: Units) -> Scores:
     """What each unit's rate is pulled towards, [epochs, units]; NaN where the classes of a unit are not known."""
-    if units.level == "classes" or val.composition.shape[:1] != val.sizes.shape:
+    if val.composition.shape[:1] != val.sizes.shape:
         return np.full(units.hits.shape, np.nan)
-    composition = val.composition if units.level == "groups" else val.margins @ val.composition
+    margins = val.margins if val.margins.shape[1:] == val.sizes.shape else np.zeros((0, len(val.sizes)), dtype=np.int64)
+    composition = np.concatenate([val.composition, margins @ val.composition, np.diag(val.class_sizes)])
     return class_targets(composition, val.class_hits, val.class_sizes)
 
 

@@ -12,7 +12,7 @@ from umix.core.margins import Margin, margins_of
 from umix.errors import Setting, UserError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells.
 
@@ -36,6 +36,9 @@ class Groups:
             raise ValueError(f"Groups.names must differ, got {self.names}.")
         if self.parts and {len(part) for part in self.parts} != {len(self.columns)}:
             raise ValueError(f"Groups.parts must have a value for each of {self.columns}, got {self.parts}.")
+
+    def __repr__(self) -> str:
+        return f"<Groups of {len(self.member):,} examples: {', '.join(self.names) or 'none'}>"
 
     @classmethod
     def from_ids(cls, ids: Tensor, names: Sequence[str], *, attribute: Tensor | None = None) -> Self:

@@ -30,7 +30,7 @@ Transform = Callable[[Tensor], Tensor]
 Augment = Callable[[Tensor, np.random.Generator], Tensor]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Examples ``x``, labels ``y`` [n] and groups of one split.
 
@@ -63,6 +63,9 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __repr__(self) -> str:
+        return f"<Split of {len(self):,} examples, {len(self.groups.names)} groups>"
 
     @property
     def example(self) -> Tensor:
@@ -152,7 +155,7 @@ def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
     return iter(x.split(step)) if len(x) else iter(())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """Splits ``train``, ``val`` and ``test`` with one set of classes and one set of groups, which belong to the task."""
 
@@ -172,6 +175,10 @@ class Task:
             raise ValueError(
                 "Task.splits must share one set of group names: the groups belong to the task, not to a split."
             )
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {len(split):,}" for name, split in self.splits.items())
+        return f"<Task {self.name}: {sizes}; {self.n_classes} classes, {len(self.groups)} groups>"
 
     @property
     def n_classes(self) -> int:

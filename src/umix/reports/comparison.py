@@ -1,5 +1,6 @@
 """Methods side by side, over seeds: spreads of the named rates, intervals, and paired differences to a baseline."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord, Summary, known_rule
-from umix.core.statistics import Interval, Paired, Spread, doubts, paired, worst_interval
+from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
 from umix.errors import Setting, UserError, unknown
 from umix.reports.judged_words import judged_words
@@ -39,6 +40,7 @@ class MethodRates:
     doubts: tuple[str, ...]
     margins: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)  # by group column
     uses: str = ""  # group labels behind its numbers: none, choose (an epoch), val train, train; empty if not known
+    worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
 
 
@@ -142,8 +144,11 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
             for column, rates in summaries[0].margins.items()
         },
         uses=_uses(first, summaries[0].select),
+        worst_groups=tuple(
+            dict.fromkeys(summary.worst_group for summary in summaries if summary.worst_group is not None)
+        ),
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
-        interval=_interval(first, by_seed),
+        interval=_interval(by_seed),
         gains=gains,
         doubts=tuple(doubts(seeds=len(by_seed), worst_size=_worst_size(summaries))),
     )
@@ -164,18 +169,12 @@ def _rate(rate: float | None) -> float:
     return float("nan") if rate is None else rate
 
 
-def _interval(first: RunRecord, by_seed: Mapping[int, Summary]) -> Interval:
-    """The mean ends of the runs' intervals: how far off one run's worst group may be for want of test examples."""
-    draws = max(200, 1000 // len(by_seed))  # the mean over seeds evens their noise out as well
-    found = [
-        worst_interval(
-            [group.hits for group in summary.judged_rates.values() if summary.groups],
-            [group.size for group in summary.judged_rates.values() if summary.groups],
-            rng=drawn(first, "worst interval", seed=seed),
-            draws=draws,
-        )
-        for seed, summary in by_seed.items()
-    ]
+def _interval(by_seed: Mapping[int, Summary]) -> Interval:
+    """Wilson's interval of each run's worst group, its ends averaged over seeds."""
+    worst = [summary.judged_rates.get(summary.worst_group or "") for summary in by_seed.values()]
+    found = [wilson(rate.hits, rate.size) for rate in worst if rate is not None]
+    if not found:
+        return Interval(math.nan, math.nan)
     return Interval(float(np.mean([one.low for one in found])), float(np.mean([one.high for one in found])))
 
 

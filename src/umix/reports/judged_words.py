@@ -7,14 +7,16 @@ from umix.core.words import counted
 def judged_words(summary: Summary, min_group: int) -> str:
     """How many groups the worst one is the worst of, in a sentence or two; empty where all are judged."""
     found = [collapse_words(summary)] if summary.collapsed is not None else []
-    if summary.level != "groups":
-        stand_in = "each group column alone stands" if summary.level == "margins" else "the classes stand"
-        found.append(f"No group has {min_group} test examples: {stand_in} in for the groups.")
-    elif summary.n_too_small:
+    stand_ins = [name for name in summary.judged if name not in summary.groups]
+    if stand_ins:
+        shown = ", ".join(stand_ins[:4]) + (f" and {len(stand_ins) - 4} more" if len(stand_ins) > 4 else "")
+        found.append(f"Some classes have no group of {min_group} test examples; {shown} stand in for their groups.")
+    if summary.n_too_small:
         have = "has" if summary.n_too_small == 1 else "have"
+        judged = summary.n_judged - len(stand_ins)
         found.append(
-            f"Worst of {counted(summary.n_judged, 'judged group')}; {counted(summary.n_too_small, 'group')} {have} fewer than "
-            f"{min_group} test examples and cannot be judged."
+            f"{counted(judged, 'group')} judged; {counted(summary.n_too_small, 'group')} {have} fewer than {min_group} test "
+            "examples and cannot be judged."
         )
     return " ".join(found)
 

@@ -17,17 +17,23 @@ class FitSettings(Settings):
 
     part: ClassVar[str] = "fit"
 
-    epochs: int = Field(20, ge=1, description="passes over the training split")
-    batch_size: int = Field(64, ge=1, description="examples per step; the last batch of an epoch may be smaller")
-    optimizer: Literal["sgd", "adam", "adamw"] = Field(
-        "sgd", description="sgd has momentum, adamw decoupled weight decay"
+    epochs: int = Field(default=20, ge=1, description="passes over the training split")
+    batch_size: int = Field(
+        default=64, ge=1, description="examples per step; the last batch of an epoch may be smaller"
     )
-    lr: float = Field(0.01, gt=0, description="learning rate, the highest one under a schedule")
-    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd")
-    weight_decay: float = Field(0.0, ge=0, description="weight decay")
-    schedule: Literal["constant", "cosine"] = Field("constant", description="course of the learning rate over the fit")
-    clip_norm: float | None = Field(None, gt=0, description="longest gradient allowed, or none")
-    precision: Literal["32-true", "bf16-mixed"] = Field("32-true", description="number format of the forward pass")
+    optimizer: Literal["sgd", "adam", "adamw"] = Field(
+        default="sgd", description="sgd has momentum, adamw decoupled weight decay"
+    )
+    lr: float = Field(default=0.01, gt=0, description="learning rate, the highest one under a schedule")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
+    weight_decay: float = Field(default=0.0, ge=0, description="weight decay")
+    schedule: Literal["constant", "cosine"] = Field(
+        default="constant", description="course of the learning rate over the fit"
+    )
+    clip_norm: float | None = Field(default=None, gt=0, description="longest gradient allowed, or none")
+    precision: Literal["32-true", "bf16-mixed"] = Field(
+        default="32-true", description="number format of the forward pass"
+    )
 
     def updated(self, changes: Mapping[str, Any]) -> "FitSettings":
         """These settings with ``changes``, validated."""

@@ -73,7 +73,7 @@ def test_groups_that_are_too_small_are_counted_and_never_named(record: Make) -> 
     runs = {name: [record(0, [9, 3], name, split_counts=both, min_group=30)] for name in ("erm", "umix")}
     said = headline("toy", runs, select=None, baseline="erm")
     assert said.worst.name == "a"
-    told = "These are the worst of 1 judged group; 1 more have fewer than 30 test examples and cannot be judged."
+    told = "1 group judged; 1 group has fewer than 30 test examples and cannot be judged."
     assert told in said.sentences
 
 

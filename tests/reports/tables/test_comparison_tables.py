@@ -34,6 +34,7 @@ def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
     assert rows[1][:6] == ["umix", "2", "*82.5 ± 3.5*", "80.5 ± 0.7", "*82.5 ± 3.5*", "*80.0 ± 0.0*"]
     assert table.title == "toy: test rates, selected by worst"
     assert list(table.notes[2:]) == [
+        "Worst group of umix: a. erm: b.",
         "Warning: fewer than 3 seeds (umix, erm).",
         "Warning: the worst group has 10 test examples, fewer than 30 (umix, erm).",
     ]

@@ -165,7 +165,8 @@ class Processes:
             waiting.append(replace(queued, attempt=queued.attempt + 1))
             return
         error = WorkerDied(
-            f"The worker process died {queued.attempt} times ({how}); is there enough memory for {self.workers} workers?"
+            f"The worker process died {queued.attempt} times ({how}); is there enough memory for {self.workers} workers? In a "
+            "script, start workers below: if __name__ == '__main__'."
         )
         yield queued.job.crashed(error)
 

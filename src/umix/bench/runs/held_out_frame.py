@@ -10,6 +10,8 @@ from umix.run_folder import PREDICTIONS
 if TYPE_CHECKING:
     import polars
 
+#: Columns of the frame that are not group columns.
+_TAKEN = ("row", "file", "label", "prediction", "group")
 _NEEDED = ("split", "label", "prediction", "confidence")
 
 
@@ -43,6 +45,11 @@ def _broken(path: Path, rule: str) -> UserError:
     return UserError(f"{path} must {rule}; delete the run and run it again.")
 
 
+def group_column(name: str) -> str:
+    """The column of the frame that holds the values of the group column ``name``: its name, unless the frame has one so called."""
+    return f"{name} (group)" if name in _TAKEN or name.startswith("p_") else name
+
+
 def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "polars.DataFrame":
     """Label, prediction, probabilities and groups of every example of ``split``.
 
@@ -70,9 +77,7 @@ def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "po
         )
         for number, column in list(enumerate(record.group_columns))[1:]:
             values = [record.group_parts[code][number] if code >= 0 else None for code in rows["group"]]
-            columns[column if column not in columns else f"{column} (group)"] = polars.Series(
-                values, dtype=polars.String
-            )
+            columns[group_column(column)] = polars.Series(values, dtype=polars.String)
     for number, name in enumerate(record.groups):
         if f"group {number}" in rows.columns:
             columns[name] = rows[f"group {number}"]

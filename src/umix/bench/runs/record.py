@@ -56,6 +56,7 @@ class Summary(Settings):
         "groups", description="what was judged: groups; if all are too small margins, then classes in their place"
     )
     n_judged: int = Field(0, description="how many were judged")
+    judged: list[str] = Field(default_factory=list, description="which were judged")
     n_too_small: int = Field(0, description="how many have too few test examples to be judged")
     collapsed: str | None = Field(None, description="the class that the net predicts for every validation example")
     margins: dict[str, dict[str, GroupRate]] = Field(
@@ -69,17 +70,12 @@ class Summary(Settings):
 
     @property
     def judged_rates(self) -> dict[str, GroupRate]:
-        """What is judged, by name: groups, or margins or classes in their place; without groups the classes."""
-        if self.level == "margins":
-            rates = {
-                f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()
-            }
-        elif self.level == "classes":
-            rates = {f"class {name}": rate for name, rate in self.classes.items()}
-        else:
-            rates = self.groups or self.classes
-        judged = {name: rate for name, rate in rates.items() if rate.judged and rate.size}
-        return judged or {name: rate for name, rate in rates.items() if rate.size}
+        """What is judged, by name: groups, and margins or classes that stand in for groups; without groups the classes."""
+        if not self.groups:
+            return {name: rate for name, rate in self.classes.items() if rate.size}
+        margins = {f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()}
+        rates = self.groups | margins | {f"class {name}": rate for name, rate in self.classes.items()}
+        return {name: rates[name] for name in self.judged if rates[name].size}
 
 
 @final
@@ -122,6 +118,11 @@ class RunRecord(Settings):
         if self._directory is None:
             raise ValueError("This record was not loaded from or saved to a folder.")
         return self._directory
+
+    @property
+    def has_directory(self) -> bool:
+        """Whether this record was loaded from or saved to a folder."""
+        return self._directory is not None
 
     @property
     def title(self) -> str:
@@ -193,9 +194,10 @@ class RunRecord(Settings):
             adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
             group_mean=known(rates.group_mean(units.hits[units.judged], units.sizes[units.judged])),
             worst=known(worst.rate),
-            worst_group=None if worst.index is None else self.unit_names(units.level)[worst.index],
+            worst_group=None if worst.index is None else self.unit_names[worst.index],
             level=units.level,
             n_judged=worst.n_judged,
+            judged=[name for name, judged in zip(self.unit_names, units.judged, strict=True) if judged],
             n_too_small=int(((test.sizes > 0) & (test.sizes < least)).sum()),
             collapsed=self._collapsed(epoch),
             margins=self._margin_rates(hits, test.sizes),
@@ -204,11 +206,11 @@ class RunRecord(Settings):
             quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
 
-    def unit_names(self, level: Level) -> list[str]:
-        """The names of what is judged at ``level``."""
-        if level == "margins":
-            return [f"{margin.name} ({margin.column})" for margin in self.margins]
-        return self.groups if level == "groups" else [f"class {name}" for name in self.classes]
+    @cached_property
+    def unit_names(self) -> list[str]:
+        """The names of everything that can be judged: groups, then margins, then classes."""
+        margins = [f"{margin.name} ({margin.column})" for margin in self.margins]
+        return [*self.groups, *margins, *(f"class {name}" for name in self.classes)]
 
     def _margin_rates(self, hits: np.ndarray, sizes: np.ndarray) -> dict[str, dict[str, GroupRate]]:
         found: dict[str, dict[str, GroupRate]] = {}

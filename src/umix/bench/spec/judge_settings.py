@@ -17,13 +17,15 @@ class JudgeSettings(Settings):
 
     part: ClassVar[str] = "judge"
 
-    min_group: int = Field(MIN_GROUP, ge=1, description="examples that a group must have in a split to be judged there")
+    min_group: int = Field(
+        default=MIN_GROUP, ge=1, description="examples that a group must have in a split to be judged there"
+    )
     use_groups: UseGroups = Field(
-        "train",
+        default="train",
         description="how far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train",
     )
     prior: float = Field(
-        PRIOR, ge=0, description="examples of the class's rate that are added to a group's in a selection"
+        default=PRIOR, ge=0, description="examples of the class's rate that are added to a group's in a selection"
     )
 
     @property

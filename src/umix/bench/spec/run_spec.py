@@ -26,7 +26,7 @@ class RunSpec(Settings):
     task: str
     method: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    seed: int = Field(0, ge=0, lt=2**32)
+    seed: int = Field(default=0, ge=0, lt=2**32)
     preset: str = "default"
 
     @model_validator(mode="after")

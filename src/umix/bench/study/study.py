@@ -36,8 +36,8 @@ class StudyTask(_WithSettings):
     """A task of the study."""
 
     name: str = Field(description="a task's name, or the path of data of your own")
-    root: Path | None = Field(None, description="folder of the task's files, where it has any")
-    preset: str | None = Field(None, description="preset to start from, else the study's")
+    root: Path | None = Field(default=None, description="folder of the task's files, where it has any")
+    preset: str | None = Field(default=None, description="preset to start from, else the study's")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of this task's runs alone")
 
 
@@ -46,7 +46,7 @@ class StudyMethod(_WithSettings):
     """A method of the study; a study may have the same method several times, with different labels."""
 
     name: str = Field(description="a method's name")
-    label: str = Field("", description="what the tables call it, else its name")
+    label: str = Field(default="", description="what the tables call it, else its name")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of this method's runs alone")
 
     @property
@@ -64,14 +64,14 @@ class Study(_WithSettings):
     tasks: tuple[StudyTask, ...] = Field(min_length=1, description="tasks, each a name or a table of options")
     methods: tuple[StudyMethod, ...] = Field(min_length=1, description="methods, each a name or a table of options")
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**32, strict=True)], ...] = Field(
-        (0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
+        default=(0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
     )
-    preset: str = Field("default", description="named settings of the tasks to start from")
+    preset: str = Field(default="default", description="named settings of the tasks to start from")
     settings: dict[str, Any] = Field(
         default_factory=dict, description="settings of all runs, by name: fit.lr, eta, net.hidden"
     )
     skip_impossible: bool = Field(
-        False,
+        default=False,
         strict=True,
         description="leave out methods that need groups on tasks without them, instead of refusing the study",
     )
@@ -140,8 +140,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def load_study(path: Path) -> Study:
+def load_study(path: str | Path) -> Study:
     """The study in the TOML file at ``path``; errors name the file and the place in it."""
+    path = Path(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -46,7 +46,7 @@ def small_groups(counts: Counts) -> list[Finding]:
     have = "has" if len(small) == 1 else "have"
     sentence = (
         f"{len(small)} of {counted(total, 'group')} {have} fewer than {FEW_EXAMPLES} rows in val or test, the smallest {name!r} "
-        f"with {size} in {split}: the rates of such groups say little, and so does an epoch selected by them."
+        f"with {size} in {split}; they are shown but not judged."
     )
     fix = ("Name fewer columns in ", Setting("groups"), ", merge some of their values, or bring more rows.")
     return [Finding("look", "groups", sentence, fix)]

@@ -88,7 +88,7 @@ class UncertaintyWeights(Method, abc.ABC):
             trainer,
             uncertainty=measured.val,
             baseline=measured.best_val,
-            budget=self.budget,
+            budget=self.budget if self.eta == "auto" else 1.0,  # a given eta is kept, whatever it costs
             etas=ETAS if self.eta == "auto" else (self.eta,),
             pools=("example", "class") if self.pool == "auto" else (self.pool,),
             content=self.model_dump_json(exclude={"eta", "pool", "budget"}),

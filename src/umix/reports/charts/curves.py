@@ -122,7 +122,10 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
             ),
         ]
         words.append(f" Dashed line: epoch {panel.selected}, which the rule {panel.rule} selects on validation.")
-    ends = sorted({row["group"]: row["rate"] for row in panel.rows}.items(), key=lambda item: float(item[1]))
+    told = [
+        row for row in panel.rows if colours[row["group"]] != GREY
+    ] or panel.rows  # groups too small to judge are grey
+    ends = sorted({row["group"]: row["rate"] for row in told}.items(), key=lambda item: float(item[1]))
     summary = ", ".join(f"{group} {rate:.1f} %" for group, rate in ends[:4])
     more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
     return Figure(

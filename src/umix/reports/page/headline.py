@@ -12,7 +12,7 @@ from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
 from umix.reports.comparison import drawn
-from umix.reports.judged_words import collapse_words
+from umix.reports.judged_words import collapse_words, judged_words
 from umix.reports.regret import lowest
 from umix.reports.tables.text_table import percents
 
@@ -162,17 +162,13 @@ def _second(
 
 
 def _judged(record: RunRecord, summary: Summary) -> list[str]:
-    if not record.groups:
-        return []
-    if summary.level != "groups":
-        stand_in = "each group column alone stands" if summary.level == "margins" else "the classes stand"
-        return [f"No group has {record.min_group} test examples, so {stand_in} in for the groups."]
-    if not summary.n_too_small:
-        return []
-    return [
-        f"These are the worst of {counted(summary.n_judged, 'judged group')}; {summary.n_too_small} more have fewer than "
-        f"{record.min_group} test examples and cannot be judged."
-    ]
+    words = judged_words(_without_collapse(summary), record.min_group) if record.groups else ""
+    return [words] if words else []
+
+
+def _without_collapse(summary: Summary) -> Summary:
+    """``summary`` without its collapse, which the headline tells of every method."""
+    return summary.model_copy(update={"collapsed": None})
 
 
 def _evidence(

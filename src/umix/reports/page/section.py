@@ -92,7 +92,7 @@ def _section(
     rows = group_rows(runs, select)
     order = group_order(rows, baseline or said.method)
     of_methods = method_colours(list(runs), first=said.method)
-    of_groups = group_colours(names, [*order.judged, *order.small])
+    of_groups = group_colours(names, order.judged or order.small)
     results = [group_dots(rows, of_methods, kind=said.kind, baseline=baseline or said.method)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))

@@ -15,11 +15,11 @@ _RATES = (
     "over all test examples."
 )
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
-_INTERVAL = (
-    "CI: 95 % interval of the worst group within a run (bootstrap of the test examples, or Wilson's where the worst rate is 0 or "
-    "100 %; its ends averaged over seeds)."
+_INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
+_USES = (
+    "Group labels used: none, to choose the epoch by validation groups (choose), or to train, with those of validation "
+    "(val train) or of training (train)."
 )
-_USES = "Group labels: none; choose: those of validation chose the epoch; val train, train: the method was trained with them."
 _SHOWN = ("average", "worst")
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
@@ -66,6 +66,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             _INTERVAL,
             *([_USES] if "group labels" in header else []),
             *filter(None, [comparison.judged.get(task)]),
+            *_worst_groups(cells),
             *_collapses(cells),
             *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
             *_doubts(cells),
@@ -77,6 +78,12 @@ def _rank(cell: MethodRates) -> tuple[float, float]:
     """Sorts the best worst group first; without groups the best average."""
     worst, average = cell.rates["worst"].mean, cell.rates["average"].mean
     return (0.0 if math.isnan(worst) else -worst, 0.0 if math.isnan(average) else -average)
+
+
+def _worst_groups(cells: Mapping[str, MethodRates]) -> list[str]:
+    """Which group is the worst of each method."""
+    named = [f"{label}: {'; '.join(cell.worst_groups)}" for label, cell in cells.items() if cell.worst_groups]
+    return [f"Worst group of {'. '.join(named)}."] if named else []
 
 
 def _collapses(cells: Mapping[str, MethodRates]) -> list[str]:

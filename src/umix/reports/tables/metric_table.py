@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from umix.bench.runs.held_out_frame import named_frame, read_held_out
+from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import Spread
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
@@ -20,7 +20,7 @@ def metric_tables(runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], text: s
 
 def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: str) -> TextTable:
     first = next(iter(methods.values()))[0]
-    metric, by = Metric.parse(text, first.classes), first.group_columns[1:]
+    metric, by = Metric.parse(text, first.classes), [group_column(name) for name in first.group_columns[1:]]
     overall: list[Spread] = []
     worst: list[Spread] = []
     apart: list[Spread] = []

@@ -79,7 +79,8 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
 
 
 def _add_group(table: Table, name: str, rate: GroupRate, n_train: str) -> None:
-    table.add_row(escape(name), *_rate_and_size(rate), n_train, style=None if rate.judged else "bright_black")
+    shown = name if rate.judged else f"({name})"
+    table.add_row(escape(shown), *_rate_and_size(rate), n_train, style=None if rate.judged else "bright_black")
 
 
 def _train_size(record: RunRecord, column: str, name: str) -> int:
@@ -96,3 +97,12 @@ def _which(summary: Summary) -> str:
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
     interval = percents(wilson(group.hits, group.size))
     return "–" if group.rate is None else f"{100 * group.rate:.1f}", interval, str(group.size)
+
+
+def decision_words(record: RunRecord) -> str:
+    """What a run decided for settings that were ``auto``, in a line; empty where it decided nothing."""
+    if not record.decisions:
+        return ""
+    reason = record.decisions.get("reason")
+    chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
+    return f"auto: {chosen}" + (f" ({reason})" if reason else "")
