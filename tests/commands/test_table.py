@@ -150,3 +150,22 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
     assert captured.err.count("\n") == 1
     assert not captured.out
     assert sorted(path.name for path in Path().iterdir()) == ["empty", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["-f", "csv", "--groups"],
+            "--groups must be shown as terminal, markdown or json text of rates, got the format csv",
+        ),
+        (["--metric", "accuracy", "--groups"], "got --metric too; leave one out."),
+        (["--metric", "accuracy", "-f", "json"], "got the format json too; leave one out."),
+    ],
+)
+def test_flags_without_effect_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    save(tmp_path, 0, [30, 20], "erm")
+    assert main(["table", str(tmp_path), *words]) == 2
+    assert message in capsys.readouterr().err

@@ -51,11 +51,15 @@ def table(
     from umix.reports.tables.metric_table import metric_tables
 
     form = format_ or _format_of(output)
-    runs = arrange(load(directory))
-    if metric is not None and (select or published or form in ("csv", "json")):
+    if groups and (metric is not None or form in ("csv", "latex")):
+        what = "--metric" if metric is not None else f"the format {form}"
         raise UserError(
-            "--metric must be shown alone, as text: leave out --select and --published, and csv and json files."
+            f"--groups must be shown as terminal, markdown or json text of rates, got {what} too; leave one out."
         )
+    if metric is not None and (select or published or form in ("csv", "json")):
+        other = "--select" if select else "--published" if published else f"the format {form}"
+        raise UserError(f"--metric must be shown as text at the default selection, got {other} too; leave one out.")
+    runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
     comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
     first = next(iter(comparisons.values()))

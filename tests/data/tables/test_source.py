@@ -358,3 +358,11 @@ def test_something_else_than_a_table_is_refused() -> None:
         task_from_table([1, 2], label="y")
     with pytest.raises(UserError, match=r"There is no file nowhere\.csv"):
         task_from_table("nowhere.csv", label="y")
+
+
+def test_a_quoted_column_name_is_what_csv_says_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "quoted.csv"
+    rows = "\n".join(f"{k},{'a' if k % 2 else 'b'},{'no' if k % 4 < 2 else 'yes'}" for k in range(60))
+    path.write_text('x,"ci,ty ""x""",y\n' + rows)
+    task = task_from_table(path, label="y", groups=['ci,ty "x"'])
+    assert task.groups == ("no, a", "no, b", "yes, a", "yes, b")

@@ -119,11 +119,14 @@ def _read_text(path: Path) -> "polars.DataFrame":
     names, separator = _header(path)
     _check_distinct(path.name, names)
     try:
-        return polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
     except (
         polars.exceptions.ComputeError
     ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
-        return polars.read_csv(path, separator=separator, infer_schema_length=None)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=None)
+    if frame.width == len(names):
+        frame.columns = names  # polars keeps the doubled quotes of a quoted name
+    return frame
 
 
 def _header(path: Path) -> tuple[list[str], str]:

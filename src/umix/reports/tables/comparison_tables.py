@@ -21,6 +21,7 @@ _USES = (
     "(val train) or of training (train)."
 )
 _SHOWN = ("average", "worst")
+_UNKNOWN = "The worst group is unknown: this task has no groups. umix run and umix report show its classes."
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
     "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
@@ -36,7 +37,7 @@ def comparison_tables(comparison: Comparison, *, with_published: bool = False, g
     for task in comparison.cells:
         tables.append(rates_table(comparison, task, with_published=with_published))
         tables += [gains_table(comparison, task)] if any(cell.gains for cell in comparison.cells[task].values()) else []
-        tables += [groups_table(comparison, task)] if groups else []
+        tables += [groups_table(comparison, task)] if groups and comparison.sizes.get(task) else []
     return tables
 
 
@@ -62,8 +63,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             for k, (label, cell) in enumerate(cells.items())
         ],
         [
-            f"{_RATES} {_ADJUSTED}",
-            _INTERVAL,
+            *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
             *([_USES] if "group labels" in header else []),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
