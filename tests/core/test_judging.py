@@ -144,3 +144,10 @@ def test_worst_recall_looks_into_groups_of_several_classes():
     )
     assert best_epoch(counts, "worst") == 0
     assert best_epoch(counts, "worst_recall") == 1
+
+
+def test_runs_of_earlier_versions_keep_the_first_of_equal_epochs():
+    counts = Counts(np.array([[0, 5], [0, 8]]), np.array([10, 10]), np.array([[5], [8]]), np.array([20]))
+    assert best_epoch(counts, "worst") == 1
+    old = dataclasses.replace(counts, judging=Judging(min_group=1, prior=0.0, break_ties=False))
+    assert best_epoch(old, "worst") == 0

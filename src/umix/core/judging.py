@@ -33,6 +33,7 @@ class Judging:
     min_group: int = MIN_GROUP
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
+    break_ties: bool = True  # False: the first of equal epochs, as runs of earlier versions kept its weights
 
 
 #: Every group that has an example is judged by its own rate: the rule of runs that say no other.

@@ -205,7 +205,10 @@ def best_epoch(val: Counts, rule: str) -> int:
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
     candidates = np.flatnonzero(scores == np.nanmax(scores))
-    for breaker in (_judged_mean(val), _average(val)):
+    breakers: list[Scores] = [_judged_mean(val), _average(val)] if val.judging.break_ties else []
+    if rule == "class_difference" and not breakers:  # a net that is wrong on all classes treats them alike too
+        breakers = [_average(val)]
+    for breaker in breakers:
         rounded = np.nan_to_num(breaker[candidates], nan=0.0).round(12)
         candidates = candidates[rounded == rounded.max()]
     return int(candidates[0])

@@ -134,7 +134,12 @@ class RunRecord(Settings):
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
         margins = self._margin_matrix()
-        judging = Judging(min_group=self.min_group, prior=self.prior, choose=self.use_groups != "test")
+        judging = Judging(
+            min_group=self.min_group,
+            prior=self.prior,
+            choose=self.use_groups != "test",
+            break_ties=bool(self.group_use),  # empty in runs of earlier versions
+        )
         return {
             name: replace(counts.arrays(), judging=judging, margins=margins)
             for name, counts in self.split_counts.items()
