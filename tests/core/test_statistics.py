@@ -19,7 +19,6 @@ from umix.core.statistics import (
     paired,
     sign_p_value,
     wilson,
-    worst_interval,
 )
 
 RATES = st.lists(st.sampled_from([k / 8 for k in range(-8, 9)]), min_size=1, max_size=7)
@@ -52,31 +51,6 @@ def test_wilson_is_that_of_scipy(counts: tuple[int, int], level: float) -> None:
 
 def test_an_empty_group_has_no_interval() -> None:
     assert all(math.isnan(end) for end in (wilson(0, 0).low, wilson(0, 0).high))
-    assert math.isnan(worst_interval([0], [0], rng=rng()).low)
-
-
-def test_the_worst_interval_of_one_group_is_the_binomials() -> None:
-    found = worst_interval([70], [100], rng=rng(), draws=50_000)
-    expected = stats.binom(100, 0.7).ppf([0.025, 0.975]) / 100
-    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=0.011)
-
-
-def test_the_worst_interval_of_equal_groups_is_that_of_the_minimum() -> None:
-    found = worst_interval([35] * 4, [50] * 4, rng=rng(), draws=50_000)
-    lowest = 1 - (1 - stats.binom(50, 0.7).cdf(np.arange(51))) ** 4  # P(min of four <= k)
-    expected = np.searchsorted(lowest, [0.025, 0.975]) / 50
-    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=0.021)
-
-
-def test_empty_groups_and_the_order_of_draws_decide_nothing() -> None:
-    assert worst_interval([7, 0], [10, 0], rng=rng()) == worst_interval([7], [10], rng=rng())
-
-
-@pytest.mark.parametrize("hits", [0, 1], ids=["no hit", "no miss"])
-def test_a_worst_rate_of_zero_or_one_has_the_widest_wilson_interval_of_its_groups(hits: int) -> None:
-    assert worst_interval([hits], [1], rng=rng()) == wilson(hits, 1)
-    assert worst_interval([50 * hits, 4 * hits, 9], [50, 4, 9], rng=rng()) == wilson(4 * hits, 4)
-    assert worst_interval([30 * hits, 0], [30, 0], rng=rng(), level=0.5) == wilson(30 * hits, 30, level=0.5)
 
 
 def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap() -> None:

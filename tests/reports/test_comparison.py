@@ -102,3 +102,26 @@ def test_reports_do_not_import_torch() -> None:
     modules = ", ".join([*tables, "umix.reports.regret", "umix.bench.runs.store"])
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_methods_are_ranked_by_worst_group_and_say_which_labels_they_use(record: Make) -> None:
+    runs = {
+        "erm": [record(seed, [9, 3], group_use="none") for seed in range(3)],
+        "umix": [record(seed, [8, 6], "umix", group_use="none") for seed in range(3)],
+        "group_dro": [record(seed, [8, 7], "group_dro", group_use="training") for seed in range(3)],
+    }
+    ranked = compare({"toy": runs}, baseline="erm").ranked("toy")
+    assert [(label, cell.uses) for label, cell in ranked.items()] == [
+        ("group_dro", "train"),
+        ("umix", "choose"),
+        ("erm", "choose"),
+    ]
+    assert ranked["umix"].worst_groups == ("b",)
+    assert ranked["umix"].gains["worst"].spread.mean == pytest.approx(0.3)
+    assert ranked["umix"].gains["worst"].p_flip == pytest.approx(0.25)
+    assert not ranked["erm"].gains
+
+
+def test_by_the_average_rule_no_group_label_is_used(record: Make) -> None:
+    comparison = compare({"toy": {"erm": [record(0, [9, 3], group_use="none")]}}, select="average")
+    assert comparison.cells["toy"]["erm"].uses == "none"

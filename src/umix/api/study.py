@@ -1,28 +1,23 @@
 """``umix.run_study``: tasks × methods × seeds from Python, as ``umix bench`` runs them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any
 
-from umix.api.comparison_table import ComparisonTable
-from umix.api.report import write_report
-from umix.api.result import RunResult
 from umix.api.settings import flat_settings
-from umix.bench.executors.outcome import Event, Executor
-from umix.bench.runs.failure import Failure
+from umix.api.study_result import StudyResult
+from umix.bench.executors.outcome import Event, Executor, OnEvent
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import RunRecord, known_rule
+from umix.bench.runs.record import known_rule
 from umix.bench.search.search_result import SearchResult
 from umix.bench.spec.task_reference import reference_to
-from umix.bench.study.execute_study import StudyResults, StudyWatcher, execute_study
+from umix.bench.study.execute_study import StudyWatcher, execute_study
 from umix.bench.study.study import Study, StudyMethod, StudyTask
-from umix.bench.study.study_grid import StudyEntry, make_grid
+from umix.bench.study.study_grid import make_grid
 from umix.bench.study.study_plan import StudyPlan
 from umix.bench.study.study_search import search_grid
 from umix.errors import UserError
-from umix.reports.gather import Gathered
 
 if TYPE_CHECKING:
     from umix.bench.executors.processes import Processes
@@ -31,106 +26,6 @@ if TYPE_CHECKING:
 
 #: A method as people give it: a name or a table of options.
 MethodLike = StudyMethod | Mapping[str, Any] | str
-
-
-@final
-class StudyResult:
-    """An executed study. Shows itself as its comparison table."""
-
-    def __init__(self, plan: StudyPlan, results: StudyResults, *, select: str | None = None) -> None:
-        self.plan = plan
-        self.select = select
-        self._results = results
-
-    @property
-    def records(self) -> dict[str, dict[str, list[RunRecord]]]:
-        """Records by task and method, as the tables call them."""
-        runs: dict[str, dict[str, list[RunRecord]]] = {}
-        for entry in self.plan.grid.entries:
-            if entry.key in self._results.records:
-                by_method = runs.setdefault(entry.task, {})
-                by_method.setdefault(entry.label, []).append(self._results.records[entry.key])
-        return runs
-
-    @property
-    def all_records(self) -> list[RunRecord]:
-        """The record of every finished run, once."""
-        return list(self._results.records.values())
-
-    @property
-    def runs(self) -> dict[str, dict[str, list[RunResult]]]:
-        """Results of single runs by task and method: for predictions and weights."""
-        return {
-            task: {label: [RunResult.in_folder(record) for record in records] for label, records in methods.items()}
-            for task, methods in self.records.items()
-        }
-
-    @property
-    def failed_entries(self) -> dict[StudyEntry, Failure]:
-        """The failure of every entry of the study whose run failed."""
-        failures = self._results.failures
-        return {entry: failures[entry.key] for entry in self.plan.grid.entries if entry.key in failures}
-
-    @property
-    def failures(self) -> dict[str, Failure]:
-        """The failures by task, method and seed in words."""
-        return {
-            f"{entry.task} · {entry.label} · seed {entry.spec.seed}": failure
-            for entry, failure in self.failed_entries.items()
-        }
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """In words what could not run on which task."""
-        return self.plan.grid.skipped
-
-    def baseline(self) -> str:
-        """The label of ERM, or of the first method if ERM is not in the study."""
-        there = {
-            entry.label: entry.spec.method for entry in self.plan.grid.entries if entry.key in self._results.records
-        }
-        return next((label for label, method in there.items() if method == "erm"), next(iter(there)))
-
-    def table(self, *, select: str | None = None, baseline: str | None = None, groups: bool = False) -> ComparisonTable:
-        """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too."""
-        if not self._results.records:
-            raise UserError("A table must have finished runs, but every run of this study failed; see failures.")
-        failed: dict[str, Counter[str]] = {}
-        for entry in self.failed_entries:
-            failed.setdefault(entry.task, Counter())[entry.label] += 1
-        return ComparisonTable.of(
-            self.records,
-            select=select or self.select,
-            baseline=baseline or self.baseline(),
-            groups=groups,
-            failed=failed,
-        )
-
-    def report(
-        self,
-        output: str | Path = "report.html",
-        *,
-        select: str | None = None,
-        baseline: str | None = None,
-        figures: Literal["pdf", "svg", "png"] | None = None,
-    ) -> Path:
-        """Write the study as one HTML page and return its path."""
-        return write_report(self, output, select=select or self.select, baseline=baseline, figures=figures).path
-
-    def gathered(self) -> tuple[Gathered, Path]:
-        """The runs as a page takes them, and the folder of the runs."""
-        failed = [f"{name}: {failure.sentence}" for name, failure in self.failures.items()]
-        return Gathered(self.records, [], failed), self.plan.grid.places.out
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def __repr__(self) -> str:
-        done, failed = len(self._results.records), len(self._results.failures)
-        return f"<StudyResult {done} runs finished, {failed} failed, in {self.plan.grid.places.out}>"
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
 
 def run_study(
@@ -157,7 +52,7 @@ def run_study(
     Finished runs are not repeated and failed ones are tried again, so the same call goes on with an interrupted study.
 
     Args:
-        study: the study as one value (``umix.Study``, ``umix.load_study(FILE)``), instead of tasks, methods and seeds.
+        study: the study as one value (``umix.Study``, ``umix.load_study(FILE)``), instead of all arguments down to skip_impossible.
         tasks: tasks in memory, names of tasks, or paths of your own data as ``{"name": "people.csv", "settings": {...}}``.
         methods: names of methods, or ``{"name": "umix", "label": "umix 20", "settings": {"eta": 20}}``.
         seeds: one run for each.
@@ -180,7 +75,7 @@ def run_study(
             raise UserError(f"{name} must be a list, got {type(given).__name__}; for one alone write {name}=[...].")
     if not isinstance(seeds, Iterable):
         raise UserError(f"seeds must be a list or a range, got {seeds!r}; for one alone write seeds=[{seeds!r}].")
-    if (study is None) == (not tasks or not methods) or (study is not None and (tasks or methods)):
+    if not (tasks and methods) if study is None else (tasks or methods):
         raise UserError("run_study must be given a study, or tasks and methods.")
     if select is not None:
         known_rule(select)
@@ -222,7 +117,7 @@ def tune_study(
     select: str | None = None,
     workers: "Processes | None" = None,
     progress: "Progress | None" = None,
-    on_event: Any = None,
+    on_event: OnEvent | None = None,
 ) -> tuple[StudyPlan, list[SearchResult]]:
     """The plan with the settings that a search with ``trials`` trials found for every method, and what the searches found."""
 

@@ -87,7 +87,8 @@ def bench(
             _workers(workers, 1 if threads is None else threads, stack, start=not plan) if workers is not None else None
         )
         # Imported after the workers were started: they import torch at the same time.
-        from umix.api.study import StudyResult, plan_study
+        from umix.api.study import plan_study
+        from umix.api.study_result import StudyResult
         from umix.bench.runs.record import known_rule
         from umix.bench.study.execute_study import execute_study
         from umix.bench.study.study import with_settings

@@ -9,7 +9,7 @@ from umix.commands.execution import run_json
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
-    from umix.api.study import StudyResult
+    from umix.api.study_result import StudyResult
 
 
 def print_results(result: "StudyResult") -> None:

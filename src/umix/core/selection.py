@@ -57,6 +57,18 @@ class Counts:
     def n(self) -> int:
         return int(self.class_sizes.sum())
 
+    @property
+    def collapsed(self) -> NDArray[np.int64]:
+        """The class that every example was predicted as, [epochs]; -1 where there were several, or where only one class exists.
+
+        All of that class is hit and nothing of the others.
+        """
+        if (self.class_sizes > 0).sum() < 2:
+            return np.full(self.epochs, -1)
+        hit = self.class_hits > 0
+        whole = ((self.class_hits == self.class_sizes) | ~hit).all(axis=1)
+        return np.where((hit.sum(axis=1) == 1) & whole, hit.argmax(axis=1), -1)
+
     def units(self, epoch: int | None = None) -> Units:
         """The groups, or what is judged in their place, at ``epoch``; without one, of all epochs."""
         at = slice(None) if epoch is None else epoch

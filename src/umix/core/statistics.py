@@ -78,30 +78,6 @@ def wilson(hits: float, size: int, *, level: float = LEVEL) -> Interval:
     return Interval(centre - half if hits > 0 else 0.0, centre + half if hits < size else 1.0)  # exact at the ends
 
 
-def worst_interval(
-    hits: ArrayLike, sizes: ArrayLike, *, rng: np.random.Generator, draws: int = 1000, level: float = LEVEL
-) -> Interval:
-    """Bootstrap interval of the worst group's rate in one run: every group's hits are drawn again, and the lowest rate is taken.
-
-    Which group is the worst changes from draw to draw, which an interval of the one group that looked worst ignores. Hits are
-    binomial at each group's rate, so a group at 0 or 1 stays there in every draw: where that is the worst rate the interval is
-    Wilson's of that group, of the smallest one where several tie. Groups are drawn independently, also where they overlap.
-
-    >>> worst_interval([90, 5], [100, 10], rng=np.random.default_rng(0))
-    Interval(low=0.2, high=0.8)
-    """
-    size = np.asarray(sizes, dtype=np.int64)
-    hit, size = np.asarray(hits, dtype=np.float64)[size > 0], size[size > 0]
-    if not len(size):
-        return Interval(math.nan, math.nan)
-    worst = (hit / size).min()
-    if worst in (0, 1):
-        smallest = int(size[hit / size == worst].min())
-        return wilson(worst * smallest, smallest, level=level)
-    drawn = rng.binomial(size, hit / size, size=(draws, len(size)))
-    return _percentiles((drawn / size).min(axis=1), level)
-
-
 def mean_interval(values: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Percentile bootstrap interval of the mean of ``values``; a single value has none."""
     known = np.asarray(values, dtype=np.float64)

@@ -63,6 +63,17 @@ class Comparison:
         labels = list(dict.fromkeys(label for cells in self.cells.values() for label in cells))
         return sorted(labels, key=lambda label: label != self.baseline)
 
+    def ranked(self, task: str) -> dict[str, MethodRates]:
+        """The methods of ``task``, the best worst group first; without groups the best average."""
+        cells = self.cells.get(task, {})
+        ordered = {label: cells[label] for label in self.methods if label in cells}
+        return dict(sorted(ordered.items(), key=lambda item: _rank(item[1])))
+
+
+def _rank(cell: MethodRates) -> tuple[float, float]:
+    worst, average = cell.rates["worst"].mean, cell.rates["average"].mean
+    return (0.0 if math.isnan(worst) else -worst, 0.0 if math.isnan(average) else -average)
+
 
 def compare(
     runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], *, select: str | None = None, baseline: str | None = None
@@ -99,6 +110,7 @@ def compare(
         )
     first = {task: next(iter(methods.values()))[0] for task, methods in runs.items()}
     sizes = {task: _sizes(record) for task, record in first.items()}
+    # Which groups are judged depends on their sizes alone, so any epoch tells.
     summaries = {task: record.oracle() for task, record in first.items() if record.groups}
     judged = {task: judged_words(summary, first[task].min_group) for task, summary in summaries.items()}
     margin_sizes = {

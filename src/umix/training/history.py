@@ -11,6 +11,7 @@ from torch import Tensor
 
 from umix.core.counts import class_counts, confusion_counts, group_counts
 from umix.core.judging import EVERY_GROUP, Judging
+from umix.core.margins import margin_matrix
 from umix.core.risks import cvar
 from umix.core.selection import RULES, TAIL, Counts, best_epoch, quintiles
 from umix.data.task import Split
@@ -72,7 +73,9 @@ class History:
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
         self._composition = {name: _composition(split, n_classes) for name, split in self.splits.items()}
-        self._margins = {name: _margins(split) for name, split in self.splits.items()}
+        self._margins = {
+            name: margin_matrix(split.groups.margins, len(split.groups.names)) for name, split in self.splits.items()
+        }
         n_groups = len(splits["val"].groups.names)
         self._keeps_confusion = (n_groups + 1) * n_classes**2 <= _MOST_CONFUSION
         self._confusion: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
@@ -167,14 +170,6 @@ def _composition(split: Split, n_classes: int) -> np.ndarray:
     return counted.view(-1, n_classes).cpu().numpy()
 
 
-def _margins(split: Split) -> np.ndarray:
-    """Which groups each margin unites, 0 or 1 [margins, groups]."""
-    unites = np.zeros((len(split.groups.margins), len(split.groups.names)), dtype=np.int64)
-    for place, margin in enumerate(split.groups.margins):
-        unites[place, list(margin.groups)] = 1
-    return unites
-
-
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:
     return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
 
@@ -218,12 +213,8 @@ def _predicting(net: Net) -> dict[str, Tensor]:
 
 
 def collapsed_epochs(val: Counts) -> int:
-    """The number of epochs in which the hits are all examples of one class and no others: the net predicted only that class."""
-    if (val.class_sizes > 0).sum() < 2:
-        return 0
-    hit = val.class_hits > 0
-    whole = ((val.class_hits == val.class_sizes) | ~hit).all(axis=1)
-    return int(((hit.sum(axis=1) == 1) & whole).sum())
+    """In how many epochs the net predicted one class for every example."""
+    return int((val.collapsed >= 0).sum())
 
 
 def fit_warnings(net: Net, val: Counts) -> list[str]:

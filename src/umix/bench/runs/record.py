@@ -13,7 +13,7 @@ from umix.bench.runs.split_counts import SplitCounts, check_fit, known
 from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
 from umix.core.judging import Judging, Level, worst_unit
-from umix.core.margins import Margin, margins_of
+from umix.core.margins import Margin, margin_matrix, margins_of
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
@@ -133,7 +133,7 @@ class RunRecord(Settings):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
-        margins = self._margin_matrix()
+        margins = margin_matrix(self.margins, len(self.groups))
         judging = Judging(
             min_group=self.min_group,
             prior=self.prior,
@@ -149,12 +149,6 @@ class RunRecord(Settings):
     def margins(self) -> tuple[Margin, ...]:
         """The groups united by one group column alone, where there are several columns."""
         return margins_of(self.group_columns, self.group_parts)
-
-    def _margin_matrix(self) -> np.ndarray:
-        matrix = np.zeros((len(self.margins), len(self.groups)), dtype=np.int64)
-        for place, margin in enumerate(self.margins):
-            matrix[place, list(margin.groups)] = 1
-        return matrix
 
     def rule(self, select: str | None = None) -> str:
         """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
@@ -191,7 +185,7 @@ class RunRecord(Settings):
     def _summary(self, rule: str, epoch: int) -> Summary:
         test, least = self.counts["test"], self.min_group
         hits, units = test.hits[epoch], test.units(epoch)
-        worst = worst_unit(units)
+        worst, collapsed = worst_unit(units), int(self.counts["val"].collapsed[epoch])
         return Summary(
             select=rule,
             epoch=epoch,
@@ -203,8 +197,8 @@ class RunRecord(Settings):
             level=units.level,
             n_judged=worst.n_judged,
             judged=[name for name, judged in zip(self.unit_names, units.judged, strict=True) if judged],
-            n_too_small=int(((test.sizes > 0) & (test.sizes < least)).sum()),
-            collapsed=self._collapsed(epoch),
+            n_too_small=worst.n_too_small,
+            collapsed=None if collapsed < 0 else self.classes[collapsed],
             margins=self._margin_rates(hits, test.sizes),
             groups=_named_rates(self.groups, hits, test.sizes, least),
             classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
@@ -224,15 +218,6 @@ class RunRecord(Settings):
             rate = _named_rates([margin.name], np.array([hit]), np.array([size]), self.min_group)
             found.setdefault(margin.column, {}).update(rate)
         return found
-
-    def _collapsed(self, epoch: int) -> str | None:
-        """The class that every validation example is predicted as at ``epoch``; None if there are several."""
-        val = self.counts["val"]
-        hits, sizes = val.class_hits[epoch], val.class_sizes
-        if (sizes > 0).sum() < 2 or (hits > 0).sum() != 1:
-            return None
-        only = int(np.flatnonzero(hits)[0])
-        return self.classes[only] if hits[only] == sizes[only] else None
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``; the file's presence says that the run is finished."""

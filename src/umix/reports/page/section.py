@@ -13,11 +13,10 @@ from umix.reports.charts.group_rates import group_dots, group_order, group_rows
 from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.threshold import ThresholdView, threshold_view
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
-from umix.reports.comparison import BASELINE, compare
+from umix.reports.comparison import BASELINE, MethodRates, compare
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
-from umix.reports.page.method_table import MethodRow, method_rows
 from umix.reports.page.score_histograms import score_histograms
 from umix.reports.predictions import Predictions, load_predictions
 from umix.reports.tables.comparison_tables import groups_table
@@ -37,7 +36,7 @@ class Section:
     epochs: Sequence[Figure]
     details: Details | None
     held_out: HeldOut | None
-    methods: Sequence[MethodRow]
+    methods: Mapping[str, MethodRates]  # the best worst group first
     groups: TextTable | None  # the rate of every group, each group column alone first
     columns: Sequence[str]  # the group columns, where there are several
     threshold: ThresholdView | None
@@ -123,7 +122,7 @@ def _section(
         epochs=epochs,
         details=told,
         held_out=tested,
-        methods=method_rows(task, runs, select=select, baseline=baseline),
+        methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
         threshold=_threshold(runs[said.method]),

@@ -1,6 +1,5 @@
 """Comparisons as tables; rates become percent here and nowhere else."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
@@ -43,7 +42,7 @@ def comparison_tables(comparison: Comparison, *, with_published: bool = False, g
 
 def rates_table(comparison: Comparison, task: str, *, with_published: bool = False) -> TextTable:
     """Methods as rows, the best worst group first: seeds, which group labels it uses, the named rates, the published numbers."""
-    cells = dict(sorted(_ordered(comparison, task).items(), key=lambda item: _rank(item[1])))
+    cells = comparison.ranked(task)
     columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
     columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
     header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
@@ -72,12 +71,6 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             *_doubts(cells),
         ],
     )
-
-
-def _rank(cell: MethodRates) -> tuple[float, float]:
-    """Sorts the best worst group first; without groups the best average."""
-    worst, average = cell.rates["worst"].mean, cell.rates["average"].mean
-    return (0.0 if math.isnan(worst) else -worst, 0.0 if math.isnan(average) else -average)
 
 
 def _worst_groups(cells: Mapping[str, MethodRates]) -> list[str]:
