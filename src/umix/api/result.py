@@ -14,7 +14,8 @@ from umix.bench.runs.example_table import example_table, load_examples, no_weigh
 from umix.bench.runs.held_out import held_out_table
 from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
 from umix.bench.runs.load_net import load_net, net_with
-from umix.bench.runs.record import RunRecord, Summary, load_run
+from umix.bench.runs.record import RunRecord, load_run
+from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
 from umix.data.rows.reader import Reader
 from umix.errors import UserError, unknown

@@ -8,7 +8,8 @@ from typing import final
 
 import numpy as np
 
-from umix.bench.runs.record import RunRecord, Summary, known_rule
+from umix.bench.runs.record import RunRecord, known_rule
+from umix.bench.runs.summary import Summary
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
 from umix.errors import Setting, UserError, unknown

@@ -1,6 +1,6 @@
 """Sentences about which groups were judged, the same in every table and on the page."""
 
-from umix.bench.runs.record import Summary
+from umix.bench.runs.summary import Summary
 from umix.core.words import counted
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from umix.bench.runs.record import RunRecord, Summary
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.summary import Summary
 from umix.core.selection import ORACLE, RULES
 from umix.core.statistics import Spread
 from umix.reports.tables.text_table import Entry, TextTable, marked, percent

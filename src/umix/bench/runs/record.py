@@ -10,9 +10,10 @@ from pydantic import Field, PrivateAttr
 from pydantic_core import from_json
 
 from umix.bench.runs.split_counts import SplitCounts, check_fit, known
+from umix.bench.runs.summary import GroupRate, Summary, named_rates
 from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
-from umix.core.judging import Judging, Level, worst_unit
+from umix.core.judging import Judging, worst_unit
 from umix.core.margins import Margin, margin_matrix, margins_of
 from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
 from umix.errors import Setting, UserError, unknown
@@ -29,53 +30,6 @@ class StageRecord(Settings):
     epochs: int
     seconds: float
     reused: bool
-
-
-@final
-class GroupRate(Settings):
-    """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
-
-    hits: int
-    size: int
-    rate: float | None
-    judged: bool = True
-
-
-@final
-class Summary(Settings):
-    """Test rates in [0, 1] at the epoch that a rule selected on validation; None where there is no such rate."""
-
-    select: str
-    epoch: int
-    average: float | None = Field(description="over all test examples")
-    adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
-    group_mean: float | None = Field(description="mean over the judged groups")
-    worst: float | None = Field(description="lowest rate of a judged group")
-    worst_group: str | None = Field(None, description="which group that is")
-    level: Level = Field(
-        "groups", description="what was judged: groups; if all are too small margins, then classes in their place"
-    )
-    n_judged: int = Field(0, description="how many were judged")
-    judged: list[str] = Field(default_factory=list, description="which were judged")
-    n_too_small: int = Field(0, description="how many have too few test examples to be judged")
-    collapsed: str | None = Field(None, description="the class that the net predicts for every validation example")
-    margins: dict[str, dict[str, GroupRate]] = Field(
-        default_factory=dict, description="by group column: rates of the groups that the column alone makes"
-    )
-    groups: dict[str, GroupRate]
-    classes: dict[str, GroupRate]
-    quintiles: list[float] | None = Field(
-        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
-    )
-
-    @property
-    def judged_rates(self) -> dict[str, GroupRate]:
-        """What is judged, by name: groups, and margins or classes that stand in for groups; without groups the classes."""
-        if not self.groups:
-            return {name: rate for name, rate in self.classes.items() if rate.size}
-        margins = {f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()}
-        rates = self.groups | margins | {f"class {name}": rate for name, rate in self.classes.items()}
-        return {name: rates[name] for name in self.judged if rates[name].size}
 
 
 @final
@@ -200,8 +154,8 @@ class RunRecord(Settings):
             n_too_small=worst.n_too_small,
             collapsed=None if collapsed < 0 else self.classes[collapsed],
             margins=self._margin_rates(hits, test.sizes),
-            groups=_named_rates(self.groups, hits, test.sizes, least),
-            classes=_named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
+            groups=named_rates(self.groups, hits, test.sizes, least),
+            classes=named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
             quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
 
@@ -215,7 +169,7 @@ class RunRecord(Settings):
         found: dict[str, dict[str, GroupRate]] = {}
         for margin in self.margins:
             hit, size = int(hits[list(margin.groups)].sum()), int(sizes[list(margin.groups)].sum())
-            rate = _named_rates([margin.name], np.array([hit]), np.array([size]), self.min_group)
+            rate = named_rates([margin.name], np.array([hit]), np.array([size]), self.min_group)
             found.setdefault(margin.column, {}).update(rate)
         return found
 
@@ -231,14 +185,6 @@ _NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
     "uncertainty_quintile": "have the uncertainty of validation examples from a first stage, but this run has none",
     "cvar": "have the losses of validation examples, but this record holds none that are finite",
 }
-
-
-def _named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray, min_group: int) -> dict[str, GroupRate]:
-    found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
-    return {
-        name: GroupRate(hits=hit, size=size, rate=known(rate), judged=size >= max(1, min_group))
-        for name, hit, size, rate in found
-    }
 
 
 def known_rule(select: str) -> str:

@@ -40,6 +40,7 @@ class SearchJob:
     places: Places
     select: str | None
     seeds: tuple[int, ...]
+    storage: str | None = None  # database URL, for workers on several machines; default a file below ``out``
 
     def run(self, on_event: OnEvent, *, wait: bool = False, progress: Progress | None = None) -> SearchOutcome:
         spec = self.spec
@@ -57,6 +58,7 @@ class SearchJob:
                 trials=self.trials,
                 **options,
                 places=self.places,
+                storage=self.storage,
                 name=name,
                 progress=progress or Silent(),
                 watch=lambda update: on_event(self._event(update)),

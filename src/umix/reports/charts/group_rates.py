@@ -6,7 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from umix.bench.runs.record import GroupRate, RunRecord
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.summary import GroupRate
 from umix.core.statistics import wilson
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.labels import cut_apart, lookup

@@ -7,7 +7,8 @@ from typing import Literal, final
 
 import numpy as np
 
-from umix.bench.runs.record import GroupRate, RunRecord, Summary
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted

@@ -5,7 +5,8 @@ import math
 from rich.markup import escape
 from rich.table import Table
 
-from umix.bench.runs.record import GroupRate, RunRecord, Summary
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.judged_words import collapse_words, judged_words

@@ -1,0 +1,67 @@
+"""The test rates of a run at one epoch: what tables, the page and JSON print."""
+
+from typing import final
+
+import numpy as np
+from pydantic import Field
+
+from umix.bench.runs.split_counts import known
+from umix.core import rates
+from umix.core.judging import Level
+from umix.settings import Settings
+
+
+@final
+class GroupRate(Settings):
+    """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
+
+    hits: int
+    size: int
+    rate: float | None
+    judged: bool = True
+
+
+@final
+class Summary(Settings):
+    """Test rates in [0, 1] at the epoch that a rule selected on validation; None where there is no such rate."""
+
+    select: str
+    epoch: int
+    average: float | None = Field(description="over all test examples")
+    adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
+    group_mean: float | None = Field(description="mean over the judged groups")
+    worst: float | None = Field(description="lowest rate of a judged group")
+    worst_group: str | None = Field(None, description="which group that is")
+    level: Level = Field(
+        "groups", description="what was judged: groups; if all are too small margins, then classes in their place"
+    )
+    n_judged: int = Field(0, description="how many were judged")
+    judged: list[str] = Field(default_factory=list, description="which were judged")
+    n_too_small: int = Field(0, description="how many have too few test examples to be judged")
+    collapsed: str | None = Field(None, description="the class that the net predicts for every validation example")
+    margins: dict[str, dict[str, GroupRate]] = Field(
+        default_factory=dict, description="by group column: rates of the groups that the column alone makes"
+    )
+    groups: dict[str, GroupRate]
+    classes: dict[str, GroupRate]
+    quintiles: list[float] | None = Field(
+        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
+    )
+
+    @property
+    def judged_rates(self) -> dict[str, GroupRate]:
+        """What is judged, by name: groups, and margins or classes that stand in for groups; without groups the classes."""
+        if not self.groups:
+            return {name: rate for name, rate in self.classes.items() if rate.size}
+        margins = {f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()}
+        rates = self.groups | margins | {f"class {name}": rate for name, rate in self.classes.items()}
+        return {name: rates[name] for name in self.judged if rates[name].size}
+
+
+def named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray, min_group: int) -> dict[str, GroupRate]:
+    """The rate of every name, judged from ``min_group`` examples on."""
+    found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
+    return {
+        name: GroupRate(hits=hit, size=size, rate=known(rate), judged=size >= max(1, min_group))
+        for name, hit, size, rate in found
+    }
