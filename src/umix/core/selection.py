@@ -6,6 +6,7 @@ The one exception, ``oracle_epoch``, is what the others are measured against and
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ TAIL = 0.2
 #: Looks at the test split: shown for regret only, never a way to choose a model.
 ORACLE = "oracle_test"
 _PARTS = 5
+
+#: How a class is predicted from logits: the largest one, or the largest after biases that are chosen with the epoch.
+Decide = Literal["biases", "argmax"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,10 @@ class Counts:
     recall_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
     )  # [epochs, groups, classes]
+    biases: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [decisions, classes]; the first is argmax
+    decided_hits: np.ndarray = field(
+        default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
+    )  # [epochs, decisions, groups + classes]
 
     @property
     def epochs(self) -> int:
@@ -68,6 +76,33 @@ class Counts:
         hit = self.class_hits > 0
         whole = ((self.class_hits == self.class_sizes) | ~hit).all(axis=1)
         return np.where((hit.sum(axis=1) == 1) & whole, hit.argmax(axis=1), -1)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether the hits of every candidate decision are known."""
+        return len(self.biases) > 0 and len(self.decided_hits) == self.epochs
+
+    def decided(self, decision: int) -> "Counts":
+        """The counts of all epochs under one decision; parts that were counted for argmax only are left out."""
+        return self if decision == 0 else self._under(self.decided_hits[:, decision])
+
+    @property
+    def every_decision(self) -> "Counts":
+        """All epochs under the first decision, then all epochs under the second, and so on, as if each were an epoch."""
+        return self._under(self.decided_hits.swapaxes(0, 1).reshape(-1, self.decided_hits.shape[2]))
+
+    def _under(self, hits: np.ndarray) -> "Counts":
+        none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
+        return replace(
+            self,
+            hits=hits[:, : len(self.sizes)],
+            class_hits=hits[:, len(self.sizes) :],
+            quintile_rates=none.quintile_rates,
+            tail_losses=none.tail_losses,
+            recall_hits=none.recall_hits,
+            biases=none.biases,
+            decided_hits=none.decided_hits,
+        )
 
     def units(self, epoch: int | None = None) -> Units:
         """The groups, or what is judged in their place, at ``epoch``; without one, of all epochs."""
@@ -224,6 +259,40 @@ def best_epoch(val: Counts, rule: str) -> int:
         rounded = np.nan_to_num(breaker[candidates], nan=0.0).round(12)
         candidates = candidates[rounded == rounded.max()]
     return int(candidates[0])
+
+
+@final
+@dataclass(frozen=True)
+class Choice:
+    """An epoch and the number of a decision, as ``best_choice`` finds them on validation; decision 0 is argmax."""
+
+    epoch: int
+    decision: int = 0
+
+
+#: Rules that compare decisions too. The others look at losses, at uncertainty or at nothing, which biases do not change.
+DECIDING = ("worst", "average", "worst_class", "worst_recall", "class_difference")
+
+
+def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
+    """The epoch and the decision with the highest validation score under ``rule``, chosen together.
+
+    Of equal ones the smallest biases win, then the earlier epoch. Where decisions were not counted, or ``decide`` is argmax, or the
+    rule has no score for them, the epoch is chosen as ``best_epoch`` does.
+
+    >>> sizes, hits = np.array([10, 10]), np.array([[10, 2]])
+    >>> decided = {"biases": np.array([[0, 0], [0, 1.0]]), "decided_hits": np.array([[[10, 2], [8, 7]]])}
+    >>> val = Counts(hits[:, :0], sizes[:0], hits, sizes, **decided)
+    >>> best_choice(val, "worst_class")
+    Choice(epoch=0, decision=1)
+    """
+    if decide == "argmax" or rule not in DECIDING or not val.has_decisions:
+        return Choice(best_epoch(val, rule))
+    every = val.every_decision
+    if np.isnan(RULES[rule](every)).all():
+        return Choice(best_epoch(val, rule))
+    decision, epoch = divmod(best_epoch(every, rule), val.epochs)
+    return Choice(epoch, decision)
 
 
 def _judged_mean(val: Counts) -> Scores:

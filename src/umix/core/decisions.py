@@ -1,0 +1,90 @@
+"""Decisions: a bias is added to every class's logit before the largest one is predicted; for two classes, a threshold.
+
+A net that has seen few examples of a class predicts it rarely. Where missing it is the worse mistake, no new training is needed
+to predict it more often: a bias for the class is enough. Selection chooses the bias on validation together with the epoch, from
+the candidates here; plain argmax is the first of them.
+"""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+Floats = NDArray[np.float64]
+
+_THRESHOLDS = 20  # on each side of argmax
+_WIDEST = 3.0  # asinh of the largest log-odds: close to argmax they are dense, far from it wide apart
+_TEMPERS = (0.25, 0.5, 0.75, 1.0, 1.5)  # how much of the prior -log(share) is taken away
+_BUMPS = (0.5, -0.5, 1.0, -1.0, 2.0, -2.0)  # of one class alone
+_MOST_BUMPED = 10  # classes up to which each is tried alone
+
+
+def candidate_biases(class_sizes: ArrayLike) -> Floats:
+    """The biases to choose from, [decisions, classes], smallest first; the first is argmax.
+
+    For two classes these are thresholds of the log-odds, whatever the classes' sizes. For more classes the prior is taken away
+    in part or whole (post-hoc logit adjustment, Menon et al. 2021), and up to ten classes are tried alone. ``class_sizes``
+    [classes] are those of the training split.
+
+    >>> candidate_biases([90, 10])[:3].round(2).tolist()
+    [[0.0, 0.0], [0.0, -0.15], [0.0, 0.15]]
+    >>> candidate_biases([8, 1, 1])[:2].round(2).tolist()
+    [[0.0, 0.0, 0.0], [-0.35, 0.17, 0.17]]
+    """
+    sizes = np.asarray(class_sizes, dtype=np.float64)
+    k = len(sizes)
+    if k == 2:
+        steps = [math.sinh(_WIDEST * step / _THRESHOLDS) for step in range(1, _THRESHOLDS + 1)]
+        return np.array([[0.0, 0.0], *([0.0, sign * step] for step in steps for sign in (-1, 1))])
+    rows = [np.zeros(k)]
+    prior = np.log(np.maximum(sizes, 1) / max(1.0, sizes.sum()))
+    if k > 2 and np.ptp(prior) > 0:
+        rows += [temper * (prior.mean() - prior) for temper in _TEMPERS]
+    if 2 < k <= _MOST_BUMPED:
+        rows += [size * np.eye(k)[c] for size in _BUMPS for c in range(k)]
+    return np.array(rows)
+
+
+def decide(logits: Tensor, bias: Tensor) -> Tensor:
+    """The predicted class of every example, int64 [n]: the largest of ``logits`` [n, classes] + ``bias`` [classes].
+
+    >>> decide(torch.tensor([[0.0, -0.1], [0.0, -0.3]]), torch.tensor([0.0, 0.2])).tolist()
+    [1, 0]
+    """
+    if logits.shape[1] == 2:  # compared as ``decision_hits`` does, to the last bit
+        return (logits[:, 1] - logits[:, 0] > bias[0] - bias[1]).long()
+    return (logits + bias.to(logits)).argmax(dim=1)
+
+
+def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biases: Tensor, *, n_groups: int) -> Tensor:
+    """Hits of every decision, int64 [decisions, groups + classes]: by group, then by class.
+
+    ``pairs`` holds the row and the group of every membership. For two classes a histogram of margins
+    per group and class gives the hits of all thresholds at once.
+
+    >>> logits, y = torch.tensor([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0]]), torch.tensor([1, 1, 0])
+    >>> none = (torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
+    >>> decision_hits(logits, y, none, torch.tensor([[0.0, 0.0], [0.0, 1.5]]), n_groups=0).tolist()
+    [[0, 1], [0, 2]]
+    """
+    n_classes = logits.shape[1]
+    rows, groups = pairs
+    rows = torch.cat([rows, torch.arange(len(y), device=y.device)])  # every example is also in its class
+    units = torch.cat([groups, n_groups + y])
+    n_units = n_groups + n_classes
+    if n_classes != 2:
+        return torch.stack(
+            [torch.bincount(units[(decide(logits, bias) == y)[rows]], minlength=n_units) for bias in biases]
+        )
+    limits, order = (biases[:, 0] - biases[:, 1]).to(logits).sort()
+    above = torch.searchsorted(limits, logits[:, 1] - logits[:, 0])  # how many limits lie strictly below the margin
+    width = len(limits) + 1
+    cell = (units * 2 + y[rows]) * width + above[rows]
+    histogram = torch.bincount(cell, minlength=n_units * 2 * width).view(n_units, 2, width)
+    not_above = histogram.cumsum(dim=2)[:, :, :-1]  # [units, 2, limits]: margins that do not exceed each limit
+    hits = not_above[:, 0] + histogram[:, 1].sum(dim=1, keepdim=True) - not_above[:, 1]
+    found = torch.empty_like(hits)
+    found[:, order] = hits
+    return found.T.contiguous()

@@ -1,0 +1,98 @@
+"""Decisions: class biases, their hits, and the choice of epoch and decision together."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from umix.core.decisions import candidate_biases, decide, decision_hits
+from umix.core.judging import Judging
+from umix.core.selection import Choice, Counts, best_choice, best_epoch
+
+
+def drawn(n_classes: int, n: int = 300, n_groups: int = 4) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng(n_classes)
+    logits = torch.from_numpy(3 * rng.standard_normal((n, n_classes))).float()
+    logits[:20] = 0.0  # ties
+    return logits, torch.from_numpy(rng.integers(0, n_classes, n)), torch.from_numpy(rng.random((n, n_groups)) < 0.4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_hits_of_every_decision_are_those_of_deciding_each_example(n_classes):
+    logits, y, member = drawn(n_classes)
+    biases = torch.from_numpy(candidate_biases(np.arange(1, n_classes + 1))).float()
+    found = decision_hits(logits, y, member.nonzero(as_tuple=True), biases, n_groups=4)
+    assert found.shape == (len(biases), 4 + n_classes)
+    for decision, bias in enumerate(biases):
+        correct = (decide(logits, bias) == y).numpy()
+        assert found[decision, :4].tolist() == (correct[:, None] & member.numpy()).sum(axis=0).tolist()
+        assert found[decision, 4:].tolist() == np.bincount(y.numpy()[correct], minlength=n_classes).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_the_first_decision_is_argmax(n_classes):
+    logits, _, _ = drawn(n_classes)
+    bias = torch.from_numpy(candidate_biases(np.ones(n_classes)))[0].float()
+    assert decide(logits, bias).equal(logits.argmax(dim=1))
+
+
+def test_biases_of_two_classes_are_thresholds_of_the_odds_on_both_sides():
+    biases = candidate_biases([99, 1])
+    assert_allclose(np.sort(biases[:, 1]), -np.sort(-biases[:, 1])[::-1])
+    assert (np.diff(np.abs(biases[:, 1])) >= 0).all()  # the smallest first
+    p = torch.tensor([0.2, 0.4])
+    logits = torch.stack([torch.log(1 - p), torch.log(p)], dim=1)
+    assert decide(logits, torch.tensor([0.0, float(np.log(0.7 / 0.3))])).tolist() == [0, 1]  # a threshold of 0.3
+
+
+def test_taking_the_whole_prior_away_is_post_hoc_logit_adjustment():
+    sizes = np.array([70.0, 20.0, 10.0])
+    whole = -np.log(sizes / sizes.sum())
+    assert any(np.allclose(bias - bias.mean(), whole - whole.mean()) for bias in candidate_biases(sizes))
+
+
+def test_a_single_class_or_no_example_has_argmax_only():
+    assert candidate_biases([5]).tolist() == [[0.0]]
+    none = torch.zeros(0, dtype=torch.int64)
+    assert decision_hits(torch.zeros(0, 2), none, (none, none), torch.zeros(1, 2), n_groups=3).tolist() == [[0] * 5]
+
+
+def counted(hits: list[list[list[int]]], sizes: list[int]) -> Counts:
+    """Counts without groups of epochs × decisions × classes."""
+    array, size = np.array(hits), np.array(sizes)
+    biases = np.zeros((array.shape[1], len(sizes)))
+    return Counts(array[:, 0, :0], size[:0], array[:, 0], size, biases=biases, decided_hits=array, judging=Judging())
+
+
+def test_epoch_and_decision_are_chosen_together():
+    val = counted([[[90, 10], [80, 50]], [[85, 40], [70, 60]]], [100, 100])
+    assert best_epoch(val, "worst_class") == 1
+    assert best_choice(val, "worst_class") == Choice(1, 1)
+    assert best_choice(val, "average") == Choice(0, 1)
+    assert best_choice(val, "worst_class", "argmax") == Choice(1, 0)
+
+
+def test_of_equal_choices_the_smallest_biases_win_then_the_earlier_epoch():
+    val = counted([[[50, 50], [50, 50]], [[50, 50], [50, 50]]], [100, 100])
+    assert best_choice(val, "worst_class") == Choice(0, 0)
+
+
+@pytest.mark.parametrize("rule", ["last", "cvar"])
+def test_rules_that_biases_do_not_change_decide_by_argmax(rule):
+    val = counted([[[1, 0], [9, 9]], [[2, 0], [9, 9]]], [10, 10])
+    val = Counts(
+        val.hits, val.sizes, val.class_hits, val.class_sizes, tail_losses=np.array([2.0, 1.0]),
+        biases=val.biases, decided_hits=val.decided_hits,
+    )  # fmt: skip
+    assert best_choice(val, rule) == Choice(1, 0)
+
+
+def test_runs_that_counted_no_decisions_choose_the_epoch_alone():
+    hits, sizes = np.array([[1, 2], [3, 3]]), np.array([5, 5])
+    assert best_choice(Counts(hits[:, :0], sizes[:0], hits, sizes), "worst_class") == Choice(1)
+
+
+def test_counts_under_one_decision_are_its_columns():
+    val = counted([[[90, 10], [80, 50]], [[85, 40], [70, 60]]], [100, 100])
+    assert val.decided(1).class_hits.tolist() == [[80, 50], [70, 60]]
+    assert val.decided(0) is val
