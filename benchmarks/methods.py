@@ -28,7 +28,7 @@ def needs_groups(runs: Mapping[str, list[RunRecord]]) -> dict[str, bool]:
 def any_group(record: RunRecord) -> bool:
     settings = {key: value for key, value in record.plan["method"].items() if key != "name"}
     method = METHODS[record.method](**settings)
-    return bool(method.needs_groups or method.needs_val_groups)
+    return bool(method.needs_groups or method.needs_val_groups or method.needs_some_groups)
 
 
 MIXING = ("erm", "mixup", "ingroup_mixup", "domainmix", "lisa", "lisa_umix", "umix")

@@ -39,6 +39,9 @@ def groups(kind: type[Method]) -> str:
         return "needed in the validation split"
     if kind.needs_groups is True:
         return "needed in the training split"
+    if "groups_from" in kind.model_fields:
+        use = kind.needs_groups_if if kind.needs_groups_if.startswith("if ") else ""
+        return f"needed in the training split {use}".strip() + "; with `groups_from=few` those of a few rows"
     return "not needed" if kind.needs_groups is False else "needed in the training split for some settings"
 
 

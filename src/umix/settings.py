@@ -16,6 +16,7 @@ class Settings(BaseModel):
     """A frozen model whose constructor raises UserError, in one sentence with the field, its rule and its value."""
 
     part: ClassVar[str] = ""  # the part of a run that these settings describe: fit, net, task; empty for others
+    absent_by_default: ClassVar[tuple[str, ...]] = ()  # options that came later: without them keys are what they were
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -24,6 +25,14 @@ class Settings(BaseModel):
             BaseModel.__init__(self, **values)
         except ValidationError as error:
             raise _user_error(type(self), error) from None
+
+    def key_values(self) -> dict[str, Any]:
+        """All values as JSON for the key of a run, but for those of ``absent_by_default`` that are the default."""
+        values = self.model_dump(mode="json")
+        for name in self.absent_by_default:
+            if values.get(name) == type(self).model_fields[name].default:
+                del values[name]
+        return values
 
 
 @final

@@ -70,8 +70,8 @@ def check_global_random_state_untouched(method: Method) -> None:
 
 
 def check_groups_untouched_unless_declared(method: Method) -> None:
-    """A method that does not declare ``needs_groups`` gives the same net for any training groups."""
-    if method.needs_groups:
+    """A method that declares neither ``needs_groups`` nor ``needs_some_groups`` gives the same net for any training groups."""
+    if method.needs_groups or method.needs_some_groups:
         return
     task = _task()
     train = task.splits["train"]

@@ -124,7 +124,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         division = Division(val_share=self.val_share, random_state=self.random_state)
         fit = self._fit_settings()
         rule = chosen_rule(self.select, groups=groups is not None)
-        if groups is None and (recipe.needs_groups or recipe.needs_val_groups):
+        if groups is None and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
             raise UserError(
                 f"method={recipe.name!r} trains with groups, but none are given; fit(X, y, groups=...) takes them."
             )

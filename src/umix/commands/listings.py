@@ -84,11 +84,11 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
 
 def group_labels(kind: "type[Method]") -> str:
     """What a method uses of the group labels, beside selecting the epoch and reporting."""
-    if kind.needs_groups_if:
+    if kind.needs_groups_if.startswith("if "):
         return f"depends on {kind.needs_groups_if.removeprefix('if ')}"
     needs_groups: object = kind.needs_groups  # a property where it depends on the settings
     if needs_groups:
-        return "to train" if needs_groups is True else "depends on its settings"
+        return "to train" if needs_groups is True or kind.needs_groups_if else "depends on its settings"
     return "validation groups to train" if kind.needs_val_groups else "none"
 
 

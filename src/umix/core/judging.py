@@ -15,6 +15,9 @@ Floats = NDArray[np.float64]
 #: What is judged: the groups; their margins (one group column alone) if no group is large enough; then the classes.
 Level = Literal["groups", "margins", "classes"]
 
+#: How far known groups may be used: only reported, also to choose an epoch, also to train.
+UseGroups = Literal["test", "val", "train"]
+
 #: Examples that a group must have in a split to be judged there.
 MIN_GROUP = 30
 #: Examples that the prior of a group's validation rate is worth.

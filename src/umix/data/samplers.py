@@ -85,3 +85,25 @@ class Balanced(Sampler):
         passes = [rng.permuted(np.tile(rows, (-(-turns // len(rows)), 1)), axis=1).ravel()[:turns] for rows in members]
         first = int(rng.integers(len(members)))  # else the same groups would be in excess at the end of every epoch
         return torch.from_numpy(np.stack(passes[first:] + passes[:first], axis=1).ravel()[: len(split)])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BalancedDraws(Sampler):
+    """``Balanced`` for groups that are known with a probability: every epoch draws the group of each example, then balances.
+
+    Where all groups are known it is ``Balanced``, draw by draw.
+    """
+
+    p: Tensor  # [n, groups], rows sum to 1
+
+    def size(self, split: Split) -> int:
+        return len(split)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        ends = self.p.double().cpu().numpy().cumsum(axis=1)
+        (child,) = rng.spawn(
+            1
+        )  # ``rng`` itself stays as it is, so that known groups are visited in the order of ``Balanced``
+        group = (ends <= child.random((len(ends), 1)) * ends[:, -1:]).sum(axis=1)
+        return Balanced(torch.from_numpy(group)).draw(split, rng)

@@ -102,6 +102,12 @@ class Split:
         """The one group each example is trained in, int64 [n]; raises where groups overlap and none are declared for training."""
         return (self.training_groups or self.groups).ids
 
+    @property
+    def some_groups(self) -> Tensor:
+        """As ``group``, but -1 where it is not known; raises where groups overlap and none are declared for training."""
+        groups = self.training_groups or self.groups
+        return groups.ids if groups.overlap else groups.codes
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of inputs, labels and weights, in order.
@@ -212,7 +218,6 @@ class TaskSource(Settings, abc.ABC):
 
     part: ClassVar[str] = "task"
     name: ClassVar[str]
-    absent_by_default: ClassVar[tuple[str, ...]] = ()  # options that came later: without them keys are what they were
     default_net: ClassVar[str] = "mlp"  # the net if neither a preset of this task nor the user names one
     preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
@@ -238,11 +243,7 @@ class TaskSource(Settings, abc.ABC):
         """Everything that decides the task: its name, its options, and what its files hold, but not where they lie."""
         content = self.content
         known = {} if content is None else {"content": content}
-        options = self.model_dump(mode="json")
-        for name in self.absent_by_default:
-            if options.get(name) == type(self).model_fields[name].default:
-                del options[name]
-        return {"name": self.name, **options, **known}
+        return {"name": self.name, **self.key_values(), **known}
 
     def check_files(self) -> None:
         """Raise before anything is trained where a file that the options name is missing or does not fit them."""

@@ -4,6 +4,10 @@ Algorithm 1: keep weights q over groups. For every batch, update q_g ← q_g·ex
 for the groups in the batch, then descend Σ_g q_g·L_g. Section 3.3: with ``adjustment`` C, L_g is
 replaced by L_g + C/√n_g, so that small groups, which generalise worse, get larger weights.
 
+With ``groups_from=few`` the group of a training row is known with a probability only. As in PG-DRO (Ghosal and Li 2023)
+L_g = Σ_i p_ig·ℓ_i / Σ_i p_ig and n_g = Σ_i p_ig. Groups of rows are drawn from p in every epoch and then balanced as known
+ones are, so p is that of rows drawn in this way (``balanced_posterior``). If all groups are known this is GroupDRO, draw by draw.
+
 Differs from the paper:
 - batches hold all groups in equal parts instead of one group at a time, as in the released code;
 - a group that is not in the batch keeps its q: its risk is unknown, not 0; a group without training
@@ -24,9 +28,10 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.core.risks import group_present, group_risks
+from umix.core.soft_groups import balanced_posterior, soft_group_risks, soft_sizes
 from umix.data.batch import Batch
-from umix.data.samplers import Balanced
-from umix.methods.method import Method
+from umix.data.samplers import Balanced, BalancedDraws
+from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.objective import Objective, State
@@ -38,27 +43,33 @@ from umix.training.trainer import Trainer
 class WorstGroupRisk(Objective):
     """Exponentiated-gradient ascent on group weights q, descent on Σ q_g·L_g.
 
-    ``group`` [n] assigns the training examples to groups; None takes the task's training groups.
+    ``group`` [n] assigns the training examples to groups, ``p`` [n, groups] with probabilities; without either the task's training
+    groups are taken.
     """
 
     step_size: float
     adjustment: float
     sizes: Tensor  # [groups], examples of each group in the training split
     group: Tensor | None = None
+    p: Tensor | None = None
 
     @property
     def needs_groups(self) -> bool:  # type: ignore[override]
-        return self.group is None
+        return self.group is None and self.p is None
 
     def init(self, n_groups: int) -> State:
         there = (self.sizes > 0).float()
         return {"q": there / there.sum(), "margin": self.adjustment * there / self.sizes.clamp_min(1).sqrt()}  # C/√n_g
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
-        risks = group_risks(losses, group, n_groups=len(q))
-        present = group_present(group, n_groups=len(q))
+        if self.p is not None:
+            p = self.p.index_select(0, batch.index)
+            risks, present = soft_group_risks(losses, p), p.sum(0) > 0
+        else:
+            group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
+            risks = group_risks(losses, group, n_groups=len(q))
+            present = group_present(group, n_groups=len(q))
         grown = q * torch.exp(self.step_size * (risks.detach() + state["margin"])) * present
         # Groups in the batch share the weight that they have together; absent ones keep their own.
         share = (q * present).sum() / grown.sum().clamp_min(torch.finfo(grown.dtype).tiny)
@@ -67,12 +78,11 @@ class WorstGroupRisk(Objective):
 
 
 @final
-class GroupDRO(Method):
+class GroupDRO(TrainsWithGroups):
     """Group distributionally robust optimisation: the groups that do worst weigh most."""
 
     name: ClassVar[str] = "group_dro"
     paper: ClassVar[str] = "Sagawa et al., Distributionally robust neural networks for group shifts, ICLR 2020"
-    needs_groups: ClassVar[bool] = True
 
     step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
         0.01, ge=0, description="how fast the group weights follow the risks (the paper's eta_q)"
@@ -82,7 +92,19 @@ class GroupDRO(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
+        if self.groups_from == "few":
+            return self._train_with(self.soft_groups(trainer), trainer)
         group = trainer.splits["train"].group
         sizes = torch.bincount(group, minlength=len(trainer.task.training_groups))
         objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes)
         return trainer.fit(objective, sampler=Balanced(group))
+
+    def _train_with(self, groups: SoftGroups, trainer: Trainer) -> Net:
+        objective = WorstGroupRisk(
+            step_size=self.step_size,
+            adjustment=self.adjustment,
+            sizes=soft_sizes(groups.p).float().to(trainer.device),
+            group=None if groups.ids is None else groups.ids.to(trainer.device),
+            p=None if groups.ids is not None else balanced_posterior(groups.p).float().to(trainer.device),
+        )
+        return trainer.fit(objective, sampler=BalancedDraws(groups.p))

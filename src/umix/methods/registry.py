@@ -26,6 +26,7 @@ METHODS: "Registry[Method]" = Registry(
         "dfr": "umix.methods.dfr:DFR",
         "mixup": "umix.methods.mixup:Mixup",
         "ingroup_mixup": "umix.methods.mixup:InGroupMixup",
+        "group_mixup": "umix.methods.group_mixup:GroupMixup",
         "lisa": "umix.methods.lisa:LISA",
         "lisa_umix": "umix.methods.lisa_umix:LISAUMIX",
         "lff": "umix.methods.lff:LfF",

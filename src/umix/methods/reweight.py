@@ -6,6 +6,9 @@ examples gets a weight in proportion to 1/n (``inverse``) or to the inverse effe
 example by its weight, scaled to mean 1. ``resample`` draws examples with probabilities in
 proportion to the weights, with replacement, with as many draws per epoch as there are examples.
 
+With ``groups_from=few`` the groups of training rows are estimated from a few known ones, and the weight of an example is the
+expected one: Σ_g p_ig/n_g with the expected sizes n_g = Σ_i p_ig.
+
 Differs from the paper:
 - RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in
   expectation;
@@ -19,14 +22,16 @@ Differs from the released code:
 import abc
 from typing import Annotated, ClassVar, Literal, final
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
+from umix.core.soft_groups import soft_effective_number, soft_inverse_frequency
 from umix.core.weights import effective_number, inverse_frequency
 from umix.data.samplers import Weighted
 from umix.data.task import Split
-from umix.methods.method import Method
+from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.objective import MeanRisk
@@ -44,7 +49,7 @@ def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> T
     return effective_number(ids, beta=beta, by=train.weight)
 
 
-class Balancing(Method, abc.ABC):
+class Balancing(TrainsWithGroups, abc.ABC):
     """A method that gives each training example a weight, so that all classes or groups count the same."""
 
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
@@ -61,13 +66,31 @@ class Balancing(Method, abc.ABC):
 
     @property
     def needs_groups(self) -> bool:  # type: ignore[override]
-        return self.by == "group"
+        return self.by == "group" and self.groups_from == "train"
 
-    def weights(self, trainer: Trainer) -> Tensor:
-        """The weight of each training example, [n], mean 1, which is also saved with the run."""
-        weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
+    @model_validator(mode="after")
+    def _few_groups_balance_groups(self) -> "Balancing":
+        if self.groups_from == "few" and self.by != "group":
+            raise UserError(f"{self.name}.groups_from=few must be used with by=group, got by={self.by}.")
+        return self
+
+    def weights(self, trainer: Trainer, groups: SoftGroups | None = None) -> Tensor:
+        """The weight of each training example, [n], mean 1, which is also saved with the run.
+
+        ``groups`` are those of the training examples, if the caller has estimated them already.
+        """
+        if self.groups_from == "few":
+            weights = self._expected_weights(trainer, groups or self.soft_groups(trainer))
+        else:
+            weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
         trainer.keep(weight=weights)
         return weights
+
+    def _expected_weights(self, trainer: Trainer, groups: SoftGroups) -> Tensor:
+        weight = trainer.task.splits["train"].weight
+        if self.scheme == "inverse":
+            return soft_inverse_frequency(groups.p, by=weight).to(trainer.device)
+        return soft_effective_number(groups.p, beta=self.beta, by=weight).to(trainer.device)
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from torch import Tensor
 
-from umix.core.judging import Judging
+from umix.core.judging import Judging, UseGroups
 from umix.core.selection import Counts
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
@@ -42,7 +42,8 @@ class Trainer:
     ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is
     resumed after its last finished epoch. With ``cache`` ERM stages are shared by all runs with the
     same data, net, settings and seed. ``groups`` says whether the method may see training groups,
-    ``judging`` which groups count when an epoch is selected.
+    ``use_groups`` the known groups of which splits may be used at all, ``judging`` which groups
+    count when an epoch is selected.
     ``on_epoch(epoch, val)`` is called with the validation counts after every epoch of the final
     fit, and may raise.
     """
@@ -53,6 +54,7 @@ class Trainer:
     stages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = 0
     groups: bool = False
+    use_groups: UseGroups = "train"
     directory: Path | None = None
     cache: Path | None = None
     judging: Judging = field(default_factory=Judging)

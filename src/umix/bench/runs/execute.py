@@ -10,8 +10,8 @@ from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, save_run, train_run
 from umix.bench.runs.training_inputs import training_inputs
-from umix.bench.spec.judge_settings import UseGroups
 from umix.bench.spec.run_spec import RunSpec
+from umix.core.judging import UseGroups
 from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
@@ -110,6 +110,29 @@ def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") 
         task.splits["train"].group  # noqa: B018 — raises if there are none
     if method.needs_val_groups:
         task.splits["val"].group  # noqa: B018 — likewise
+    if method.needs_some_groups:
+        _require_some_groups(method, task, use_groups)
+
+
+def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> None:
+    """Raise if no group that ``method`` may use is known."""
+    if use_groups == "test":
+        raise UserError(
+            f"{method.name} with groups_from=few trains with the known groups of validation or training, but ",
+            Setting("use_groups", use_groups),
+            " does not allow it; set ",
+            Setting("use_groups", "val"),
+            " or take a method that needs none (umix methods).",
+        )
+    allowed = ("train", "val") if use_groups == "train" else ("val",)
+    if not task.groups or not any((task.splits[name].some_groups >= 0).any() for name in allowed):
+        where = "validation or training" if use_groups == "train" else "validation"
+        raise UserError(
+            f"{method.name} with groups_from=few needs rows of {where} whose groups are known, but there are none; name their "
+            "columns with ",
+            Setting("groups"),
+            ", or take a method that needs none (umix methods).",
+        )
 
 
 def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:

@@ -18,6 +18,7 @@ from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
 from umix.bench.runs.training_rows import image_files, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
+from umix.core.judging import UseGroups
 from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.files import read_tensors
@@ -66,6 +67,7 @@ def train_run(
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
+        use_groups=plan.judge.use_groups,
         directory=directory if engine.first else None,
         cache=stages if engine.first else None,
         judging=plan.judge.judging,
@@ -96,11 +98,13 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
         (directory / left).unlink(missing_ok=True)
 
 
-def group_use(method: Method) -> str:
+def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> str:
     """Which group labels ``method`` trains with: none, those of validation, or those of training."""
     if method.needs_groups:
         return "training"
-    return "validation" if method.needs_val_groups else "none"
+    if method.needs_some_groups and use_groups == "train" and (task.splits["train"].some_groups >= 0).any():
+        return "training"
+    return "validation" if method.needs_val_groups or method.needs_some_groups else "none"
 
 
 def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
@@ -117,7 +121,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         groups=list(task.groups),
         group_columns=list(task.splits["test"].groups.columns),
         group_parts=[list(part) for part in task.splits["test"].groups.parts],
-        group_use=group_use(plan.method),
+        group_use=group_use(plan.method, task, plan.judge.use_groups),
         use_groups=plan.judge.use_groups,
         min_group=plan.judge.min_group,
         prior=plan.judge.prior,

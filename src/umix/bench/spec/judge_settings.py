@@ -1,14 +1,12 @@
 """When a group counts as judged: settings of every run, beside its task, net, fits and method."""
 
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 from pydantic import Field
 
 from umix.core.judging import MIN_GROUP, PRIOR, Judging
+from umix.core.judging import UseGroups as UseGroups
 from umix.settings import Settings
-
-#: How far known groups may be used.
-UseGroups = Literal["test", "val", "train"]
 
 
 @final

@@ -43,7 +43,7 @@ class Plan:
         """Everything that decides the run's numbers, with defaults filled in."""
         return {
             "task": self.source.as_json(),
-            "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
+            "method": {"name": self.method.name, **self.method.key_values()},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},

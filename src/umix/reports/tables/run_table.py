@@ -105,5 +105,9 @@ def decision_words(record: RunRecord) -> str:
     if not record.decisions:
         return ""
     reason = record.decisions.get("reason")
-    chosen = ", ".join(f"{name}={value}" for name, value in record.decisions.items() if name != "reason")
-    return f"auto: {chosen}" + (f" ({reason})" if reason else "")
+    findings = [value["words"] for value in record.decisions.values() if isinstance(value, dict) and "words" in value]
+    settings = {
+        name: value for name, value in record.decisions.items() if name != "reason" and not isinstance(value, dict)
+    }
+    chosen = ", ".join(f"{name}={value}" for name, value in settings.items())
+    return "; ".join([f"auto: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)

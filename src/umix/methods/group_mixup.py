@@ -1,0 +1,71 @@
+"""Group-weighted mixup: mixup in which all groups count the same.
+
+The weighted mixup of UMIX (its eq. 4) with weights from groups instead of uncertainty: an example of group g has the weight
+n_g^(−power), scaled to mean 1. With ``groups_from=few`` the groups of training rows are estimated from a few known ones, and the
+weight is the expected one: Σ_g p_ig·n_g^(−power) with the expected sizes n_g = Σ_i p_ig. ``power=1`` gives every group the same
+total weight, ``power=0`` is mixup without weights, ``sigma=0`` is reweighting by group.
+
+Differs from the paper:
+- there is no paper of this combination: mixing is that of UMIX, weights are those of reweighting by group (Idrissi et al. 2022).
+
+Differs from the released code:
+- there is none.
+"""
+
+from typing import Annotated, ClassVar, final
+
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.soft_groups import soft_inverse_frequency
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
+from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.nets.net import Net
+from umix.settings import among, between
+from umix.training.trainer import Trainer
+
+
+@final
+class GroupMixup(TrainsWithGroups):
+    """Group-weighted mixup: pairs of examples are mixed, and examples of small groups weigh more."""
+
+    name: ClassVar[str] = "group_mixup"
+    paper: ClassVar[str] = (
+        "the weighted mixup of Han et al., UMIX, NeurIPS 2022, with the group weights of Idrissi et al., CLeaR 2022"
+    )
+    takes_weights: ClassVar[bool] = True
+
+    power: Annotated[float, between(0.5, 1.0)] = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="examples of a group of n weigh n^-power; 1 gives all groups the same weight, 0 all examples",
+    )
+    sigma: Annotated[float, among(0.5, 1.0)] = Field(
+        0.5, ge=0, le=1, description="probability of mixing a batch; 0 weights without mixing"
+    )
+    alpha: Annotated[float, among(0.2, 0.5, 1.5)] = Field(0.5, gt=0, description="λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+    per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        weights = self.weights(trainer)
+        trainer.keep(weight=weights)
+        return trainer.fit(self.objective(weights))
+
+    def weights(self, trainer: Trainer, groups: SoftGroups | None = None) -> Tensor:
+        """The weight of each training example, [n], mean 1.
+
+        ``groups`` are those of the training examples, if the caller has estimated them already.
+        """
+        p = (groups or self.soft_groups(trainer)).p
+        weight = trainer.task.splits["train"].weight
+        return soft_inverse_frequency(p, power=self.power, by=weight).to(trainer.device)
+
+    def objective(self, weights: Tensor) -> WeightedMixup:
+        """Mixup with these weights."""
+        return WeightedMixup(
+            weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
+        )

@@ -1,0 +1,172 @@
+"""Known groups spread: which rows are used, what is estimated, what is refused, and what is said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from umix.core.judging import UseGroups
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.errors import UserError
+from umix.methods.parts.soft_groups import estimated_groups, known_groups
+from umix.methods.parts.spread_groups import spread_groups
+from umix.nets.cnn import CNN
+from umix.nets.mlp import MLP
+from umix.training.fit_settings import FitSettings
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def split(
+    n: int, *, seed: int, share: float = 0.5, known: float = 1.0, signal: float = 3.0, cells: bool = True
+) -> Split:
+    """Two classes; the attribute shifts the second input by ``signal``; a share ``known`` of the groups is known."""
+    rng = np.random.default_rng(seed)
+    y, a = rng.integers(2, size=n), (rng.random(n) < share).astype(np.int64)
+    x = rng.normal(size=(n, 4)) + np.stack([2 * y, signal * a, 0 * y, 0 * y], axis=1)
+    seen = torch.from_numpy(np.where(rng.random(n) < known, a, -1))
+    labels = torch.from_numpy(y)
+    groups = Groups.cells(labels, seen, labels=["no", "yes"], attributes=["a", "b"])
+    if not cells:
+        groups = Groups.from_ids(groups.codes, ["one", "two", "three", "four"])
+    return Split(torch.from_numpy(x).float(), labels, groups)
+
+
+def task(*, val: float = 1.0, train: float = 0.0, **more: object) -> Task:
+    splits = {
+        "train": split(600, seed=0, share=0.2, known=train, **more),
+        "val": split(300, seed=1, known=val, **more),
+        "test": split(60, seed=2, **more),
+    }
+    return Task("toy", splits, ("no", "yes"))
+
+
+def trainer_of(data: Task, use_groups: UseGroups = "train") -> Trainer:
+    return Trainer(data, MLP(hidden=(4,)), FitSettings(epochs=2), use_groups=use_groups)
+
+
+def true_groups(n: int = 600) -> Tensor:
+    return split(n, seed=0, share=0.2).group
+
+
+def test_validation_groups_tell_those_of_training() -> None:
+    p = spread_groups(trainer_of(task(), "val"))
+    assert p.sum(1).tolist() == pytest.approx([1.0] * 600)
+    assert (p.argmax(1) == true_groups()).double().mean() > 0.93
+    sizes = torch.bincount(true_groups(), minlength=4).double()
+    torch.testing.assert_close(p.sum(0), sizes, atol=15, rtol=0)
+
+
+def test_groups_of_other_classes_have_probability_zero() -> None:
+    data = task()
+    p, y = spread_groups(trainer_of(data)), data.splits["train"].y
+    assert (p[y == 0, 2:] == 0).all()
+    assert (p[y == 1, :2] == 0).all()
+
+
+def test_groups_without_attributes_are_told_as_well() -> None:
+    cells, ids = spread_groups(trainer_of(task())), spread_groups(trainer_of(task(cells=False)))
+    assert (cells.argmax(1) == ids.argmax(1)).double().mean() > 0.97
+    y = task().splits["train"].y
+    assert (ids[y == 0, 2:] == 0).all()
+
+
+def test_known_training_rows_keep_their_group_and_tell_others_only_where_groups_may_train() -> None:
+    data = task(train=0.3)
+    codes = data.splits["train"].some_groups
+    p = spread_groups(trainer_of(data, "train"))
+    known = codes >= 0
+    assert torch.equal(p[known].argmax(1), codes[known])
+    assert (p[known].max(1).values == 1).all()
+    assert torch.equal(spread_groups(trainer_of(data, "val")), spread_groups(trainer_of(task(), "val")))
+
+
+def test_training_rows_alone_suffice() -> None:
+    p = spread_groups(trainer_of(task(val=0.0, train=0.3)))
+    assert (p.argmax(1) == true_groups()).double().mean() > 0.93
+
+
+def test_the_estimate_is_a_function_of_the_seed_and_leaves_global_generators_alone() -> None:
+    before = str(np.random.get_state())
+    first, second = (spread_groups(trainer_of(task())) for _ in range(2))
+    assert torch.equal(first, second)
+    assert str(np.random.get_state()) == before
+
+
+def test_inputs_that_the_known_rows_do_not_span_change_nothing() -> None:
+    """40 known rows of 60 inputs: the regression is fitted in their span."""
+    data = task()
+    wide = {
+        name: replace(part, x=torch.cat([part.x, torch.zeros(len(part), 56)], dim=1))
+        for name, part in data.splits.items()
+    }
+    few = torch.arange(40)
+    narrow = Task("toy", {**data.splits, "val": data.splits["val"].rows(few)}, data.classes)
+    padded = Task("toy", {**wide, "val": wide["val"].rows(few)}, data.classes)
+    torch.testing.assert_close(spread_groups(trainer_of(padded)), spread_groups(trainer_of(narrow)), atol=0.02, rtol=0)
+
+
+def test_where_all_training_groups_are_known_nothing_is_estimated() -> None:
+    run = trainer_of(task(train=1.0))
+    found, known = estimated_groups(run), known_groups(run)
+    assert torch.equal(found.p, known.p)
+    assert found.ids is not None
+    assert torch.equal(found.ids, true_groups())
+    assert not run.decisions
+
+
+def test_the_run_says_how_well_groups_are_told() -> None:
+    run = trainer_of(task(), "val")
+    spread_groups(run)
+    said = run.decisions["spread"]
+    assert said["known"] == 300
+    assert said["estimated"] == 600
+    assert said["log_loss"] < 0.3 < said["chance"]
+    assert said["words"].startswith("the groups of 600 training rows are estimated from 300 known ones; held-out rows")
+    assert not run.warnings
+
+
+def test_images_are_represented_by_the_features_of_an_erm_net() -> None:
+    def images(part: Split) -> Split:
+        pattern = torch.zeros(len(part), 1, 8, 8)
+        pattern[:, 0, :4] = part.x[:, :1, None]
+        pattern[:, 0, 4:] = part.x[:, 1:2, None]
+        return replace(part, x=pattern)
+
+    data = task()
+    shown = Task("toy", {name: images(part) for name, part in data.splits.items()}, data.classes)
+    run = Trainer(shown, CNN(channels=(8,)), FitSettings(epochs=2, lr=0.05), use_groups="val")
+    p = spread_groups(run)
+    assert list(run.reports) == ["reference"]
+    assert (p.argmax(1) == true_groups()).double().mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("data", "use", "message"),
+    [
+        (task(val=0.0), "train", "needs rows whose groups are known and may be used, but there are none"),
+        (task(), "test", "needs rows whose groups are known and may be used, but there are none"),
+        (task(val=0.0, train=0.5), "val", "needs rows whose groups are known and may be used, but there are none"),
+        (task(signal=0.0), "val", r"no better than chance: log loss 0\.\d+ on held-out rows, 0\.\d+ by the shares"),
+    ],
+    ids=["nothing known", "only reported", "only training known", "noise"],
+)
+def test_what_cannot_be_estimated_is_refused(data: Task, use: UseGroups, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        spread_groups(trainer_of(data, use))
+
+
+def test_one_known_group_per_class_and_classes_without_a_known_group_are_refused() -> None:
+    data = task()
+    val = data.splits["val"]
+    one = val.rows((val.attribute == 0).nonzero(as_tuple=True)[0])
+    with pytest.raises(UserError, match="must know rows of two groups of one class"):
+        spread_groups(trainer_of(Task("toy", {**data.splits, "val": one}, data.classes)))
+    no = val.rows((val.y == 0).nonzero(as_tuple=True)[0])
+    with pytest.raises(UserError, match="there is no known one of yes"):
+        spread_groups(trainer_of(Task("toy", {**data.splits, "val": no}, data.classes)))

@@ -1,0 +1,142 @@
+"""Group-weighted mixup: what it is with its parts switched off, and with groups of few rows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from umix.bench.runs.execute import execute
+from umix.bench.spec.run_spec import RunSpec
+from umix.data.groups import Groups
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.group_dro import GroupDRO
+from umix.methods.group_mixup import GroupMixup
+from umix.methods.method import Method
+from umix.methods.mixup import Mixup
+from umix.methods.parts.soft_groups import SoftGroups
+from umix.methods.reweight import Resample, Reweight
+from umix.nets.net import Net
+from umix.testing import check_method
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+FAST = {"epochs": 3, "task.sizes": [60, 12, 12, 60], "task.eval_size": 60, "net.hidden": [4]}
+FEW = [
+    GroupMixup(groups_from="few"),
+    GroupDRO(groups_from="few", adjustment=1.0, step_size=0.1),
+    Reweight(by="group", groups_from="few"),
+    Reweight(by="group", scheme="effective", groups_from="few"),
+    Resample(by="group", groups_from="few"),
+]
+
+
+def parameters(net: Net) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+def without_training_groups(task: Task) -> Task:
+    train = task.splits["train"]
+    unknown = Groups.cells(train.y, torch.full_like(train.y, -1), labels=["0", "1"], attributes=["0", "1"])
+    return Task(
+        task.name, {**task.splits, "train": replace(train, groups=replace(unknown, names=task.groups))}, task.classes
+    )
+
+
+def test_without_mixing_it_is_reweighting_by_group(trainer: Make) -> None:
+    mixed = GroupMixup(sigma=0.0).train(trainer(groups=True))
+    torch.testing.assert_close(parameters(mixed), parameters(Reweight(by="group").train(trainer(groups=True))))
+
+
+def test_with_power_zero_it_is_mixup(trainer: Make) -> None:
+    flat = GroupMixup(power=0.0, sigma=1.0, alpha=0.2).train(trainer(groups=True))
+    torch.testing.assert_close(parameters(flat), parameters(Mixup().train(trainer())))
+
+
+def test_weights_follow_the_power_of_the_groups_sizes_and_are_saved(trainer: Make) -> None:
+    run = trainer(groups=True)
+    GroupMixup(power=0.5).train(run)
+    weight = run.kept["weight"]
+    assert (weight[run.task.splits["train"].group == 1] / weight[0]).tolist() == pytest.approx([6**0.5] * 10, rel=1e-6)
+    assert weight.mean().item() == pytest.approx(1)
+
+
+def test_weights_can_be_asked_for_with_groups_that_the_caller_has(trainer: Make, moons: Task) -> None:
+    halves = SoftGroups(torch.full((len(moons.splits["train"]), 4), 0.25, dtype=torch.float64))
+    assert GroupMixup().weights(trainer(), halves).tolist() == pytest.approx([1.0] * len(moons.splits["train"]))
+
+
+@pytest.mark.parametrize("few", FEW, ids=lambda method: f"{method.name}-{getattr(method, 'scheme', '')}")
+def test_where_all_training_groups_are_known_few_is_train(trainer: Make, few: Method) -> None:
+    every = few.model_copy(update={"groups_from": "train"})
+    known, trained = few.train(trainer()), every.train(trainer(groups=True))
+    assert torch.equal(parameters(known), parameters(trained))
+
+
+@pytest.mark.parametrize("few", FEW, ids=lambda method: f"{method.name}-{getattr(method, 'scheme', '')}")
+def test_few_never_looks_at_training_groups_that_may_not_be_used(trainer: Make, moons: Task, few: Method) -> None:
+    hidden = trainer(task=without_training_groups(moons), use_groups="val")
+    net = few.train(hidden)
+    assert torch.equal(parameters(net), parameters(few.train(trainer(use_groups="val"))))
+    assert hidden.decisions["spread"]["known"] == len(moons.splits["val"])
+
+
+def test_few_needs_no_training_groups_and_train_does() -> None:
+    for few in FEW:
+        assert few.needs_some_groups
+        assert not few.needs_groups
+    assert GroupMixup().needs_groups
+    assert GroupDRO().needs_groups
+    assert not Reweight().needs_some_groups
+
+
+def test_few_groups_balance_groups_not_classes() -> None:
+    with pytest.raises(UserError, match=r"reweight\.groups_from=few must be used with by=group, got by=class"):
+        Reweight(groups_from="few")
+
+
+def test_group_dro_with_estimated_groups_resumes_and_follows_its_seed(trainer: Make, tmp_path: Path) -> None:
+    few, given = GroupDRO(groups_from="few", step_size=0.5), {"use_groups": "val"}
+    whole = few.train(trainer(**given))
+    few.train(trainer(**given, directory=tmp_path, fit={"epochs": 4}))
+    again = few.train(trainer(**given, directory=tmp_path))  # from its checkpoint
+    assert torch.equal(parameters(whole), parameters(again))
+    assert not torch.equal(parameters(whole), parameters(few.train(trainer(**given, seed=1))))
+
+
+def spec(method: str, **settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method=method, settings={**FAST, **settings})
+
+
+@pytest.mark.parametrize("method", ["group_mixup", "group_dro"])
+def test_a_run_with_validation_groups_says_so_and_one_that_may_use_none_is_refused(method: str, tmp_path: Path) -> None:
+    record = execute(spec(method, groups_from="few", use_groups="val"), out=tmp_path)
+    assert record.group_use == "validation"
+    assert record.decisions["spread"]["known"] == 240
+    assert execute(spec(method, groups_from="few"), out=tmp_path).group_use == "training"
+    with pytest.raises(
+        UserError, match=r"with groups_from=few trains with the known groups .* use_groups=test does not"
+    ):
+        execute(spec(method, groups_from="few", use_groups="test"), out=tmp_path)
+    with pytest.raises(UserError, match="trains with training groups, but use_groups=val does not allow it"):
+        execute(spec(method, use_groups="val"), out=tmp_path)
+
+
+def test_the_default_does_not_enter_the_key() -> None:
+    assert "groups_from" not in spec("group_dro").plan.as_json()["method"]
+    assert (
+        spec("group_dro").key == spec("group_dro", groups_from="train").key != spec("group_dro", groups_from="few").key
+    )
+    assert spec("reweight", by="group").key != spec("reweight", by="group", groups_from="few").key
+
+
+def test_illegal_settings_are_refused() -> None:
+    with pytest.raises(UserError, match=r"group_mixup\.power must be a number in \[0, 1\], got 2"):
+        GroupMixup(power=2)
+
+
+def test_group_mixup_keeps_the_contract() -> None:
+    check_method(GroupMixup(per_example=True, mixing="features"))
