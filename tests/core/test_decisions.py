@@ -29,6 +29,15 @@ def test_hits_of_every_decision_are_those_of_deciding_each_example(n_classes):
         assert found[decision, 4:].tolist() == np.bincount(y.numpy()[correct], minlength=n_classes).tolist()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_hits_of_several_nets_are_those_of_each(n_classes):
+    logits, y, member = drawn(n_classes)
+    biases = torch.from_numpy(candidate_biases(np.arange(1, n_classes + 1))).float()
+    several, pairs = torch.stack([logits, -logits, 2 * logits]), member.nonzero(as_tuple=True)
+    found = decision_hits(several, y, pairs, biases, n_groups=4)
+    assert found.equal(torch.stack([decision_hits(one, y, pairs, biases, n_groups=4) for one in several]))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
 def test_the_first_decision_is_argmax(n_classes):
     logits, _, _ = drawn(n_classes)

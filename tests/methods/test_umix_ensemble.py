@@ -29,7 +29,7 @@ def wrong(net: Net, run: Trainer) -> torch.Tensor:
 
 def test_one_member_is_wrong_or_right(trainer: Make) -> None:
     run, alone = trainer(), trainer()
-    u = ensemble_uncertainty(run, ensemble_members(1, 4)).train
+    u = ensemble_uncertainty(run, ensemble_members(1, 4)).train(1)
     assert torch.equal(u, wrong(alone.reference(ErmStage("member-0", 4)), alone))
 
 

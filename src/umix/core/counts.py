@@ -49,3 +49,14 @@ def confusion_counts(
     by_group = torch.bincount(groups * cells + cell.index_select(0, rows), minlength=n_groups * cells)
     together = torch.bincount(cell, minlength=cells)
     return torch.cat([by_group, together]).view(n_groups + 1, n_classes, n_classes)
+
+
+def class_composition(y: Tensor, pairs: tuple[Tensor, Tensor], *, n_groups: int, n_classes: int) -> Tensor:
+    """How many examples of each class each group has, int64 [groups, classes]; ``pairs`` are memberships: rows and groups.
+
+    >>> class_composition(torch.tensor([1, 0]), (torch.tensor([0, 1]), torch.tensor([2, 0])), n_groups=3, n_classes=2).tolist()
+    [[1, 0], [0, 0], [0, 1]]
+    """
+    rows, groups = pairs
+    cell = groups * n_classes + y.index_select(0, rows)
+    return torch.bincount(cell, minlength=n_groups * n_classes).view(n_groups, n_classes)

@@ -61,30 +61,37 @@ def decide(logits: Tensor, bias: Tensor) -> Tensor:
 def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biases: Tensor, *, n_groups: int) -> Tensor:
     """Hits of every decision, int64 [decisions, groups + classes]: by group, then by class.
 
-    ``pairs`` holds the row and the group of every membership. For two classes a histogram of margins
-    per group and class gives the hits of all thresholds at once.
+    ``pairs`` holds the row and the group of every membership. For two classes a histogram of margins per group and class gives the
+    hits of all thresholds at once. Logits of several nets, [nets, n, classes], give [nets, decisions, groups + classes].
 
     >>> logits, y = torch.tensor([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0]]), torch.tensor([1, 1, 0])
     >>> none = (torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
     >>> decision_hits(logits, y, none, torch.tensor([[0.0, 0.0], [0.0, 1.5]]), n_groups=0).tolist()
     [[0, 1], [0, 2]]
     """
-    n_classes = logits.shape[1]
-    rows, groups = pairs
-    rows = torch.cat([rows, torch.arange(len(y), device=y.device)])  # every example is also in its class
-    units = torch.cat([groups, n_groups + y])
+    if logits.dim() == 2:
+        return decision_hits(logits[None], y, pairs, biases, n_groups=n_groups)[0]
+    nets, n, n_classes = logits.shape
+    rows = torch.cat([pairs[0], torch.arange(n, device=y.device)])  # every example is also in its class
+    units = torch.cat([pairs[1], n_groups + y])
     n_units = n_groups + n_classes
+    net = torch.arange(nets, device=y.device)[:, None]
     if n_classes != 2:
-        return torch.stack(
-            [torch.bincount(units[(decide(logits, bias) == y)[rows]], minlength=n_units) for bias in biases]
-        )
+        biased = (_hits(decide(logits.flatten(0, 1), bias).view(nets, n) == y, rows, units, n_units) for bias in biases)
+        return torch.stack(list(biased), dim=1)
     limits, order = (biases[:, 0] - biases[:, 1]).to(logits).sort()
-    above = torch.searchsorted(limits, logits[:, 1] - logits[:, 0])  # how many limits lie strictly below the margin
+    above = torch.searchsorted(limits, logits[..., 1] - logits[..., 0])  # how many limits lie strictly below the margin
     width = len(limits) + 1
-    cell = (units * 2 + y[rows]) * width + above[rows]
-    histogram = torch.bincount(cell, minlength=n_units * 2 * width).view(n_units, 2, width)
-    not_above = histogram.cumsum(dim=2)[:, :, :-1]  # [units, 2, limits]: margins that do not exceed each limit
-    hits = not_above[:, 0] + histogram[:, 1].sum(dim=1, keepdim=True) - not_above[:, 1]
+    cell = ((net * n_units + units) * 2 + y[rows]) * width + above[:, rows]
+    histogram = torch.bincount(cell.flatten(), minlength=nets * n_units * 2 * width).view(nets, n_units, 2, width)
+    not_above = histogram.cumsum(dim=3)[..., :-1]  # [nets, units, 2, limits]: margins that do not exceed each limit
+    hits = not_above[:, :, 0] + histogram[:, :, 1].sum(dim=2, keepdim=True) - not_above[:, :, 1]
     found = torch.empty_like(hits)
-    found[:, order] = hits
-    return found.T.contiguous()
+    found[..., order] = hits
+    return found.transpose(1, 2).contiguous()
+
+
+def _hits(correct: Tensor, rows: Tensor, units: Tensor, n_units: int) -> Tensor:
+    """Correct predictions [nets, n] counted by unit, [nets, units]."""
+    counted = [torch.bincount(units[of_net[rows]], minlength=n_units) for of_net in correct]
+    return torch.stack(counted)

@@ -3,7 +3,8 @@
 Everything that names a worst group (selection, tables, the page, JSON) asks this file.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,11 @@ UseGroups = Literal["test", "val", "train"]
 MIN_GROUP = 30
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
+#: What a point of average accuracy is worth in points of the worst class or group, where nobody can see who would pay for it.
+PRICE = 2.0
+#: How far a choice may lower the average on validation there.
+BUDGET = 0.1
+_SHARE, _FEWEST = 0.01, 3
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,48 @@ class Judging:
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
     break_ties: bool = True  # False: the first of equal epochs, as runs of earlier versions kept its weights
+    budget: float | None = (
+        None  # how far a choice may lower the average on validation; None: BUDGET without groups, else any
+    )
+    floor: float | None = None  # the lowest average allowed; None: ``budget`` below the run's own best average
+
+    few: bool = (
+        True  # whether smaller groups take part in a choice if few groups are known; False in runs of earlier versions
+    )
+
+    def for_choice(self, known: int) -> "Judging":
+        """The judging of a choice where the groups of ``known`` validation examples are known.
+
+        Where they are few, a group takes part from a hundredth of them on, at least three: its rate is pulled towards that of its
+        class, so a small group cannot decide alone.
+
+        >>> Judging().for_choice(400).min_group, Judging().for_choice(10_000).min_group
+        (4, 30)
+        """
+        least = max(_FEWEST, math.ceil(_SHARE * known))
+        pulled = self.few and self.prior > 0
+        return replace(self, min_group=min(self.min_group, least)) if pulled else self
+
+    def groups_decide(self, sizes: NDArray[np.int64]) -> bool:
+        """Whether groups of these validation ``sizes`` may choose, and all that are known are large enough to be sure of them."""
+        known = sizes[sizes > 0]
+        return self.choose and len(known) > 0 and bool((known >= min(self.min_group, MIN_GROUP)).all())
+
+    def lowest_average(self, best: float, *, groups_decide: bool) -> float:
+        """The lowest average accuracy on validation that a choice may have, where ``best`` is the run's own best.
+
+        >>> Judging().lowest_average(0.9, groups_decide=False), Judging(budget=0.02).lowest_average(0.9, groups_decide=True)
+        (0.8, 0.88)
+        """
+        if self.floor is not None:
+            return self.floor
+        if self.budget is None and groups_decide:
+            return 0.0
+        return best - (BUDGET if self.budget is None else self.budget)
 
 
 #: Every group that has an example is judged by its own rate: the rule of runs that say no other.
-EVERY_GROUP = Judging(min_group=1, prior=0.0)
+EVERY_GROUP = Judging(min_group=1, prior=0.0, few=False)
 
 
 @dataclass(frozen=True, eq=False)

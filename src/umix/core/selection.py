@@ -11,7 +11,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.judging import EVERY_GROUP, Judging, Units, class_targets, judged_units, shrunk_rates
+from umix.core.judging import EVERY_GROUP, PRICE, Judging, Units, class_targets, judged_units, shrunk_rates
 from umix.core.rates import per_group
 
 #: The share of validation examples, those with the largest losses, whose mean loss the rule ``cvar`` looks at.
@@ -118,6 +118,11 @@ class Counts:
             judging=self.judging,
         )
 
+    @property
+    def choice_units(self) -> Units:
+        """What takes part in a choice on this split, of all epochs: smaller groups too where few are known."""
+        return replace(self, judging=self.judging.for_choice(int(self.sizes.sum()))).units()
+
 
 Scores = NDArray[np.float64]
 
@@ -127,13 +132,18 @@ def _unknown(val: Counts) -> Scores:
 
 
 def _worst(val: Counts) -> Scores:
-    """The lowest rate of a judged group, pulled towards its class's rate by its size."""
-    units = val.units()
+    """The lowest rate of a judged group, pulled towards its class's rate by its size, or of a class as a whole."""
+    units = val.choice_units
     if not units.judged.any() or not val.judging.choose:
         return _unknown(val)
     rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.judging.prior)
     lowest: Scores = rates[:, units.judged].min(axis=1)
-    return lowest
+    return np.minimum(lowest, _worst_class(val)) if val.judging.few and _within_classes(val) else lowest
+
+
+def _within_classes(val: Counts) -> bool:
+    """Whether every group is a part of one class; then a class as a whole is never worse than the worst of its groups."""
+    return val.composition.shape[:1] == val.sizes.shape and bool(((val.composition > 0).sum(axis=1) <= 1).all())
 
 
 def _targets(val: Counts, units: Units) -> Scores:
@@ -151,12 +161,12 @@ def _worst_recall(val: Counts) -> Scores:
         return _worst_class(val)
     if not val.judging.choose:
         return _unknown(val)
-    if val.composition.shape[:1] == val.sizes.shape and ((val.composition > 0).sum(axis=1) <= 1).all():
+    if _within_classes(val):
         return _worst(val)
     if len(val.recall_hits) != val.epochs:
         return _unknown(val)
     sizes = val.composition.reshape(-1)
-    judged = sizes >= max(1, val.judging.min_group)
+    judged = sizes >= max(1, val.judging.for_choice(int(val.sizes.sum())).min_group)
     if not judged.any():
         return _worst_class(val)
     class_rates = per_group(val.class_hits, val.class_sizes)
@@ -251,6 +261,11 @@ def best_epoch(val: Counts, rule: str) -> int:
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
+    return _first_best(scores, val, rule)
+
+
+def _first_best(scores: Scores, val: Counts, rule: str) -> int:
+    """The first of the highest ``scores``, of those with the best mean of judged groups and the best average."""
     candidates = np.flatnonzero(scores == np.nanmax(scores))
     breakers: list[Scores] = [_judged_mean(val), _average(val)] if val.judging.break_ties else []
     if rule == "class_difference" and not breakers:  # a net that is wrong on all classes treats them alike too
@@ -289,14 +304,36 @@ def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
     if decide == "argmax" or rule not in DECIDING or not val.has_decisions:
         return Choice(best_epoch(val, rule))
     every = val.every_decision
-    if np.isnan(RULES[rule](every)).all():
-        return Choice(best_epoch(val, rule))
-    decision, epoch = divmod(best_epoch(every, rule), val.epochs)
+    scores = _weighed_up(RULES[rule](every), every, val, rule)
+    if np.isnan(scores).all():
+        return Choice(best_epoch(val, "average" if val.judging.floor is not None else rule))
+    decision, epoch = divmod(_first_best(scores, every, rule), val.epochs)
     return Choice(epoch, decision)
 
 
+def best_score(val: Counts, rule: str) -> float:
+    """The highest score under ``rule`` of an epoch and a decision that the budget allows; NaN if it allows none."""
+    every = val.every_decision if val.has_decisions else val
+    scores = _weighed_up(RULES[rule](every), every, val, rule)
+    return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
+
+
+def _weighed_up(scores: Scores, every: Counts, val: Counts, rule: str) -> Scores:
+    """``scores`` of every epoch and decision with what they cost on average; NaN where that is more than ``judging`` allows.
+
+    Where no group decides, or where the known groups are too small to be sure of them, nobody can see who pays for a better worst
+    class or group. There a point of average accuracy is worth ``PRICE`` points of it, and the budget is limited.
+    """
+    if rule not in ("worst", "worst_recall", "worst_class"):
+        return scores  # the others are averages themselves, or do not depend on decisions
+    average, decide = _average(every), rule != "worst_class" and val.judging.groups_decide(val.sizes)
+    lowest = val.judging.lowest_average(float(np.nanmax(_average(val))) if val.n else 0.0, groups_decide=decide)
+    worth = scores if decide else scores + PRICE * average
+    return np.where(average >= lowest - 1e-12, worth, np.nan)
+
+
 def _judged_mean(val: Counts) -> Scores:
-    units = val.units()
+    units = val.choice_units
     if not units.judged.any() or not val.judging.choose:
         return _unknown(val)
     means: Scores = per_group(units.hits, units.sizes)[:, units.judged].mean(axis=1)

@@ -55,6 +55,16 @@ def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
     return (total / size.where(size > 0, 1.0))[y].to(u)
 
 
+def cells(u: Tensor, y: Tensor) -> Tensor:
+    """The cell of each example, int64 [n]: its class, and whether it was wrong (``u`` at least 1/2) or right.
+
+    >>> import torch
+    >>> cells(torch.tensor([0.0, 0.5, 1.0]), torch.tensor([0, 0, 1]))
+    tensor([0, 1, 3])
+    """
+    return 2 * y + (u >= 0.5)
+
+
 def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not change the effective learning rate.
 
@@ -72,17 +82,18 @@ def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     return w / w.mean() if len(w) else w
 
 
-def inverse_frequency(ids: Tensor, *, by: Tensor | None = None) -> Tensor:
-    """Weights in inverse proportion to the size of each example's class or group, [n], of mean 1.
+def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+    """Weights size^(−power) by the size of each example's class or group, [n], of mean 1.
 
-    Every class or group that has examples then has the same total weight. With ``by`` [n], sizes and
-    totals count each example as that many copies.
+    With ``power=1`` every class or group that has examples has the same total weight, with ``power=0`` every example. With ``by``
+    [n], sizes and totals count each example as that many copies.
 
     >>> import torch
     >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
     tensor([0.6667, 0.6667, 0.6667, 2.0000])
     """
-    return _scaled(1 / _sizes(ids, by)[ids], by)
+    sizes = _sizes(ids, by)[ids]
+    return _scaled(1 / sizes if power == 1 else sizes**-power, by)
 
 
 def effective_number(ids: Tensor, *, beta: float, by: Tensor | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """Checkpoints: the state of a fit after its last finished epoch, in one file that is written atomically."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, final
@@ -13,6 +14,8 @@ from umix.files import read_tensors, write_tensors
 from umix.nets.net import Net
 from umix.training.engine import Engine
 from umix.training.objective import State
+
+RACE = "race/"  # how the names of what a race has observed begin
 
 
 @final
@@ -64,6 +67,24 @@ def load_checkpoint(path: Path, *, fit: str, net: Net, optimizer: torch.optim.Op
     optimizer.load_state_dict(_join_optimizer(parts["optimizer"], json.loads(metadata["optimizer"])))
     state = {name: tensor.to(device) for name, tensor in parts["state"].items()}
     return Checkpoint(int(metadata["epochs"]), state, parts["history"])
+
+
+def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[int], of: int) -> None:
+    """Write to ``target`` the checkpoint of a fleet with those ``members`` only of the fleet of size ``of`` at ``source``.
+
+    It belongs to ``fit``, which goes on from there. Every tensor of a fleet and of its optimiser has the member as its first axis,
+    what was observed has it after the epoch.
+    """
+    tensors, metadata = read_tensors(source, kind="checkpoint")
+    chosen = torch.tensor(list(members))
+    kept: dict[str, Tensor] = {}
+    for name, value in tensors.items():
+        tensor = cast(Tensor, value)
+        axis = 1 if name.startswith("history/") else 0
+        per_member = tensor.dim() > axis and tensor.shape[axis] == of and not name.startswith("state/")
+        is_fleet = name.startswith(("net/", "optimizer/", f"history/{RACE}"))
+        kept[name] = tensor.index_select(axis, chosen).contiguous() if per_member and is_fleet else tensor
+    write_tensors(target, kept, {**metadata, "fit": fit})
 
 
 def share_checkpoint(

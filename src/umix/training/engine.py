@@ -14,9 +14,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 
 from umix.errors import UserError
+from umix.nets.fleet import Fleet
 from umix.nets.net import Net
 from umix.training.parallel import SharedNet
 from umix.training.shared_norm import share_norms
@@ -102,7 +103,9 @@ class Engine:
         is used at every pixel.
         """
         before = torch.get_num_threads()
-        convolves = any(parameter.dim() > 2 for parameter in net.parameters())
+        convolves = not isinstance(cast(nn.Module, net), Fleet) and any(
+            parameter.dim() > 2 for parameter in net.parameters()
+        )
         if not convolves and sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
             torch.set_num_threads(1)
         try:

@@ -52,6 +52,13 @@ def probabilities(net: Net, split: Split, *, batch_size: int) -> Tensor:
     return found
 
 
+@torch.inference_mode()
+def fleet_logits(net: Net, split: Split, *, batch_size: int) -> Tensor:
+    """Logits of every example of ``split`` by every member of a fleet, [members, n, classes]; a single net is a fleet of one."""
+    parts = [logits if logits.dim() == 3 else logits[None] for _, logits in _logits(net, split, batch_size)]
+    return torch.cat(parts, dim=1)
+
+
 def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
     """Batches of row numbers and their logits, with the net in evaluation mode."""
     net.eval()

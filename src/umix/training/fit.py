@@ -26,8 +26,7 @@ from umix.training.stage import Stage, StageReport
 class Observer(Protocol):
     """Is called with the net after every epoch.
 
-    There are four: History (final fits), Recorder (trajectories), ValidationTrial (trials) and
-    Unobserved.
+    There are four: History (final fits), Recorder (trajectories), RaceCounts (races) and Unobserved.
     """
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
@@ -68,8 +67,12 @@ def fit(
     log: EpochLog,
     engine: Engine,
     progress: Progress,
+    until: int | None = None,
 ) -> StageReport:
-    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint, and report on it."""
+    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint, and report on it.
+
+    With ``until`` only so many epochs are trained now; a later call goes on from the checkpoint.
+    """
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
@@ -87,9 +90,10 @@ def fit(
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
     lr_at = settings.lr_course(steps * settings.epochs)
-    progress.start(stage.name, total=steps * settings.epochs, done=steps * done)
+    last = settings.epochs if until is None else min(until, settings.epochs)
+    progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
     with engine.threads(net):
-        for epoch in range(done, settings.epochs):
+        for epoch in range(done, last):
             started = time.perf_counter()
             order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
             visited = batches(
@@ -121,4 +125,4 @@ def fit(
                 )
     progress.finish()
     seconds = time.perf_counter() - began
-    return StageReport(stage.key, settings.epochs, seconds, reused=done == settings.epochs)
+    return StageReport(stage.key, last, seconds, reused=done >= last)

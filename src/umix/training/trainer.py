@@ -100,10 +100,10 @@ class Trainer:
         """
         settings = self.final_settings
         self.history = self._new_history(settings.epochs, uncertainty=uncertainty)
-        stage = Stage(FINAL, settings, self.seed, self._key(FINAL, settings), self.directory)
-        net = self._fresh_net(FINAL)
+        stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
+        net = self.fresh_net(FINAL)
         if companion:
-            net.companion = self._fresh_net(FINAL, "companion")
+            net.companion = self.fresh_net(FINAL, "companion")
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
         self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step)
         self.warnings += fit_warnings(net, self.history.counts("val"))
@@ -122,7 +122,7 @@ class Trainer:
         """The net at the end of ``stage``."""
         if stage.record is not None:
             raise ValueError(f"A stage that records must be trained by trainer.trajectory, got {stage}.")
-        shared, net = self._erm_fit(stage), self._fresh_net(stage.name)
+        shared, net = self._erm_fit(stage), self.fresh_net(stage.name)
         with locked(shared.directory):
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
@@ -137,7 +137,7 @@ class Trainer:
         test = self.splits["test"] if "test" in recorded_splits(self.task) else None
         shared = self._erm_fit(stage)
         require_epochs(shared, stage.epochs)
-        net = self._fresh_net(stage.name)
+        net = self.fresh_net(stage.name)
         with locked(shared.directory):
             recorder = Recorder.open(shared, self.splits, record=stage.record, test=test, engine=self.engine)
             watch = recorder.trajectory.see if stage.record == "online" else None
@@ -145,18 +145,6 @@ class Trainer:
         if self.directory is not None:
             recorder.trajectory.save(trajectory_path(self.directory, stage.name))
         return recorder.trajectory
-
-    def trial(self, objective: Objective, observer: Observer, *, stage: str, content: str) -> None:
-        """Train a net like that of the final fit, for ``observer`` only; runs with the same trial share it.
-
-        ``content`` and the keys of the earlier stages identify the objective.
-        """
-        earlier = "".join(report.key for name, report in self.reports.items() if not name.startswith("trial"))
-        settings = self.final_settings
-        key = self._key(stage, settings, objective=content, after=earlier)
-        shared = Stage(stage, settings, self.seed, key, None if self.cache is None else self.cache / key)
-        with locked(shared.directory):
-            self._run(shared, self._fresh_net(FINAL), objective, Shuffled(), observer)
 
     def logits(self, net: Net, split: str) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]."""
@@ -177,7 +165,8 @@ class Trainer:
         """Add a warning to the run's record; every report of the run shows it."""
         self.warnings.append(message)
 
-    def _key(self, stage: str, settings: FitSettings, **more: str) -> str:
+    def key(self, stage: str, settings: FitSettings, **more: str) -> str:
+        """The key of a fit on the training split; ``more`` is what it depends on besides net, settings and seed."""
         train = self.task.splits["train"].fingerprint
         return stage_key(stage, train, self.task.n_classes, self.net, settings, self.seed, more)
 
@@ -199,7 +188,8 @@ class Trainer:
             on_epoch=self.on_epoch,
         )
 
-    def _fresh_net(self, stage: str, purpose: str = "init") -> Net:
+    def fresh_net(self, stage: str = FINAL, purpose: str = "init") -> Net:
+        """A new net, initialised for ``stage``; that of the final fit is the same for all methods."""
         with torch_stream(self.seed, stage, purpose):
             return self.net.build(self.example, self.task.n_classes).to(self.device)
 

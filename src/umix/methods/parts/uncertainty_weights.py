@@ -3,18 +3,20 @@
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.weight_choice import early_epochs
-from umix.core.weights import class_means, importance_weights, normalized, uncertainty
+from umix.core.weights import uncertainty
+from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.automatic import ETAS, Pool, settle
+from umix.methods.parts.contest import Candidate, contest, limit_cost
+from umix.methods.parts.weight_family import POOLS, Pool, Weighting, weightings
 from umix.methods.parts.weight_warnings import warn_about
+from umix.nets.fleet import can_stack
 from umix.settings import among
 from umix.training.evaluate import correctness
 from umix.training.history import HeldOutUncertainty
@@ -22,25 +24,41 @@ from umix.training.objective import Objective
 from umix.training.stage import ErmStage
 from umix.training.stage_key import recorded_splits
 from umix.training.trainer import Trainer
+from umix.training.trajectory import Trajectory
 
 Eta = Annotated[float, Field(ge=0)] | Literal["auto"]
 Length = Annotated[int, Field(ge=1)] | Literal["auto"]
-LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: until ERM has learned half"
+LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: chosen on validation"
+_UNCERTAIN = 0.5  # share of wrong epochs from which on a validation example is called uncertain
 
 
 class UncertaintyWeights(Method, abc.ABC):
-    """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong."""
+    """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong.
+
+    What is ``auto`` is chosen by a contest of the weights in ``weight_family``.
+    """
 
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
+    absent_by_default: ClassVar[tuple[str, ...]] = ("power",)
 
     eta: Eta  # every method gives its own default and search range
     c: float = Field(1.0, gt=0, description="weight of an example that was never wrong")
     normalize: bool = Field(True, description="scale the weights to mean 1; the paper applies them as they are")
-    pool: Literal["example", "class", "auto"] = Field(
-        "example", description="whose uncertainty an example weighs by: its own, or the mean of its class"
+    pool: Pool | Literal["auto"] = Field(
+        "example",
+        description="what an example weighs by: its own uncertainty, the mean of its class, its own times class balance, or the "
+        "inverse size of its cell, class and right or wrong",
     )
-    budget: float = Field(0.05, ge=0, le=1, description="with auto: how far validation accuracy may fall below ERM's")
+    power: float = Field(
+        1.0, ge=0, le=1, description="with pool=cell: weights are the size of the cell to minus this power"
+    )
+    budget: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="with auto: how far validation accuracy may fall below ERM's; none: 0.1 where no groups decide, else any",
+    )
     uncertainty: Literal["trajectory", "ensemble"] = Field(
         "trajectory",
         description="share of epochs of one ERM fit, or of independent ERM fits, that get an example wrong",
@@ -53,12 +71,22 @@ class UncertaintyWeights(Method, abc.ABC):
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
 
+    @property
+    def is_auto(self) -> bool:
+        """Whether something is left to a contest."""
+        return "auto" in (self.eta, self.pool, self.length)
+
+    def key_values(self) -> dict[str, Any]:
+        """What identifies a run; a budget matters only to a contest, and contests have changed since their first version."""
+        values = super().key_values()
+        return values | ({"contest": 2} if self.is_auto else {"budget": 0.05})
+
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         if self.uncertainty == "ensemble":
             if self.length == "auto":
                 raise UserError("length must be a number of models where uncertainty=ensemble, got 'auto'.")
             return ensemble_members(self.length, epochs)
-        recorded = epochs if self.length == "auto" else self.start + self.length
+        recorded = max(epochs, self.start + 1) if self.length == "auto" else self.start + self.length
         return (ErmStage("trajectory", recorded, record=self.record),)
 
     def measure(self, trainer: Trainer) -> "Measured":
@@ -66,53 +94,71 @@ class UncertaintyWeights(Method, abc.ABC):
         stages = self.erm_stages(trainer.settings.epochs)
         if self.uncertainty == "ensemble":
             return ensemble_uncertainty(trainer, stages)
-        trajectory, length = trainer.trajectory(stages[0]), self.length
-        if length == "auto":
-            length = early_epochs(trajectory.rates()[self.start :])
-            trainer.decisions |= {"start": self.start, "length": length}
-        return Measured(
-            train=trajectory.uncertainty(start=self.start, length=length),
-            val=trajectory.val_uncertainty(start=self.start, length=length),
-            best_val=max(trajectory.val_rates()),
-            test=trajectory.test_uncertainty(start=self.start, length=length),
-        )
+        trajectory = trainer.trajectory(stages[0])
+        windows = tuple(range(1, stages[0].epochs - self.start + 1)) if self.length == "auto" else (self.length,)
+        return Measured.of(trajectory, start=self.start, lengths=windows)
 
-    def settled(
-        self, measured: "Measured", trainer: Trainer, objective: Callable[[Tensor], Objective]
-    ) -> tuple[float, Pool]:
-        """The eta and pool to use: as set, or chosen by trials on validation if one of them is ``auto``."""
-        if self.eta != "auto" and self.pool != "auto":
-            return self.eta, self.pool
-        return settle(
-            lambda eta, pool: objective(self.weigh(measured.train, trainer, eta=eta, pool=pool)),
-            trainer,
-            uncertainty=measured.val,
-            baseline=measured.best_val,
-            budget=self.budget if self.eta == "auto" else 1.0,  # a given eta is kept, whatever it costs
-            etas=ETAS if self.eta == "auto" else (self.eta,),
-            pools=("example", "class") if self.pool == "auto" else (self.pool,),
-            content=self.model_dump_json(exclude={"eta", "pool", "budget"}),
+    def candidates(
+        self,
+        measured: "Measured",
+        trainer: Trainer,
+        objective: Callable[[Tensor], Objective],
+        sampler: Sampler | None = None,
+    ) -> list[Candidate]:
+        """The weights that the settings leave open, as candidates of a contest, or the only ones."""
+        net = trainer.fresh_net()
+        found = weightings(
+            pools=POOLS if self.pool == "auto" else (self.pool,),
+            etas=None if self.eta == "auto" else (self.eta,),
+            lengths=None if self.length == "auto" else (self.length,),
+            epochs=measured.longest,
+            power=self.power,
+            many=net.is_linear and can_stack(net),
         )
+        made = []
+        for weighting in found:
+            w = self.weigh(measured, weighting, trainer)
+            settings = {
+                f"{self.name}.{key}": value for key, value in {**weighting.settings(), "start": self.start}.items()
+            }
+            name = f"{self.name} {weighting}"
+            made.append(Candidate(name, self.name, settings, objective(w), sampler or Shuffled(), w, weighting))
+        return made
 
-    def weigh(self, u: Tensor, trainer: Trainer, *, eta: float, pool: Pool) -> Tensor:
+    def weigh(self, measured: "Measured", weighting: Weighting, trainer: Trainer) -> Tensor:
         """The weight of every training example, [n], on the trainer's device (eq. 7)."""
-        train = trainer.task.splits["train"]
-        pooled = class_means(u, train.y, by=train.weight) if pool == "class" else u
-        w = importance_weights(pooled, eta=eta, c=self.c)
-        return (normalized(w, by=train.weight) if self.normalize else w).to(trainer.device)
+        train, u = trainer.task.splits["train"], measured.train(weighting.length)
+        return weighting.weights(u, train.y, c=self.c, by=train.weight, normalize=self.normalize).to(trainer.device)
 
-    def weigh_examples(self, trainer: Trainer, objective: Callable[[Tensor], Objective]) -> "Weighed":
+    def weigh_examples(
+        self, trainer: Trainer, objective: Callable[[Tensor], Objective], sampler: Sampler | None = None
+    ) -> "Weighed":
         """The weights of all training examples, which are also saved with the run (Algorithm 2).
 
-        ``objective`` is what the method minimises with given weights; trials of eta and pool need
-        it.
+        ``objective`` is what the method minimises with given weights; a contest of several weights needs it.
         """
         measured = self.measure(trainer)
-        eta, pool = self.settled(measured, trainer, objective)
-        w = self.weigh(measured.train, trainer, eta=eta, pool=pool)
-        trainer.keep(uncertainty=measured.train, weight=w)
-        warn_about(w.cpu(), trainer, u=measured.train)
-        return Weighed(w, HeldOutUncertainty(measured.val, measured.test))
+        candidates = self.candidates(measured, trainer, objective, sampler)
+        chosen = candidates[0] if len(candidates) == 1 else self._choose(candidates, measured, trainer)
+        weighting = chosen.weighting
+        if weighting is None or chosen.weights is None:
+            raise ValueError(f"A candidate of {self.name} must have weights, got {chosen.name}.")
+        u = measured.train(weighting.length)
+        trainer.keep(uncertainty=u, weight=chosen.weights)
+        warn_about(chosen.weights.cpu(), trainer, u=u)
+        return Weighed(chosen.weights, measured.held_out(weighting.length))
+
+    def _choose(self, candidates: Sequence[Candidate], measured: "Measured", trainer: Trainer) -> Candidate:
+        limit_cost(trainer, measured.best_val, self.budget)
+        verdict = contest(
+            trainer,
+            candidates,
+            uncertain=measured.uncertain,
+            content=self.model_dump_json(exclude={"eta", "pool", "length", "power", "budget"}),
+        )
+        settings = {key.removeprefix(f"{self.name}."): value for key, value in verdict.winner.settings.items()}
+        trainer.decisions |= settings | verdict.as_json()
+        return verdict.winner
 
 
 @final
@@ -127,15 +173,44 @@ class Weighed:
 @final
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The first stage's uncertainty of training [n] and validation [n_val] examples, and its best validation accuracy.
+    """The first stage's uncertainty of all examples for every length of the window, and its best validation accuracy.
 
-    ``test`` [n_test] is for reports. It is None where the task has groups.
+    ``parts`` holds the uncertainty of train, val and, where the task has no groups, test, by the length of the window.
     """
 
-    train: Tensor
-    val: Tensor
+    parts: dict[int, dict[str, Tensor]]
     best_val: float
-    test: Tensor | None = None
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, *, start: int, lengths: Sequence[int]) -> "Measured":
+        """What ``trajectory`` says for windows of these ``lengths``."""
+        parts: dict[int, dict[str, Tensor]] = {}
+        for length in lengths:
+            test = trajectory.test_uncertainty(start=start, length=length)
+            parts[length] = {
+                "train": trajectory.uncertainty(start=start, length=length),
+                "val": trajectory.val_uncertainty(start=start, length=length),
+                **({} if test is None else {"test": test}),
+            }
+        return cls(parts, max(trajectory.val_rates()))
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest window."""
+        return max(self.parts)
+
+    @property
+    def uncertain(self) -> Tensor:
+        """Which validation examples were wrong in at least half of the longest window, bool [n_val]."""
+        return self.parts[self.longest]["val"] >= _UNCERTAIN
+
+    def train(self, length: int) -> Tensor:
+        """The uncertainty of the training examples, [n]."""
+        return self.parts[length]["train"]
+
+    def held_out(self, length: int) -> HeldOutUncertainty:
+        """The uncertainty of the other examples; that of test is for reports, and None where the task has groups."""
+        return HeldOutUncertainty(self.parts[length]["val"], self.parts[length].get("test"))
 
 
 def ensemble_members(size: int, epochs: int) -> tuple[ErmStage, ...]:
@@ -157,5 +232,4 @@ def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measu
         split: uncertainty(torch.stack(rows, dim=1), start=0, length=len(members)).cpu()
         for split, rows in correct.items()
     }
-    best_val = 1 - float(u["val"].mean())
-    return Measured(train=u["train"], val=u["val"], best_val=best_val, test=u.get("test"))
+    return Measured({len(members): u}, 1 - float(u["val"].mean()))

@@ -1,0 +1,102 @@
+"""A fleet: copies of one net that are trained side by side, with their parameters stacked.
+
+All members see the same inputs, so their first layers are one matrix product, and the later ones one batched product. On small
+nets most of the time of a step goes into starting operations: a fleet starts them once for all of its members.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from umix.nets.net import Net
+
+
+def can_stack(net: Net) -> bool:
+    """Whether ``net`` is made only of layers that a fleet can stack: linear ones, with ReLU and dropout between them."""
+    layers = _layers(net)
+    return (
+        net.companion is None
+        and all(type(layer) in (nn.Linear, nn.ReLU, nn.Dropout, nn.Flatten) for layer in layers)
+        and isinstance(net.head, nn.Linear)
+        and all(
+            layer.bias is not None and layer.weight.requires_grad for layer in layers if isinstance(layer, nn.Linear)
+        )
+        and [type(layer) for layer in layers[1:]].count(nn.Flatten) == 0
+    )
+
+
+def _layers(net: Net) -> list[nn.Module]:
+    body = list(net.body) if isinstance(net.body, nn.Sequential) else [net.body]
+    return [*body, net.head]
+
+
+@final
+class Stacked(nn.Module):
+    """Linear layers side by side: ``weight`` [members, out, in], ``bias`` [members, out]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs [members, batch, out] for inputs [batch, in] that all members share, or [members, batch, in] of their own."""
+        members, out, _ = self.weight.shape
+        if x.dim() == 2:  # one product for all members
+            flat = torch.addmm(self.bias.view(-1), x, self.weight.view(members * out, -1).t())
+            return flat.view(len(x), members, out).transpose(0, 1)
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.transpose(1, 2))
+
+
+@final
+class Fleet(nn.Module):
+    """Stacked copies of a net that ``can_stack``; every member starts with its weights.
+
+    All parameters have the member as their first axis, so a part of the fleet is a slice of it.
+    """
+
+    def __init__(self, net: Net, members: int) -> None:
+        super().__init__()
+        self.is_linear = net.is_linear
+        *body, head = [_stacked(layer, members) for layer in _layers(net)]
+        self.body = nn.Sequential(*body)
+        self.head = head
+        self.companion = None
+
+    def features(self, x: Tensor) -> Tensor:
+        """The inputs of the heads: [members, batch, width], or the inputs themselves where there is nothing but a head."""
+        z: Tensor = self.body(x)
+        return z
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits, [members, batch, classes]."""
+        logits: Tensor = self.head(self.body(x))
+        return logits
+
+    @torch.no_grad()
+    def member(self, index: int, like: Net) -> Net:
+        """``like``, an ordinary net of the same architecture, with the weights of one member."""
+        ours = [layer for layer in [*self.body, self.head] if isinstance(layer, Stacked)]
+        theirs = [layer for layer in _layers(like) if isinstance(layer, nn.Linear)]
+        for stacked, layer in zip(ours, theirs, strict=True):
+            layer.weight.copy_(stacked.weight[index])
+            layer.bias.copy_(stacked.bias[index])
+        return like
+
+
+def _stacked(layer: nn.Module, members: int) -> nn.Module:
+    if not isinstance(layer, nn.Linear):
+        return layer
+    weight, bias = layer.weight.detach(), layer.bias.detach()
+    return Stacked(weight.expand(members, *weight.shape).clone(), bias.expand(members, *bias.shape).clone())
+
+
+def members_of(tensors: dict[str, Tensor], index: Sequence[int], *, members: int) -> dict[str, Tensor]:
+    """The members ``index`` of every tensor of a fleet or of its optimiser; tensors without a member axis stay whole."""
+    chosen = torch.as_tensor(list(index), dtype=torch.int64)
+    return {
+        name: tensor.index_select(0, chosen.to(tensor.device)) if tensor.dim() and len(tensor) == members else tensor
+        for name, tensor in tensors.items()
+    }

@@ -1,0 +1,230 @@
+"""Races: candidates are trained side by side and judged on validation, and the worse half drops out again and again.
+
+Nets that can be stacked run as one fleet, others one after another. A race trains no net for anybody to use: whoever wins is
+trained again as an ordinary final fit, which is bit for bit what a run with the winner's settings is. Every round is a fit with a
+checkpoint of its own, so a killed race goes on where it was, and runs with the same candidates share it.
+"""
+
+import abc
+import hashlib
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.decisions import candidate_biases
+from umix.data.batch import Batch
+from umix.data.samplers import Sampler, Shuffled
+from umix.files import locked
+from umix.nets.fleet import Fleet
+from umix.nets.net import Net
+from umix.run_folder import CHECKPOINT
+from umix.training.checkpoint import thin_checkpoint
+from umix.training.engine import Prepared
+from umix.training.epoch_log import EpochLog
+from umix.training.fit import fit
+from umix.training.loop import descend
+from umix.training.objective import Objective, State, check_given
+from umix.training.race_counts import RaceCounts, RaceResult
+from umix.training.stage import Stage, StageReport
+
+if TYPE_CHECKING:
+    from umix.training.trainer import Trainer
+
+RACE = "race"
+#: After which shares of the epochs candidates are judged. Half of them go on each time.
+ROUNDS = (0.1, 0.25, 0.5, 0.75)
+_FINALISTS = 2
+
+
+class FleetObjective(Objective, abc.ABC):
+    """What a fleet minimises: the sum of its members' risks."""
+
+    @abc.abstractmethod
+    def members(self, index: Sequence[int]) -> "FleetObjective":
+        """The objective of a fleet with the members ``index`` only."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """Candidates that are trained together: a fleet where ``objective`` is one for fleets, otherwise a single net."""
+
+    names: tuple[str, ...]
+    objective: Objective
+    sampler: Sampler = field(default_factory=Shuffled)
+
+    @property
+    def is_fleet(self) -> bool:
+        return isinstance(self.objective, FleetObjective)
+
+    def without(self, dropped: set[str]) -> "Lane":
+        """This lane with those candidates only that have not been ``dropped``."""
+        index = [place for place, name in enumerate(self.names) if name not in dropped]
+        names = tuple(self.names[place] for place in index)
+        objective = self.objective
+        if isinstance(objective, FleetObjective) and index:
+            objective = objective.members(index)
+        return replace(self, names=names, objective=objective)
+
+
+@final
+@dataclass(frozen=True)
+class Round:
+    """Candidates are judged after ``until`` epochs, and the best ``keep`` of them go on."""
+
+    until: int
+    keep: int
+
+
+def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
+    """The rounds of a race of so many ``candidates``, whose final fit has ``epochs``.
+
+    >>> rounds_of(epochs=20, candidates=16)
+    (Round(until=2, keep=8), Round(until=5, keep=4), Round(until=10, keep=2), Round(until=15, keep=2))
+    """
+    found: list[Round] = []
+    keep = candidates
+    for share in ROUNDS:
+        until = min(epochs, max(1, math.ceil(share * epochs)))
+        keep = max(min(_FINALISTS, candidates), math.ceil(keep / 2))
+        if found and found[-1].until == until:
+            found.pop()
+        found.append(Round(until, keep))
+    return tuple(found)
+
+
+def race(
+    trainer: "Trainer",
+    lanes: Sequence[Lane],
+    score: Callable[[RaceResult], float],
+    *,
+    content: str,
+    uncertain: Tensor | None = None,
+) -> dict[str, RaceResult]:
+    """Train the candidates of all ``lanes`` in rounds, and return the validation counts of each, as far as it came.
+
+    ``score`` judges a candidate by its validation counts: higher is better, NaN is worst. ``content`` and the earlier stages
+    identify the objectives. Validation examples that are ``uncertain`` are counted apart.
+    """
+    began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
+    lanes = list(lanes)
+    rounds = rounds_of(trainer.final_settings.epochs, sum(len(lane.names) for lane in lanes))
+    with _folder(trainer) as folder:
+        before: dict[int, tuple[Stage, Lane]] = {}
+        for number, round_ in enumerate(rounds):
+            for place, lane in enumerate(lanes):
+                if not lane.names:
+                    continue
+                stage = _stage(trainer, lane, folder, content=content, number=number)
+                observer = _observer(trainer, uncertain)
+                report = _run(trainer, stage, lane, observer, until=round_.until, after=before.get(place))
+                before[place] = (stage, lane)
+                reused = reused and report.reused
+                for member, name in enumerate(lane.names):
+                    results[name] = observer.result(member, epochs=round_.until)
+            running = [name for lane in lanes for name in lane.names]
+            scores = {name: score(results[name]) for name in running}
+            ranked = sorted(
+                running, key=lambda name: -math.inf if math.isnan(scores[name]) else scores[name], reverse=True
+            )
+            dropped = set(ranked[round_.keep :])
+            lanes = [lane.without(dropped) for lane in lanes]
+    seconds = time.perf_counter() - began
+    trainer.reports[RACE] = StageReport(stage.key, rounds[-1].until, seconds, reused=reused)
+    return results
+
+
+@contextmanager
+def _folder(trainer: "Trainer") -> Iterator[Path]:
+    """Where the rounds keep their checkpoints: the shared folder of stages, or one that lasts as long as the race."""
+    if trainer.cache is not None:
+        yield trainer.cache
+        return
+    with tempfile.TemporaryDirectory(prefix="umix-race-") as folder:
+        yield Path(folder)
+
+
+def descend_each(
+    prepared: Prepared,
+    objective: Objective,
+    batch: Batch,
+    state: State,
+    rng: np.random.Generator,
+    clip_norm: float | None = None,
+) -> State:
+    """One step of a fleet; a limit to the length of gradients holds for each member's own."""
+    risk, state = objective.risk(prepared.net, batch, state, rng)
+    prepared.optimizer.zero_grad()
+    prepared.backward(risk)
+    if clip_norm is not None:
+        grads = [parameter.grad for parameter in prepared.net.parameters() if parameter.grad is not None]
+        lengths = torch.stack([grad.flatten(1).square().sum(dim=1) for grad in grads]).sum(dim=0).sqrt()
+        scale = (clip_norm / (lengths + 1e-6)).clamp_max(1)  # as clip_grad_norm_ does
+        for grad in grads:
+            grad.mul_(scale.view(-1, *[1] * (grad.dim() - 1)))
+    prepared.optimizer.step()
+    return state
+
+
+def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number: int) -> Stage:
+    """A round of a fleet is a stage of its own, because its members change; a single net goes on in one stage."""
+    names = {"candidates": list(lane.names), **({"round": number} if lane.is_fleet else {})}
+    identity = hashlib.sha256(json.dumps([content, names]).encode()).hexdigest()
+    earlier = "".join(report.key for name, report in trainer.reports.items() if name != RACE)
+    settings = trainer.final_settings
+    key = trainer.key(RACE, settings, objective=identity, after=earlier)
+    return Stage(RACE, settings, trainer.seed, key, folder / key)
+
+
+def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
+    sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
+    biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
+    val, size = trainer.splits["val"], trainer.settings.batch_size
+    return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain)
+
+
+def _run(
+    trainer: "Trainer",
+    stage: Stage,
+    lane: Lane,
+    observer: RaceCounts,
+    *,
+    until: int,
+    after: tuple[Stage, Lane] | None,
+) -> StageReport:
+    """Train ``lane`` until so many epochs; a fleet starts from the checkpoint of the round before, ``after``."""
+    train, net = trainer.splits["train"], trainer.fresh_net()
+    if lane.is_fleet:
+        net = cast(Net, Fleet(net, len(lane.names)))
+    check_given(lane.objective, groups=trainer.groups, weights=train.weight is not None)
+    directory = cast(Path, stage.directory)
+    with locked(directory):
+        if after is not None and lane.is_fleet and not (directory / CHECKPOINT).exists():
+            source, larger = after
+            members = [larger.names.index(name) for name in lane.names]
+            path = cast(Path, source.directory) / CHECKPOINT
+            thin_checkpoint(path, directory / CHECKPOINT, fit=stage.key, members=members, of=len(larger.names))
+        return fit(
+            stage,
+            net,
+            train,
+            lane.objective,
+            n_groups=len(trainer.task.training_groups),
+            sampler=lane.sampler,
+            step=descend_each if lane.is_fleet else descend,
+            observer=observer,
+            log=EpochLog(),
+            engine=trainer.engine,
+            progress=trainer.progress,
+            until=until,
+        )

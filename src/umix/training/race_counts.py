@@ -1,0 +1,88 @@
+"""The observer of a race: validation hits of every candidate after every epoch, under every decision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.counts import class_composition
+from umix.core.decisions import decision_hits
+from umix.core.judging import Judging
+from umix.core.margins import margin_matrix
+from umix.core.selection import Counts
+from umix.data.task import Split
+from umix.nets.net import Net
+from umix.training.evaluate import fleet_logits
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RaceResult:
+    """The validation counts of one candidate, and of the examples of which an earlier stage was uncertain.
+
+    ``uncertain_hits`` is [epochs, decisions].
+    """
+
+    counts: Counts
+    uncertain_hits: np.ndarray
+    n_uncertain: int
+
+
+@final
+class RaceCounts:
+    """Counts hits on the validation split by group and class, of one net or of each member of a fleet.
+
+    ``uncertain`` is bool [n_val]: of which examples an earlier stage was uncertain. They are counted apart. Test examples are not
+    used.
+    """
+
+    def __init__(
+        self, val: Split, biases: Tensor, *, batch_size: int, judging: Judging, uncertain: Tensor | None = None
+    ) -> None:
+        self._val = val
+        self._biases = biases
+        self._uncertain = torch.zeros_like(val.y, dtype=torch.bool) if uncertain is None else uncertain.to(val.y.device)
+        rows, groups = val.groups.pairs
+        apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more group, behind the others
+        self._pairs = (
+            torch.cat([rows, apart]),
+            torch.cat([groups, torch.full_like(apart, len(val.groups.names))]),
+        )
+        self._batch_size = batch_size
+        self._judging = judging
+        self._hits: list[Tensor] = []  # of every epoch: [members, decisions, groups + classes]
+
+    def observe(self, net: Net, epoch: int) -> None:
+        logits = fleet_logits(net, self._val, batch_size=self._batch_size)
+        n_groups = len(self._val.groups.names) + 1
+        hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=n_groups)
+        self._hits.append(hits.int().cpu())
+
+    def result(self, member: int, *, epochs: int) -> "RaceResult":
+        """What was counted of one candidate in its first ``epochs``."""
+        groups, n_classes = self._val.groups, self._biases.shape[1]
+        n_groups = len(groups.names)
+        hits = torch.stack([hits[member] for hits in self._hits[:epochs]]).long().numpy()
+        decided = np.delete(hits, n_groups, axis=2)
+        composition = class_composition(self._val.y, groups.pairs, n_groups=n_groups, n_classes=n_classes)
+        counts = Counts(
+            hits=decided[:, 0, :n_groups],
+            sizes=groups.sizes.cpu().numpy(),
+            class_hits=decided[:, 0, n_groups:],
+            class_sizes=torch.bincount(self._val.y, minlength=n_classes).cpu().numpy(),
+            composition=composition.cpu().numpy(),
+            margins=margin_matrix(groups.margins, n_groups),
+            judging=self._judging,
+            biases=self._biases.cpu().numpy(),
+            decided_hits=decided,
+        )
+        return RaceResult(counts, hits[:, :, n_groups], int(self._uncertain.sum()))
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        self._hits = list(kept["race/hits"])
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"race/hits": torch.stack(self._hits)}

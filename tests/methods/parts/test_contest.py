@@ -1,0 +1,206 @@
+"""Contests: what auto leaves open is chosen on validation, and the winner is the same as a run with its settings."""
+
+import numpy as np
+import pytest
+import torch
+
+from umix import RunSpec, execute, method
+from umix.core.judging import Judging
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.errors import UserError
+from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.contest import Candidate, contest, limit_cost
+from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.nets.linear import Linear
+from umix.nets.mlp import MLP
+from umix.training.fit_settings import FitSettings
+from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+AUTO = {"umix.eta": "auto", "umix.pool": "auto", "umix.length": "auto"}
+
+
+def noise(n=400, *, seed=0):
+    """Labels that x says nothing of, seven in ten of them 0."""
+    rng = np.random.default_rng(seed)
+    splits = {}
+    for name in ("train", "val", "test"):
+        y = torch.from_numpy((rng.random(n) < 0.3).astype(np.int64))
+        splits[name] = Split(torch.from_numpy(rng.normal(size=(n, 5))).float(), y, Groups(torch.zeros(n, 0).bool(), ()))
+    return Task("noise", splits, ("0", "1"))
+
+
+def shortcut(n=1200, *, seed=0, agreement=0.95, noisy=0.0):
+    """The class depends on a faint feature; a loud one agrees with it in most examples. Groups: class × loud feature."""
+    rng = np.random.default_rng(seed)
+    splits = {}
+    for name in ("train", "val", "test"):
+        y = rng.integers(0, 2, n)
+        place = np.where(rng.random(n) < agreement, y, 1 - y)
+        x = rng.normal(size=(n, 6))
+        x[:, 0] += 1.5 * (2 * y - 1)
+        x[:, 1] += 4.0 * (2 * place - 1)
+        y = np.where(rng.random(n) < noisy, 1 - y, y)
+        groups = Groups.cells(torch.from_numpy(y), torch.from_numpy(place), labels=["0", "1"], attributes=["a", "b"])
+        splits[name] = Split(torch.from_numpy(x).float(), torch.from_numpy(y), groups)
+    return Task("shortcut", splits, ("0", "1"))
+
+
+def trainer_on(task, net=None, **options):
+    settings = FitSettings(epochs=options.pop("epochs", 4), batch_size=64, lr=0.01, optimizer="adamw")
+    return Trainer(task, net or MLP(hidden=(8,)), settings, **options)
+
+
+@pytest.mark.parametrize("net", ["mlp", "linear"])
+def test_an_auto_run_is_the_run_with_the_chosen_settings(tmp_path, net):
+    given = {"fit.epochs": 6, "net.name": net}
+    auto = execute(RunSpec(task="four_moons", method="umix", settings=AUTO | given), out=tmp_path)
+    chosen = {
+        f"umix.{name}": auto.decisions[name]
+        for name in ("eta", "pool", "power", "start", "length")
+        if name in auto.decisions
+    }
+    fixed = RunSpec(task="four_moons", method="umix", settings=given | chosen | {"trajectory.epochs": 6})
+    again = execute(fixed, out=tmp_path)
+    assert auto.split_counts == again.split_counts
+    assert again.decisions == {}
+    assert len(auto.decisions["standings"]) == (16 if net == "mlp" else 31)  # windows of 2, 5 and 6 epochs
+    for file in auto.directory.glob("weights/epoch-*"):
+        assert file.read_bytes() == (again.directory / "weights" / file.name).read_bytes()
+
+
+def test_races_are_shared_and_a_second_run_trains_none_of_it_again(tmp_path):
+    settings = AUTO | {"fit.epochs": 3}
+    first = execute(RunSpec(task="four_moons", method="umix", settings=settings), out=tmp_path)
+    again = execute(RunSpec(task="four_moons", method="umix", settings=settings | {"umix.budget": 1.0}), out=tmp_path)
+    assert not first.stages["race"].reused
+    assert again.stages["race"].reused
+
+
+def test_a_budget_that_every_candidate_breaks_trains_the_first_with_a_warning():
+    trainer = trainer_on(noise())
+    limit_cost(trainer, 2.0)  # nothing reaches it
+    made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
+    verdict = contest(trainer, made, uncertain=torch.zeros(400).bool(), content="test")
+    assert verdict.winner.name == "first"
+    assert len(trainer.warnings) == 1
+    assert "looks like noise" in trainer.warnings[0]
+
+
+def test_races_never_see_test_examples():
+    task = noise()
+    poisoned = Split(torch.full((400, 5), torch.nan), task.splits["test"].y, task.splits["test"].groups)
+    outcomes = []
+    for splits in (task.splits, {**task.splits, "test": poisoned}):
+        trainer = trainer_on(Task("noise", splits, task.classes))
+        method("umix", eta="auto", pool="auto", length="auto", budget=0.5).train(trainer)
+        outcomes.append(trainer.decisions)
+    assert outcomes[0] == outcomes[1]
+
+
+def test_groups_that_may_not_choose_do_not():
+    task, other = shortcut(), shortcut(seed=1)
+    mixed = {**task.splits, "val": Split(task.splits["val"].x, task.splits["val"].y, other.splits["val"].groups)}
+    outcomes = []
+    for splits in (task.splits, mixed):
+        trainer = trainer_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False))
+        method("umix", eta="auto", pool="auto", length="auto").train(trainer)
+        outcomes.append(trainer.decisions)
+    assert outcomes[0] == outcomes[1]
+    assert "no groups" in outcomes[0]["reason"]
+
+
+def test_known_validation_groups_choose_a_net_that_is_better_in_the_worst_group():
+    task = shortcut()
+    worst = {}
+    for name, given in {"erm": {}, "umix": {"eta": "auto", "pool": "auto", "length": "auto"}}.items():
+        trainer = trainer_on(task, Linear(), epochs=12)
+        method(name, **given).train(trainer)
+        test = trainer.history.counts("test")
+        worst[name] = (test.hits[-1] / test.sizes).min()
+    assert worst["umix"] > worst["erm"] + 0.05
+
+
+def test_where_labels_are_noise_the_rule_without_groups_stays_near_erm():
+    task = shortcut(noisy=0.35)
+    averages = {}
+    for name, given in {"erm": {}, "umix": {"eta": "auto", "pool": "auto", "length": "auto"}}.items():
+        trainer = trainer_on(task, Linear(), epochs=12, judging=Judging(choose=False))
+        method(name, **given).train(trainer)
+        test = trainer.history.counts("test")
+        averages[name] = (test.all_hits / test.n).max()
+    assert averages["umix"] > averages["erm"] - 0.03
+
+
+def test_only_what_is_auto_is_tried():
+    trainer = trainer_on(noise())
+    method("umix", eta="auto", pool="class", length=2, budget=1.0).train(trainer)
+    names = [standing["candidate"] for standing in trainer.decisions["standings"]]
+    assert names
+    assert all("pool=class" in name or "eta=0" in name for name in names)
+    assert all("length=2" in name for name in names)
+
+
+def test_fixed_settings_are_trained_without_a_race():
+    trainer = trainer_on(noise())
+    method("umix", eta=3.0, length=2).train(trainer)
+    assert list(trainer.reports) == ["trajectory", "fit"]
+    assert trainer.decisions == {}
+
+
+def test_a_fleet_ranks_candidates_as_nets_of_their_own_do():
+    """The same candidates, once as a fleet and once alone because their mixing cannot be stacked."""
+    task, n = shortcut(), 1200
+    group = task.splits["train"].group
+    weights = {"equal": torch.ones(n), "balanced": (1 / torch.bincount(group).float())[group] * n / 4}
+    scores = []
+    for per_example in (False, True):
+        made = [
+            Candidate(name, "umix", {}, WeightedMixup(weights=w, sigma=0.0, alpha=1.0, per_example=per_example))
+            for name, w in weights.items()
+        ]
+        trainer = trainer_on(task, Linear(), epochs=8)
+        verdict = contest(trainer, made, uncertain=torch.zeros(n).bool(), content="test")
+        assert verdict.winner.name == "balanced"
+        scores.append({standing.name: standing.score for standing in verdict.standings})
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)
+
+
+def test_objectives_that_no_fleet_can_stack_run_alone():
+    task = shortcut(n=200)
+    cubed = BatchRisk(loss=lambda logits, y: torch.nn.functional.cross_entropy(logits, y, reduction="none") ** 3)
+    made = [Candidate("erm", "erm", {}, MeanRisk()), Candidate("cubed", "erm", {}, cubed)]
+    trainer = trainer_on(task, Linear())
+    verdict = contest(trainer, made, uncertain=torch.zeros(200).bool(), content="test")
+    assert {standing.name for standing in verdict.standings} == {"erm", "cubed"}
+
+
+def test_the_floor_of_a_contest_holds_for_the_final_choice_too():
+    trainer = trainer_on(shortcut(), judging=Judging(choose=False))
+    method("umix", eta="auto", pool="auto", length="auto", budget=0.02).train(trainer)
+    erm = trainer_on(shortcut())
+    best = max(erm.trajectory(ErmStage("trajectory", 4, record="online")).val_rates())
+    assert trainer.judging.floor == pytest.approx(best - 0.02)
+    assert trainer.history.counts("val").judging.floor == trainer.judging.floor
+
+
+def test_an_ensemble_has_no_window_to_find():
+    with pytest.raises(UserError, match="length must be a number of models"):
+        method("umix", uncertainty="ensemble", length="auto").train(trainer_on(noise()))
+
+
+@pytest.mark.parametrize("eta", [-1, "automatic"])
+def test_eta_is_a_number_or_auto(eta):
+    with pytest.raises(UserError, match=r"umix.eta must be a number in \[0, inf\) or auto"):
+        method("umix", eta=eta)
+
+
+def test_class_pooling_weighs_a_class_alike():
+    trainer = trainer_on(noise())
+    method("umix", eta=5.0, pool="class", length=2).train(trainer)
+    y, w, u = trainer.task.splits["train"].y, trainer.kept["weight"], trainer.kept["uncertainty"]
+    raw = [1 + 5.0 * u[y == c].mean() for c in (0, 1)]
+    assert all(len(w[y == c].unique()) == 1 for c in (0, 1))
+    torch.testing.assert_close(w[y == 1][0] / w[y == 0][0], raw[1] / raw[0])

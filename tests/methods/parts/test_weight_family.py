@@ -1,0 +1,75 @@
+"""The kinds of weights that UMIX chooses from."""
+
+import numpy as np
+import pytest
+import torch
+
+from umix.core.weights import normalized
+from umix.methods.parts.weight_family import POOLS, Weighting, weightings
+
+U, Y = torch.tensor([0.0, 1.0, 0.0, 0.5, 1.0, 0.0]), torch.tensor([0, 0, 0, 0, 1, 1])
+
+
+def test_example_weights_are_those_of_the_paper():
+    w = Weighting("example", 3.0, 2).weights(U, Y, c=1.0, normalize=False)
+    assert w.tolist() == [1.0, 4.0, 1.0, 2.5, 4.0, 1.0]
+
+
+def test_balanced_weights_divide_by_the_size_of_the_class():
+    w = Weighting("balance", 3.0, 2).weights(U, Y, c=1.0)
+    expected = np.array([1, 4, 1, 2.5, 4, 1]) / np.array([4, 4, 4, 4, 2, 2])
+    np.testing.assert_allclose(w.numpy(), expected / expected.mean(), rtol=1e-6)
+
+
+def test_without_uncertainty_balance_gives_every_class_the_same_weight():
+    w = Weighting("balance", 0.0, 2).weights(U, Y, c=1.0)
+    assert float(w[Y == 0].sum()) == pytest.approx(float(w[Y == 1].sum()))
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_cells_weigh_by_their_size_to_minus_the_power(power):
+    w = Weighting("cell", 0.0, 2, power).weights(U, Y, c=1.0)
+    size = np.array([2, 2, 2, 2, 1, 1])  # right and wrong of each class
+    np.testing.assert_allclose(w.numpy(), size**-power / np.mean(size**-power), rtol=1e-6)
+
+
+def test_classes_weigh_by_their_mean_uncertainty():
+    w = Weighting("class", 2.0, 2).weights(U, Y, c=1.0)
+    torch.testing.assert_close(w, normalized(torch.tensor([1.75] * 4 + [2.0] * 2)))
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_copies_of_an_example_and_an_example_of_that_weight_get_the_same(pool):
+    by = torch.tensor([1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
+    rows = torch.repeat_interleave(torch.arange(6), by.long())
+    weighting = Weighting(pool, 4.0, 2, 0.5)
+    copied = weighting.weights(U[rows], Y[rows], c=1.0)
+    weighed = weighting.weights(U, Y, c=1.0, by=by)
+    torch.testing.assert_close(weighed[rows], copied)
+
+
+def free(**given):
+    return weightings(
+        **{"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0, "many": True} | given
+    )
+
+
+def test_the_first_candidate_weighs_all_examples_alike():
+    assert free()[0] == Weighting("example", 0.0, 2)
+
+
+def test_every_candidate_is_tried_once():
+    assert len(set(free(epochs=2))) == len(free(epochs=2))
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_what_is_set_is_kept(many):
+    assert {one.length for one in free(lengths=(7,), many=many)} == {7}
+    assert {one.pool for one in free(pools=("class",), etas=(5.0,), many=many)} == {"class"}
+    assert {one.eta for one in free(etas=(5.0,), many=many) if one.pool != "cell"} == {5.0}
+    assert free(pools=("example",), etas=(5.0,), lengths=(3,), many=many) == [Weighting("example", 5.0, 3)]
+    assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, many=many) == [Weighting("cell", 0.0, 3, 0.3)]
+
+
+def test_windows_are_never_longer_than_the_first_stage():
+    assert max(one.length for one in free(epochs=3)) == 3
