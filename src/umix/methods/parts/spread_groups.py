@@ -153,7 +153,8 @@ def _report(trainer: Trainer, scores: Scores, known: Mapping[str, int], *, n_new
         raise UserError(
             f"groups_from=few must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better "
             f"than chance: log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in "
-            f"each class, standard error {scores.error:.3f}; fill in the groups of more rows, or take a method that needs none (umix methods)."
+            f"each class, standard error {scores.error:.3f}; fill in the groups of more rows, or take a method that needs none "
+            "(umix methods)."
         )
     words = (
         f"the groups of {n_new:,} training rows are estimated from {n_known:,} known ones; held-out rows: the likeliest group is "
