@@ -6,7 +6,7 @@ import torch
 
 from umix.core.streams import stream
 from umix.data.groups import Groups
-from umix.data.samplers import Balanced, Repeated, Shuffled, Weighted
+from umix.data.samplers import Balanced, BalancedDraws, Repeated, Shuffled, Weighted
 from umix.data.task import Split
 
 
@@ -88,3 +88,25 @@ def test_every_group_begins_some_epoch() -> None:
     group = torch.arange(40) % 4
     first = {int(group[Balanced(group).draw(_split(40), np.random.default_rng(epoch))[0]]) for epoch in range(40)}
     assert first == {0, 1, 2, 3}
+
+
+def test_balanced_draws_of_known_groups_are_balanced():
+    group = torch.tensor([0] * 30 + [2] * 5 + [3] * 15)
+    p = torch.nn.functional.one_hot(group, 4).double()
+    first, second = (
+        sampler.draw(_split(50), stream(0, "fit", "order")) for sampler in (BalancedDraws(p), Balanced(group))
+    )
+    assert torch.equal(first, second)
+
+
+def test_balanced_draws_visit_examples_as_often_as_their_expected_weight():
+    p = torch.from_numpy(np.random.default_rng(0).dirichlet([0.5, 0.5], 200))
+    p[:20] = torch.tensor([0.0, 1.0])
+    p[20:, 1] *= 0.2
+    p /= p.sum(1, keepdim=True)
+    visits = torch.zeros(200)
+    for epoch in range(400):
+        visits += torch.bincount(BalancedDraws(p).draw(_split(200), stream(0, "fit", "order", epoch)), minlength=200)
+    expected = p @ (1 / p.sum(0))
+    assert (visits / visits.sum()).tolist() == pytest.approx((expected / expected.sum()).tolist(), rel=0.5)
+    assert np.corrcoef(visits, expected)[0, 1] > 0.98

@@ -48,6 +48,22 @@ def test_q_and_the_risk_follow_the_formula_over_several_batches() -> None:
         np.testing.assert_allclose(state["q"].numpy(), q, rtol=1e-6)
 
 
+def test_probabilities_of_known_groups_are_groups() -> None:
+    net = MLP(hidden=(4,)).build(torch.zeros(3), 2).double()
+    for groups in ([0, 0, 1, 3, 3], [3, 3]):
+        group, batch = torch.tensor(groups), batch_of(groups)
+        known = WorstGroupRisk(step_size=0.7, adjustment=2.0, sizes=SIZES)
+        soft = WorstGroupRisk(
+            step_size=0.7, adjustment=2.0, sizes=SIZES, p=torch.nn.functional.one_hot(group, 4).double()
+        )
+        assert not soft.needs_groups
+        (risk, state), (soft_risk, soft_state) = (
+            each.risk(net, batch, each.init(4), np.random.default_rng(0)) for each in (known, soft)
+        )
+        assert soft_risk.item() == pytest.approx(risk.item(), rel=1e-6)
+        torch.testing.assert_close(soft_state["q"], state["q"], rtol=1e-6, atol=0)
+
+
 def test_an_absent_group_keeps_its_weight() -> None:
     objective = WorstGroupRisk(step_size=1.0, adjustment=0.0, sizes=torch.tensor([5, 5, 5]))
     net = MLP(hidden=()).build(torch.zeros(3), 2).double()

@@ -121,7 +121,9 @@ def test_a_run_with_validation_groups_says_so_and_one_that_may_use_none_is_refus
         UserError, match=r"with groups_from=few trains with the known groups .* use_groups=test does not"
     ):
         execute(spec(method, groups_from="few", use_groups="test"), out=tmp_path)
-    with pytest.raises(UserError, match="trains with training groups, but use_groups=val does not allow it"):
+    with pytest.raises(
+        UserError, match=rf"use_groups=val does not allow it; set use_groups=train or {method}\.groups_from=few, or"
+    ):
         execute(spec(method, use_groups="val"), out=tmp_path)
 
 

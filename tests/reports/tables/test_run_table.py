@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.tables.run_table import run_table
+from umix.reports.tables.run_table import decision_words, run_table
 
 
 def shown(record: RunRecord) -> list[list[str]]:
@@ -27,3 +27,11 @@ def test_without_groups_classes_are_shown(record: Callable[..., RunRecord]) -> N
     lines = shown(record(0, [1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts}))
     assert ["class", "only", "70.0", "[39.7,", "89.2]", "10"] in lines
     assert any("unknown:" in line for line in lines)
+
+
+def test_what_a_run_found_is_said_in_words_after_what_it_chose(record: Callable[..., RunRecord]) -> None:
+    found = {"spread": {"known": 30, "words": "the groups are estimated"}}
+    assert decision_words(record(0, [9, 5])) == ""
+    assert decision_words(record(0, [9, 5], decisions=found)) == "the groups are estimated"
+    both = record(0, [9, 5], decisions={"eta": 3.0, "reason": "best", **found})
+    assert decision_words(both) == "auto: eta=3.0 (best); the groups are estimated"

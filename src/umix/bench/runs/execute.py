@@ -92,11 +92,15 @@ def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") 
     needed = "val" if method.needs_val_groups else "train"
     if (method.needs_groups and use_groups != "train") or (method.needs_val_groups and use_groups == "test"):
         split = "validation" if method.needs_val_groups else "training"
+        few = (
+            use_groups == "val" and "groups_from" in type(method).model_fields
+        )  # they can be estimated from validation
         raise UserError(
             f"{method.name} trains with {split} groups, but ",
             Setting("use_groups", use_groups),
             " does not allow it; set ",
             Setting("use_groups", needed),
+            f" or {method.name}.groups_from=few," if few else "",
             " or take a method that needs none (umix methods).",
         )
     if not task.groups and (method.needs_groups or method.needs_val_groups):
