@@ -79,7 +79,10 @@ def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biase
             [torch.bincount(units[(decide(logits, bias) == y)[rows]], minlength=n_units) for bias in biases]
         )
     limits, order = (biases[:, 0] - biases[:, 1]).to(logits).sort()
-    above = torch.searchsorted(limits, logits[:, 1] - logits[:, 0])  # how many limits lie strictly below the margin
+    margin = (logits[:, 1] - logits[:, 0]).nan_to_num(
+        nan=-math.inf, posinf=math.inf, neginf=-math.inf
+    )  # NaN exceeds nothing
+    above = torch.searchsorted(limits, margin)  # how many limits lie strictly below the margin
     width = len(limits) + 1
     cell = (units * 2 + y[rows]) * width + above[rows]
     histogram = torch.bincount(cell, minlength=n_units * 2 * width).view(n_units, 2, width)

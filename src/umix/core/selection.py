@@ -1,9 +1,9 @@
 """Model selection as a pure function over saved validation counts. Test counts are not an argument, on purpose.
 
-The one exception, ``oracle_epoch``, is what the others are measured against and no legitimate selection.
+The one exception, ``oracle_choice``, is what the others are measured against and no legitimate selection.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, final
@@ -90,6 +90,12 @@ class Counts:
     def every_decision(self) -> "Counts":
         """All epochs under the first decision, then all epochs under the second, and so on, as if each were an epoch."""
         return self._under(self.decided_hits.swapaxes(0, 1).reshape(-1, self.decided_hits.shape[2]))
+
+    def only(self, epochs: Sequence[int]) -> "Counts":
+        """The counts of these epochs alone."""
+        kept = list(epochs)
+        by_epoch = ("hits", "class_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
+        return replace(self, **{name: rows[kept] for name in by_epoch if len(rows := getattr(self, name))})
 
     def _under(self, hits: np.ndarray) -> "Counts":
         none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
@@ -303,7 +309,12 @@ def _judged_mean(val: Counts) -> Scores:
     return means
 
 
-def oracle_epoch(test: Counts) -> int:
-    """The epoch with the highest test rate of the worst group, or class where there are no groups: for regret only."""
+def choice_score(val: Counts, rule: str, choice: Choice) -> float:
+    """The validation score of ``choice`` under ``rule``."""
+    return float(RULES[rule](val.decided(choice.decision))[choice.epoch])
+
+
+def oracle_choice(test: Counts, decide: Decide = "argmax") -> Choice:
+    """The choice with the highest test rate of the worst group, or class where there are no groups: for regret only."""
     seen = replace(test, judging=replace(test.judging, choose=True))
-    return best_epoch(seen, "worst" if (test.sizes > 0).any() else "worst_class")
+    return best_choice(seen, "worst" if (test.sizes > 0).any() else "worst_class", decide)

@@ -1,14 +1,22 @@
-"""When a group counts as judged: settings of every run, beside its task, net, fits and method."""
+"""When a group counts as judged, and how classes are predicted: settings of every run, beside its task, net, fits and method."""
 
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 from pydantic import Field
 
 from umix.core.judging import MIN_GROUP, PRIOR, Judging
+from umix.core.selection import Decide
 from umix.settings import Settings
 
 #: How far known groups may be used.
 UseGroups = Literal["test", "val", "train"]
+#: Presets of published results, which were decided by argmax.
+PUBLISHED_PRESETS = ("paper", "reference")
+
+
+def usual_decide(preset: str) -> Decide:
+    """How runs of ``preset`` decide unless they are told: with chosen biases, but published settings by argmax."""
+    return "argmax" if preset in PUBLISHED_PRESETS else "biases"
 
 
 @final
@@ -27,6 +35,18 @@ class JudgeSettings(Settings):
     prior: float = Field(
         default=PRIOR, ge=0, description="examples of the class's rate that are added to a group's in a selection"
     )
+
+    decide: Decide = Field(
+        default="biases",
+        description="how a class is predicted: biases, chosen on validation together with the epoch, or argmax",
+    )
+
+    def as_json(self, usual: Decide) -> dict[str, Any]:
+        """What is not as usual, as part of a run's key; empty where everything is."""
+        without = self.model_dump(mode="json", exclude={"decide"})
+        if self.decide != usual:
+            return {**without, "decide": self.decide}
+        return {} if without == JudgeSettings().model_dump(mode="json", exclude={"decide"}) else without
 
     @property
     def judging(self) -> Judging:
