@@ -70,8 +70,9 @@ def table(
     how = "argmax" if published else decide
     runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
-    for rule in filter(None, rules):
-        known_rule(rule)
+    for rule in rules:
+        if rule is not None:
+            known_rule(rule)
     comparisons = {
         rule or "": compare(decided_rows(runs, select=rule, decide=how), select=rule, baseline=baseline)
         for rule in rules

@@ -6,6 +6,7 @@ the candidates here; plain argmax is the first of them.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 Floats = NDArray[np.float64]
+Array = NDArray[Any]
 
 _THRESHOLDS = 20  # on each side of argmax
 _WIDEST = 3.0  # asinh of the largest log-odds: close to argmax they are dense, far from it wide apart
@@ -70,24 +72,37 @@ def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biase
     [[0, 1], [0, 2]]
     """
     n_classes = logits.shape[1]
-    rows, groups = pairs
-    rows = torch.cat([rows, torch.arange(len(y), device=y.device)])  # every example is also in its class
-    units = torch.cat([groups, n_groups + y])
-    n_units = n_groups + n_classes
-    if n_classes != 2:
-        return torch.stack(
-            [torch.bincount(units[(decide(logits, bias) == y)[rows]], minlength=n_units) for bias in biases]
-        )
-    limits, order = (biases[:, 0] - biases[:, 1]).to(logits).sort()
-    margin = (logits[:, 1] - logits[:, 0]).nan_to_num(
-        nan=-math.inf, posinf=math.inf, neginf=-math.inf
-    )  # NaN exceeds nothing
-    above = torch.searchsorted(limits, margin)  # how many limits lie strictly below the margin
+    # On the host: for a few numbers per row NumPy is faster than torch, and ties are broken alike.
+    host, labels, of_rows, groups = (tensor.cpu().numpy() for tensor in (logits, y, *pairs))
+    of_rows = np.concatenate([of_rows, np.arange(len(labels))])  # every example is also in its class
+    units = np.concatenate([groups, n_groups + labels])
+    count = _binary_hits if n_classes == 2 else _hits_one_by_one
+    found = count(host, labels, of_rows, units, biases.cpu().numpy(), n_groups + n_classes)
+    return torch.from_numpy(found).to(y.device)
+
+
+def _binary_hits(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
+    """Hits of every threshold, [decisions, units], from one histogram of margins."""
+    limits = (biases[:, 0] - biases[:, 1]).astype(logits.dtype)
+    order = np.argsort(limits, kind="stable")
+    with np.errstate(invalid="ignore"):
+        margin = logits[:, 1] - logits[:, 0]
+    margin = np.where(np.isnan(margin), -np.inf, margin)  # what is not a number exceeds no limit
+    above = np.searchsorted(limits[order], margin)  # how many limits lie strictly below the margin
     width = len(limits) + 1
     cell = (units * 2 + y[rows]) * width + above[rows]
-    histogram = torch.bincount(cell, minlength=n_units * 2 * width).view(n_units, 2, width)
-    not_above = histogram.cumsum(dim=2)[:, :, :-1]  # [units, 2, limits]: margins that do not exceed each limit
-    hits = not_above[:, 0] + histogram[:, 1].sum(dim=1, keepdim=True) - not_above[:, 1]
-    found = torch.empty_like(hits)
-    found[:, order] = hits
-    return found.T.contiguous()
+    histogram = np.bincount(cell, minlength=n_units * 2 * width).reshape(n_units, 2, width)
+    not_above = histogram.cumsum(axis=2)[:, :, :-1]  # [units, 2, limits]: margins that do not exceed each limit
+    hits = not_above[:, 0] + histogram[:, 1].sum(axis=1, keepdims=True) - not_above[:, 1]
+    found = np.empty((len(limits), n_units), dtype=np.int64)
+    found[order] = hits.T
+    return found
+
+
+def _hits_one_by_one(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
+    """Hits of every decision, [decisions, units], deciding each example anew."""
+    hits = np.empty((len(biases), n_units), dtype=np.int64)
+    for decision, bias in enumerate(biases.astype(logits.dtype)):
+        correct = (logits + bias).argmax(axis=1) == y
+        hits[decision] = np.bincount(units[correct[rows]], minlength=n_units)
+    return hits

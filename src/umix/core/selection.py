@@ -257,13 +257,18 @@ def best_epoch(val: Counts, rule: str) -> int:
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
+    return _best(val, rule, scores)
+
+
+def _best(val: Counts, rule: str, scores: Scores) -> int:
     candidates = np.flatnonzero(scores == np.nanmax(scores))
-    breakers: list[Scores] = [_judged_mean(val), _average(val)] if val.judging.break_ties else []
+    breakers = [_judged_mean, _average] if val.judging.break_ties else []
     if rule == "class_difference" and not breakers:  # a net that is wrong on all classes treats them alike too
-        breakers = [_average(val)]
+        breakers = [_average]
     for breaker in breakers:
-        rounded = np.nan_to_num(breaker[candidates], nan=0.0).round(12)
-        candidates = candidates[rounded == rounded.max()]
+        if len(candidates) > 1:
+            rounded = np.nan_to_num(breaker(val)[candidates], nan=0.0).round(12)
+            candidates = candidates[rounded == rounded.max()]
     return int(candidates[0])
 
 
@@ -295,9 +300,10 @@ def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
     if decide == "argmax" or rule not in DECIDING or not val.has_decisions:
         return Choice(best_epoch(val, rule))
     every = val.every_decision
-    if np.isnan(RULES[rule](every)).all():
+    scores = RULES[rule](every)
+    if np.isnan(scores).all():
         return Choice(best_epoch(val, rule))
-    decision, epoch = divmod(best_epoch(every, rule), val.epochs)
+    decision, epoch = divmod(_best(every, rule, scores), val.epochs)
     return Choice(epoch, decision)
 
 

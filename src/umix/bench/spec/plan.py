@@ -106,7 +106,10 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
 
 def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
     """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
-    return _resolve(task, method_name, settings, preset_name).tables
+    tables = _resolve(task, method_name, settings, preset_name).tables
+    if usual_decide(preset_name) != usual_decide("default"):  # a file has another name, but decides as it did
+        tables = {**tables, "judge": {"decide": usual_decide(preset_name), **tables.get("judge", {})}}
+    return tables
 
 
 @final

@@ -16,7 +16,7 @@ _RATES = (
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
 _USES = (
-    "Group labels used: none, to choose the epoch by validation groups (choose), or to train, with those of validation "
+    "Group labels used: none, to choose epoch and decision by validation groups (choose), or to train, with those of validation "
     "(val train) or of training (train)."
 )
 _SHOWN = ("average", "worst")
