@@ -8,7 +8,7 @@ import numpy as np
 
 from umix.core.selection import Counts
 from umix.errors import UserError
-from umix.files import read_arrays, write_tensors
+from umix.files import read_arrays, write_arrays
 from umix.run_folder import DECISIONS
 
 _KIND = "decisions"
@@ -18,13 +18,11 @@ def write_decisions(directory: Path, counts: Mapping[str, Counts]) -> None:
     """Write the candidate biases and their hits on every split; nothing where they were not counted."""
     if not all(split.has_decisions for split in counts.values()):
         return
-    import torch
-
     arrays = {"biases": next(iter(counts.values())).biases} | {
         name: split.decided_hits.astype(np.int32) for name, split in counts.items()
     }
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-    write_tensors(directory / DECISIONS, tensors, {"kind": _KIND})
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_arrays(directory / DECISIONS, whole, {"kind": _KIND})
 
 
 def with_decisions(counts: Mapping[str, Counts], directory: Path | None) -> dict[str, Counts]:
