@@ -14,6 +14,7 @@ from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
 from umix.reports.comparison import MethodRates, compare
+from umix.reports.decided_rows import decided_rows
 from umix.reports.tables.text_table import percent
 
 SEEDS = range(5)
@@ -77,7 +78,7 @@ def main() -> None:
         runs: dict[str, list[RunRecord]] = {}
         for record in execute_all(specs, out):
             runs.setdefault(record.method, []).append(record)
-        rows = compare({task: runs}).cells[task]
+        rows = compare(decided_rows({task: runs}, decide="argmax")).cells[task]
         content[task] = {
             name: {rate: {k: round(v, 4) for k, v in asdict(spread).items()} for rate, spread in row.rates.items()}
             | {

@@ -15,6 +15,7 @@ from measure import write
 from umix import RunSpec, execute, load_task
 from umix.files import read_tensors
 from umix.reports.comparison import compare
+from umix.reports.decided_rows import decided_rows
 
 SEEDS = range(3)
 METHODS = {"erm": ("erm", {}), "umix, sigma=0": ("umix", {"sigma": 0.0}), "umix": ("umix", {})}
@@ -28,7 +29,7 @@ def colored_digits(out: Path) -> dict[str, object]:
         ]
         for label, (method, settings) in METHODS.items()
     }
-    rows = compare({"colored_digits": runs}).cells["colored_digits"]
+    rows = compare(decided_rows({"colored_digits": runs}, decide="argmax")).cells["colored_digits"]
     table = {
         label: {name: {k: round(v, 4) for k, v in asdict(spread).items()} for name, spread in row.rates.items()}
         for label, row in rows.items()

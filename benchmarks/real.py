@@ -108,7 +108,7 @@ Rates = Mapping[str, Mapping[str, tuple[float, float]]]  # by method and by rate
 
 
 def rates(records: list[RunRecord], select: str) -> dict[str, tuple[float, float]]:
-    found = [record.summary(select) for record in records]
+    found = [record.summary(select, "argmax") for record in records]
     spreads = {
         rate: Spread.of([getattr(summary, rate) for summary in found]) for rate in ("average", "adjusted", "worst")
     }
@@ -119,7 +119,7 @@ def smallest_worst(records: list[RunRecord]) -> int:
     """Test examples of the smallest group that is the worst one in some run."""
     worst = []
     for record in records:
-        groups = [group for group in record.summary("worst").groups.values() if group.rate is not None]
+        groups = [group for group in record.summary("worst", "argmax").groups.values() if group.rate is not None]
         worst.append(min(groups, key=lambda group: group.rate).size)
     return min(worst)
 

@@ -109,9 +109,19 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
     """Write torch ``tensors`` and text ``metadata`` to one safetensors file, atomically."""
     from safetensors.torch import save
 
-    # All metadata is one entry: safetensors writes several entries in random order, but equal content must give equal
-    # files.
-    write_whole(path, save(dict(tensors), metadata={"umix": json.dumps(dict(metadata), sort_keys=True)}))
+    write_whole(path, save(dict(tensors), metadata=_one_entry(metadata)))
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Like ``write_tensors``, but NumPy arrays, without importing torch."""
+    from safetensors.numpy import save
+
+    write_whole(path, save(dict(arrays), metadata=_one_entry(metadata)))
+
+
+def _one_entry(metadata: Mapping[str, str]) -> dict[str, str]:
+    """All metadata as one entry: safetensors writes several in random order, but equal content must give equal files."""
+    return {"umix": json.dumps(dict(metadata), sort_keys=True)}
 
 
 def read_tensors(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str]]:

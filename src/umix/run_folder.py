@@ -20,12 +20,16 @@ EXAMPLE_FEATURES = "closer.safetensors"
 TRAINING_ROWS = "training.parquet"
 #: Label, prediction, probabilities, groups, and row or file of every validation and test example under the selected net.
 PREDICTIONS = "predictions.parquet"
-#: Every measure and rate of every epoch.
+#: The same by argmax, where the run's own decision is another.
+ARGMAX_PREDICTIONS = "predictions-argmax.parquet"
+#: Every measure and rate of every epoch, by argmax.
 EPOCHS = "epochs.csv"
 #: Which training example was predicted correctly in which epoch of the first stage.
 TRAJECTORY = "trajectory.safetensors"
-#: How often each class was predicted as each other, by split, epoch and group.
+#: How often each class was predicted by argmax as each other, by split, epoch and group.
 CONFUSION = "confusion.safetensors"
+#: The candidate biases of the classes, and the hits of each by split, epoch and group.
+DECISIONS = "decisions.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.
 TABLE_INPUTS = "preprocessing.skops"
 ARRAY_INPUTS = "arrays.safetensors"

@@ -57,9 +57,28 @@ def not_copies(estimator: UMIXClassifier) -> dict[str, str]:
     }
 
 
-@parametrize_with_checks([quick(), quick("erm")], expected_failed_checks=not_copies)
+@parametrize_with_checks([quick(decide="argmax"), quick("erm", decide="argmax")], expected_failed_checks=not_copies)
 def test_scikit_learns_contract_is_kept(estimator: UMIXClassifier, check: Callable[[UMIXClassifier], None]) -> None:
     check(estimator)
+
+
+def test_a_chosen_threshold_decides_labels_and_leaves_probabilities_alone() -> None:
+    """As in scikit-learn's TunedThresholdClassifierCV, the label need not be the most probable one."""
+    x, y = make_blobs([400, 40], n_features=2, centers=None, cluster_std=6.0, random_state=1)
+    chosen, plain = (quick("erm", decide=decide).fit(x, y) for decide in ("biases", "argmax"))
+    assert chosen.biases_.any()
+    assert not plain.biases_.any()
+    assert min(chosen.validation_rates_["classes"].values()) > min(plain.validation_rates_["classes"].values())
+    held_out = np.isin(np.arange(len(y)), np.flatnonzero(np.isnan(quick().fit(x, y).weights_)))
+    assert chosen.score(x[held_out], y[held_out]) == chosen.validation_rates_["average"]
+    assert np.array_equal(chosen.predict(x), (chosen.decision_function(x) > 0).astype(int))
+    odds = np.diff(np.log(chosen.predict_proba(x)), axis=1)[:, 0]
+    np.testing.assert_allclose(chosen.decision_function(x) - odds, chosen.biases_[1] - chosen.biases_[0], atol=1e-6)
+
+
+def test_an_unknown_way_to_decide_is_refused(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.raises(UserError, match="Unknown way to decide 'coin'"):
+        quick(decide="coin").fit(*blobs)
 
 
 def test_defaults_are_those_of_the_preset_for_tables() -> None:
@@ -99,7 +118,8 @@ def test_umix_lifts_the_worst_group_of_held_out_rows_without_groups() -> None:
     train, test, member = splits["train"], splits["test"], splits["test"].member.numpy().astype(int)
     rates = {}
     for method, settings in (("erm", None), ("umix", {"eta": 20, "pool": "example", "length": 5})):
-        model = UMIXClassifier(method, settings=settings, lr=0.01, epochs=15).fit(train.x.numpy(), train.y.numpy())
+        model = UMIXClassifier(method, settings=settings, lr=0.01, epochs=15, decide="argmax")
+        model.fit(train.x.numpy(), train.y.numpy())
         hit = model.predict(test.x.numpy()) == test.y.numpy()
         rates[method] = worst(hit.astype(int) @ member, member.sum(axis=0))
     assert rates["umix"] > rates["erm"] + 0.1

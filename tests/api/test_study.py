@@ -40,8 +40,9 @@ def test_its_table_prints_and_is_a_frame(study: umix.StudyResult) -> None:
     table = study.table()
     assert "four_moons: test rates" in str(table)
     frame = table.frame()
-    assert frame.height == 4
-    assert set(frame["method"]) == {"erm", "umix"}
+    assert frame.height == 6
+    assert set(frame["method"]) == {"erm", "erm + threshold", "umix"}
+    assert set(study.table(decide="argmax").frame()["method"]) == {"erm", "umix"}
     assert "worst" in study.table(groups=True).markdown()
     assert "<pre" in study._repr_html_()
 

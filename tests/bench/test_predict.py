@@ -67,10 +67,21 @@ def test_predictions_hit_as_many_rows_as_the_record_says(path: Path, record: Run
     assert predicted["key"].to_list() == table()["key"].to_list()
     assert (predicted["p_no"] + predicted["p_yes"]).to_numpy() == pytest.approx(1, abs=1e-5)
     hit = predicted["label"] == table()["y"]
+    choice = record.choice()
     for name in ("val", "test"):
-        expected = record.counts[name].class_hits[record.best_epoch()].sum()
+        expected = record.decided_counts[name].decided(choice.decision).class_hits[choice.epoch].sum()
         assert hit.filter(table()["part"] == name).sum() == expected
     assert hit.mean() > 0.9
+
+
+def test_a_threshold_decides_labels_and_argmax_takes_the_most_probable(record: RunRecord) -> None:
+    for rule, how in (("worst_class", "biases"), ("worst_class", "argmax")):
+        predicted, summary = predict(record, table(), select=rule, decide=how), record.summary(rule, how)
+        second = predicted["p_yes"] > summary.threshold
+        assert (predicted["label"] == "yes").equals(second)
+    assert predict(load_run(record.directory).deciding("argmax"), table()).equals(
+        predict(record, table(), decide="argmax")
+    )
 
 
 def test_frames_and_files_and_a_loaded_record_predict_the_same(path: Path, record: RunRecord) -> None:
@@ -178,7 +189,9 @@ def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) 
     predicted = predict(run, tmp_path / "birds.npz")
     assert predicted.columns == ["label", "p_0", "p_1"]
     hit = predicted["label"].to_numpy() == y.astype(str)
-    assert hit[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch()].sum()
+    assert hit[split == 2].mean() == pytest.approx(run.summary().average)
+    plain = predict(run, tmp_path / "birds.npz", decide="argmax")["label"].to_numpy() == y.astype(str)
+    assert plain[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch(decide="argmax")].sum()
     assert predict(load_run(run.directory), x).equals(predicted)
 
 
@@ -189,7 +202,8 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
-    assert np.mean(summary.quintiles) == pytest.approx(summary.average)  # fifths of all test examples
+    plain = again.summary(decide="argmax")
+    assert np.mean(plain.quintiles) == pytest.approx(plain.average)  # fifths of all test examples, which argmax decides
     assert predict(again, table(), select="last").height == 200
     with pytest.raises(UserError, match="select=worst must know the groups"):
         again.summary("worst")

@@ -96,7 +96,8 @@ def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(
         assert "failed: four_moons · umix · seed 0: RuntimeError: no [luck]" in shown
         found = bench_json(capsys, *BENCH, *out, code=1)
         assert [(failure["method"], failure["seed"]) for failure in found["failed"]] == [("umix", 0), ("umix", 1)]
-        assert [run["method"] for run in found["runs"]] == ["erm", "erm"]
+        assert [run["label"] for run in found["runs"]] == ["erm", "erm", "erm + threshold", "erm + threshold"]
+        assert [run["summary"]["decide"] for run in found["runs"]] == ["argmax", "argmax", "biases", "biases"]
     assert main(["table", str(tmp_path)]) == 0
     assert "failed: four_moons · umix · seed 1: RuntimeError: no [luck]" in capsys.readouterr().err
     made = bench_json(capsys, *BENCH, *out, "--plan")

@@ -169,3 +169,33 @@ def test_flags_without_effect_are_refused(
     save(tmp_path, 0, [30, 20], "erm")
     assert main(["table", str(tmp_path), *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    fast = [f"--set={setting}" for setting in ("epochs=2", "hidden=[4]", "sizes=[10,60,10,60]", "eval_size=40")]
+    shown = output(capsys, "run", "four_moons", "erm", *fast, "--quiet", "--out", runs)
+    assert "Decision: " in shown
+
+    def methods(*flags: str) -> list[str]:
+        return [row["method"] for row in json.loads(output(capsys, "table", runs, "-f", "json", *flags))["rows"]]
+
+    assert methods() == ["erm", "erm + threshold"]
+    assert methods("--decide", "argmax") == ["erm"]
+    assert methods("--published") == ["erm"]
+    assert "erm + threshold: selection rules" in output(capsys, "select", runs)
+    assert "erm + threshold" not in output(capsys, "select", runs, "--decide", "argmax")
+    assert main(["table", str(runs), "--published", "--decide", "biases"]) == 2
+    told = capsys.readouterr().err
+    assert "--published must be compared by argmax" in told
+    page = tmp_path / "page.html"
+    output(capsys, "report", runs, "--output", page)
+    assert "erm + threshold" in page.read_text(encoding="utf-8")
+    output(capsys, "report", runs, "--output", page, "--decide", "argmax")
+    assert "erm + threshold" not in page.read_text(encoding="utf-8")
+    argmax = output(
+        capsys, "run", "four_moons", "erm", *fast, "--quiet", "--decide", "argmax", "--out", tmp_path / "other"
+    )
+    assert "Decision: " not in argmax

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from umix.core.decisions import candidate_biases, decide, decision_hits
 from umix.core.judging import Judging
-from umix.core.selection import Choice, Counts, best_choice, best_epoch
+from umix.core.selection import Choice, Counts, best_choice, best_epoch, choice_score, oracle_choice
 
 
 def drawn(n_classes: int, n: int = 300, n_groups: int = 4) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -105,3 +105,27 @@ def test_counts_under_one_decision_are_its_columns():
     val = counted([[[90, 10], [80, 50]], [[85, 40], [70, 60]]], [100, 100])
     assert val.decided(1).class_hits.tolist() == [[80, 50], [70, 60]]
     assert val.decided(0) is val
+
+
+def test_a_margin_that_is_not_a_number_exceeds_no_threshold():
+    logits, y = torch.tensor([[torch.nan, 0.0], [torch.inf, torch.inf], [0.0, torch.inf]]), torch.tensor([0, 0, 1])
+    none = (torch.zeros(0, dtype=torch.int64),) * 2
+    biases = torch.from_numpy(candidate_biases([1, 1]))
+    assert [decide(logits, bias).tolist() for bias in biases] == [[0, 0, 1]] * len(biases)
+    assert decision_hits(logits, y, none, biases, n_groups=0).tolist() == [[2, 1]] * len(biases)
+
+
+def test_an_oracle_chooses_among_decisions_too():
+    test = counted([[[90, 10], [60, 55]], [[80, 20], [50, 58]]], [100, 100])
+    assert oracle_choice(test) == Choice(1)
+    assert oracle_choice(test, "biases") == Choice(0, 1)
+    assert choice_score(test, "worst_class", Choice(0, 1)) == 0.55
+
+
+def test_some_epochs_alone_are_counted_as_among_all():
+    val = counted([[[90, 10], [60, 55]], [[80, 20], [50, 58]], [[70, 30], [60, 59]]], [100, 100])
+    few = val.only([0, 2])
+    assert few.epochs == 2
+    assert few.class_hits.tolist() == [[90, 10], [70, 30]]
+    assert best_choice(few, "worst_class") == Choice(1, 1)
+    assert best_choice(val, "worst_class") == Choice(2, 1)

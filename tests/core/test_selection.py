@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch, quintiles
+from umix.core.selection import ORACLE, RULES, Choice, Counts, best_epoch, oracle_choice, quintiles
 
 
 @st.composite
@@ -108,8 +108,8 @@ def test_the_oracle_is_no_rule():
 
 
 def test_the_oracle_looks_at_the_worst_group_of_test_or_class_without_groups(val):
-    assert oracle_epoch(val) == 1
-    assert oracle_epoch(dataclasses.replace(val, hits=np.zeros((3, 0), int), sizes=np.zeros(0, int))) == 0
+    assert oracle_choice(val) == Choice(1)
+    assert oracle_choice(dataclasses.replace(val, hits=np.zeros((3, 0), int), sizes=np.zeros(0, int))) == Choice(0)
 
 
 def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first():

@@ -8,7 +8,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.nets.mlp import MLP
 from umix.training import evaluate
-from umix.training.evaluate import correctness, predictions, predictions_and_losses
+from umix.training.evaluate import Evaluated, correctness, split_logits
 
 
 class Stored:
@@ -37,11 +37,13 @@ def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeyp
     assert torch.equal(correctness(net, lazy, batch_size=7), whole)
     losses = torch.nn.functional.cross_entropy(net(split.x), split.y, reduction="none").detach()
     for form in (split, lazy):
-        predicted, found = predictions_and_losses(net, form, batch_size=7)
-        assert torch.equal(predicted, predictions(net, form, batch_size=7))
-        correct = predicted == form.y
-        assert torch.equal(correct, whole)
-        torch.testing.assert_close(found, losses)
+        found: Evaluated = evaluate.evaluate(net, form, n_classes=2, batch_size=7, keep_logits=True)
+        assert torch.equal(found.predicted == form.y, whole)
+        torch.testing.assert_close(found.losses, losses)
+        assert found.logits is not None
+        torch.testing.assert_close(found.logits, net(split.x).detach())
+        assert torch.equal(found.logits, split_logits(net, form, n_classes=2, batch_size=7))
+        assert evaluate.evaluate(net, form, n_classes=2, batch_size=7).logits is None
 
 
 def test_evaluation_leaves_no_gradient_and_uses_evaluation_mode(moons: Task) -> None:

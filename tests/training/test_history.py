@@ -8,13 +8,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from umix.core.decisions import decide
+from umix.core.judging import Judging
 from umix.core.selection import RULES, Counts
 from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.files import read_tensors
+from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.run_folder import weights_path
-from umix.training.history import HeldOutUncertainty, collapsed_epochs, scored_rules
+from umix.run_folder import weights_folder, weights_path
+from umix.training import history
+from umix.training.history import BestWeights, HeldOutUncertainty, collapsed_epochs, scored_rules, selected_epochs
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.trainer import Trainer
 
@@ -133,3 +137,63 @@ def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_pa
         saved = read_tensors(weights_path(tmp_path, epoch), kind="weights")[0]
         assert weights.keys() == saved.keys()
         assert all(torch.equal(weights[name], saved[name]) for name in saved)
+
+
+def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(trainer: Make) -> None:
+    run = trainer(fit={"epochs": 3})
+    net = run.fit(MeanRisk())
+    for name in ("val", "test"):
+        counts, split = run.history.counts(name), run.splits[name]
+        assert counts.decided_hits.shape == (3, len(counts.biases), len(counts.sizes) + 2)
+        assert np.array_equal(counts.decided_hits[:, 0], np.hstack([counts.hits, counts.class_hits]))
+        logits = run.logits(net, name)
+        for decision, bias in enumerate(counts.biases):
+            correct = (decide(logits, torch.from_numpy(bias)) == split.y).numpy()
+            expected = correct @ split.member.numpy().astype(int)
+            assert counts.decided_hits[-1, decision, : len(expected)].tolist() == expected.tolist()
+    again = trainer(fit={"epochs": 3}).history
+    again.restore(3, run.history.tensors())
+    assert np.array_equal(again.counts("val").decided_hits, run.history.counts("val").decided_hits)
+
+
+def test_a_checkpoint_without_decisions_is_refused(trainer: Make) -> None:
+    run = trainer(fit={"epochs": 1})
+    run.fit(MeanRisk())
+    kept = {name: tensor for name, tensor in run.history.tensors().items() if "decided" not in name}
+    with pytest.raises(UserError, match="an earlier one wrote it"):
+        trainer(fit={"epochs": 1}).history.restore(1, kept)
+
+
+def test_a_task_with_very_many_groups_and_classes_is_decided_by_argmax(
+    trainer: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_MOST_DECIDED", 100)
+    run = trainer(fit={"epochs": 2})
+    run.fit(MeanRisk())
+    assert not run.history.counts("val").has_decisions
+    assert not any("decided" in name for name in run.history.tensors())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_weights_kept_are_those_of_the_epochs_that_all_epochs_together_select(seed: int, tmp_path: Path) -> None:
+    """Each epoch is compared with those kept before, which must be as good as comparing all."""
+    rng = np.random.default_rng(seed)
+    decided = rng.integers(0, 8, (12, 5, 4))  # few values: many ties
+    sizes = np.array([8, 8])
+    biases = np.arange(10.0).reshape(5, 2) * [[0.0], *[[1.0]] * 4]
+    val = Counts(
+        decided[:, 0, :2],
+        sizes,
+        decided[:, 0, 2:],
+        sizes,
+        biases=biases,
+        decided_hits=decided,
+        judging=Judging(min_group=1),
+    )
+    best, net = BestWeights(tmp_path, hold=True), MLP(hidden=()).build(torch.zeros(2), 2)
+    for epoch in range(12):
+        if epoch == 6:
+            best = BestWeights(tmp_path, hold=False)  # as after a restart
+        best.offer(net, val.only(range(epoch + 1)), last=False)
+        kept = {int(path.stem.removeprefix("epoch-")) for path in weights_folder(tmp_path).iterdir()}
+        assert kept == selected_epochs(val.only(range(epoch + 1)))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from umix.bench.runs.record import known_rule
 from umix.core.rates import per_group
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.selection import RULES, Choice, Counts, Decide, best_choice
 from umix.data.groups import Groups
 from umix.errors import UserError
 
@@ -21,17 +21,18 @@ def chosen_rule(select: str | None, *, groups: bool) -> str:
     return select
 
 
-def selected_epoch(val: Counts, rule: str, *, method: str) -> int:
-    """The epoch that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
+def selected(val: Counts, rule: str, decide: Decide, *, method: str) -> Choice:
+    """The epoch and decision that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
     if np.isnan(RULES[rule](val)).all():
         raise UserError(
             f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
         )
-    return best_epoch(val, rule)
+    return best_choice(val, rule, decide)
 
 
-def rates_at(epoch: int, val: Counts, classes: NDArray[Any], groups: Groups | None) -> dict[str, Any]:
+def rates_at(choice: Choice, counts: Counts, classes: NDArray[Any], groups: Groups | None) -> dict[str, Any]:
     """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
+    epoch, val = choice.epoch, counts.decided(choice.decision)
     by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
     known = by_group[~np.isnan(by_group)]
     return {

@@ -21,8 +21,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from umix.adapters.given_rows import Floats, divide_rows, task_of
-from umix.adapters.held_out import chosen_rule, rates_at, selected_epoch
+from umix.adapters.held_out import chosen_rule, rates_at, selected
+from umix.bench.runs.record import known_decide
 from umix.bench.spec.presets import preset
+from umix.core.decisions import decide
+from umix.core.selection import Decide
 from umix.data.rows.known_rows import KnownRows
 from umix.errors import UserError
 from umix.methods.method import Method
@@ -66,6 +69,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         val_share: share of the rows that are held out.
         select: rule that selects the epoch on them: worst (group), worst_class, average, cvar, last and others; by default worst
             where groups are given, else worst_class.
+        decide: ``biases`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class
+            before the largest one is predicted (of two classes a threshold); ``argmax`` predicts the most probable class.
         random_state: seed, a whole number.
         verbose: whether progress is shown.
 
@@ -79,6 +84,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         validation_rates_: accuracies on the held-out rows: ``average``, ``worst`` (None without groups), ``classes``, ``groups``.
         decisions_: what was left to ``auto``, and how it was decided.
         best_epoch_: the epoch, counted from 0, whose weights the net has.
+        biases_: what is added to the logit of each class before the largest one is predicted, [classes].
         net_: the trained net, in double precision, so that a row's prediction does not depend on the rows beside it.
         scaler_: what was learned to standardise inputs.
 
@@ -97,6 +103,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         weight_decay: float = 0.01,
         val_share: float = 0.2,
         select: str | None = None,
+        decide: Decide = "biases",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -110,6 +117,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.weight_decay = weight_decay
         self.val_share = val_share
         self.select = select
+        self.decide = decide
         self.random_state = random_state
         self.verbose = verbose
 
@@ -124,6 +132,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         division = Division(val_share=self.val_share, random_state=self.random_state)
         fit = self._fit_settings()
         rule = chosen_rule(self.select, groups=groups is not None)
+        known_decide(self.decide)
         if groups is None and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
             raise UserError(
                 f"method={recipe.name!r} trains with groups, but none are given; fit(X, y, groups=...) takes them."
@@ -147,20 +156,20 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The most probable label of every row, [n]."""
-        chosen = self._logits(X).argmax(axis=1)
+        """The label of every row, [n]: the most probable one after ``biases_`` are added to the logits."""
+        chosen = decide(torch.from_numpy(self._logits(X)), torch.from_numpy(self.biases_)).numpy()
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The probability of every class for every row, [n, classes], in the order of ``classes_``."""
+        """The probability of every class for every row, [n, classes], in the order of ``classes_``, without ``biases_``."""
         shares = torch.from_numpy(self._logits(X)).softmax(dim=1).numpy()
         probabilities: NDArray[np.float64] = shares
         return probabilities
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Logits of every row, [n, classes]; of two classes, how far the second is ahead, [n]."""
-        logits = self._logits(X)
+        """Logits of every row with ``biases_``, [n, classes]; of two classes, how far the second is ahead, [n]."""
+        logits = self._logits(X) + self.biases_
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _method(self) -> Method:
@@ -203,12 +212,14 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for message in trainer.warnings:
             warnings.warn(message, UserWarning, stacklevel=3)
         val = trainer.history.counts("val")
-        self.best_epoch_ = selected_epoch(val, rule, method=self.method)
+        choice = selected(val, rule, self.decide, method=self.method)
+        self.best_epoch_ = choice.epoch
+        self.biases_ = val.biases[choice.decision] if choice.decision else np.zeros(len(self.classes_))
         net.companion = None  # takes no part in prediction
         net.load_state_dict(trainer.history.best.held[self.best_epoch_])
         self.net_ = net.cpu().double().eval()
         self.decisions_ = dict(trainer.decisions)
-        self.validation_rates_ = rates_at(self.best_epoch_, val, self.classes_, known.groups)
+        self.validation_rates_ = rates_at(choice, val, self.classes_, known.groups)
         self.uncertainty_, self.weights_ = (
             self._spread(trainer.kept.get(name), known) for name in ("uncertainty", "weight")
         )

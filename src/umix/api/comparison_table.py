@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, final
 from rich.console import Group
 
 from umix.bench.runs.record import RunRecord
+from umix.core.selection import Decide
 from umix.reports.comparison import Comparison, compare
+from umix.reports.decided_rows import decided_rows
 from umix.reports.tables.comparison_tables import comparison_tables, gains_table, rates_table
 from umix.reports.tables.failed_runs import with_failed
 from umix.reports.tables.formats import flat, markdown, terminal
@@ -34,12 +36,16 @@ class ComparisonTable:
         runs: Mapping[str, Mapping[str, Sequence[RunRecord]]],
         *,
         select: str | None = None,
+        decide: Decide | None = None,
         baseline: str | None = None,
         groups: bool = False,
         failed: Mapping[str, Mapping[str, int]] | None = None,
     ) -> "ComparisonTable":
-        """The table of records by task and method label; ``failed`` counts runs without a record in the same way."""
-        comparison = compare(runs, select=select, baseline=baseline)
+        """The table of records by task and method label; ``failed`` counts runs without a record in the same way.
+
+        ERM has a row by argmax and one, ``erm + threshold``, with the decision chosen on validation, as the others have.
+        """
+        comparison = compare(decided_rows(runs, select=select, decide=decide), select=select, baseline=baseline)
         if groups:
             return cls(comparison, comparison_tables(comparison, groups=True))
         tables = []

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Literal, Protocol, final, runtime_checkable
 
 from umix.bench.runs.record import RunRecord, known_rule
+from umix.core.selection import Decide
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.reports.arrange import arrange
 from umix.reports.charts.figure import write_figures
+from umix.reports.decided_rows import decided_rows
 from umix.reports.gather import Gathered, gather
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
@@ -39,6 +41,7 @@ def report(
     output: str | Path | None = None,
     *,
     select: str | None = None,
+    decide: Decide | None = None,
     baseline: str | None = None,
     figures: Figures | None = None,
 ) -> Path:
@@ -47,12 +50,13 @@ def report(
     Args:
         runs: a folder of runs or of one run, a study's result, a run's result, or records.
         output: the page; default ``report.html`` in the folder.
-        select: rule that picks the epoch.
+        select: rule that picks the epoch and, with ``decide``, the decision.
+        decide: ``biases`` or ``argmax``; by default as each run was told.
         baseline: the method to compare with, as the tables name it.
         figures: also write every figure in this format, into a folder beside the page.
 
     """
-    return write_report(runs, output, select=select, baseline=baseline, figures=figures).path
+    return write_report(runs, output, select=select, decide=decide, baseline=baseline, figures=figures).path
 
 
 def write_report(
@@ -60,6 +64,7 @@ def write_report(
     output: str | Path | None = None,
     *,
     select: str | None = None,
+    decide: Decide | None = None,
     baseline: str | None = None,
     figures: Figures | None = None,
 ) -> WrittenReport:
@@ -70,11 +75,12 @@ def write_report(
         known_rule(select)
     gathered, folder = _gathered(runs)
     path = folder / "report.html" if output is None else Path(output)
-    labels = {label for methods in gathered.runs.values() for label in methods}
+    rows = decided_rows(gathered.runs, select=select, decide=decide)
+    labels = {label for methods in rows.values() for label in methods}
     if baseline is not None and baseline not in labels:
         raise unknown("baseline", baseline, labels)
     notes = [f"left out: {message}" for message in gathered.skipped]
-    found = sections(gathered.runs, select=select, baseline=baseline)
+    found = sections(rows, select=select, baseline=baseline)
     title = ", ".join(section.task for section in found[:4]) + (", …" if len(found) > 4 else "")
     write_whole(path, page(gathered, found, title=title).encode())
     if figures is not None:

@@ -11,19 +11,20 @@ from rich.text import Text
 
 from umix.bench.predict import predict_inputs, reader
 from umix.bench.runs.example_table import example_table, load_examples, no_weights
-from umix.bench.runs.held_out import held_out_table
+from umix.bench.runs.held_out import held_out_logits, held_out_table
 from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
 from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
+from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UserError, unknown
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
-from umix.reports.tables.run_table import decision_words, run_table
+from umix.reports.tables.run_table import choice_words, decision_words, run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress, Silent
 
@@ -79,6 +80,11 @@ class RunResult:
                 raise no_weights(record)
             return example_table({**trainer.kept, "label": trainer.task.splits["train"].y})
 
+        def held_out() -> "polars.DataFrame":
+            choice = record.choice()
+            logits = held_out_logits(trainer, trained.net, trainer.history.best.held[choice.epoch])
+            return held_out_table(trainer, logits, record.biases(choice), task)
+
         def known_reader() -> Reader:
             if not isinstance(preprocessing, Reader):
                 raise UserError(
@@ -92,34 +98,49 @@ class RunResult:
             net=lambda epoch: net_with(record, trainer.history.best.held[epoch]),
             reader=known_reader,
             examples=examples,
-            held_out=lambda: held_out_table(trainer, trained.net, trainer.history.best.held[record.best_epoch()], task),
+            held_out=held_out,
             directory=None,
         )
 
-    def summary(self, select: str | None = None) -> Summary:
-        """Test rates at the epoch that the rule ``select`` chooses on validation."""
-        return self.record.summary(select)
+    def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
+        """Test rates at the epoch and with the decision that the rule ``select`` chooses on validation.
 
-    def net(self, select: str | None = None) -> Net:
-        """The trained net at that epoch, in evaluation mode."""
-        return self._net(self.record.best_epoch(select))
+        ``decide="argmax"`` predicts the most probable class instead; by default it is as the run was told.
+        """
+        return self.record.summary(select, decide)
 
-    def predict(self, new: Any, *, select: str | None = None, progress: Progress | None = None) -> "polars.DataFrame":
+    def net(self, select: str | None = None, decide: Decide | None = None) -> Net:
+        """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
+        return self._net(self.record.best_epoch(select, decide))
+
+    def predict(
+        self,
+        new: Any,
+        *,
+        select: str | None = None,
+        decide: Decide | None = None,
+        progress: Progress | None = None,
+    ) -> "polars.DataFrame":
         """The predicted label and the probability of every class for each example in ``new``.
 
         ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame. No labels are needed.
+        The label is decided as in ``summary(select, decide)``; the probabilities are those of the net.
         """
         inputs = self._reader().inputs(new)
         for note in inputs.notes:
             warnings.warn(note, UserWarning, stacklevel=2)
-        return predict_inputs(self.net(select), inputs, self.record.classes, progress=progress or Silent()).table
+        choice = self.record.choice(select, decide)
+        biases = self.record.biases(choice)
+        return predict_inputs(
+            self._net(choice.epoch), inputs, self.record.classes, biases=biases, progress=progress or Silent()
+        ).table
 
     def weights(self) -> "polars.DataFrame":
         """Index, uncertainty, weight and label of every training example."""
         return self._examples()
 
     def frame(self, split: str = "test") -> "polars.DataFrame":
-        """Label, prediction, probabilities and groups of every example of ``split`` at the epoch that the default rule selects.
+        """Label, prediction, probabilities and groups of every example of ``split`` under what the default rule chooses.
 
         A row per example, for fairlearn's MetricFrame, scikit-learn's metrics, or anything else.
         """
@@ -176,8 +197,9 @@ class RunResult:
     def _shown(self) -> Group:
         """The table of rates, what was decided automatically, and the warnings of the run."""
         lines = [f"warning: {warning}" for warning in self.record.warnings]
-        decided = decision_words(self.record)
-        return Group(run_table(self.record, self.summary()), *map(Text, [*([decided] if decided else []), *lines]))
+        summary = self.summary()
+        words = filter(None, (choice_words(self.record, summary), decision_words(self.record)))
+        return Group(run_table(self.record, summary), *map(Text, [*words, *lines]))
 
 
 def load_result(directory: str | Path) -> RunResult:
@@ -186,10 +208,15 @@ def load_result(directory: str | Path) -> RunResult:
 
 
 def predict(
-    run: RunResult | RunRecord | str | Path, new: Any, *, select: str | None = None, progress: Progress | None = None
+    run: RunResult | RunRecord | str | Path,
+    new: Any,
+    *,
+    select: str | None = None,
+    decide: Decide | None = None,
+    progress: Progress | None = None,
 ) -> "polars.DataFrame":
     """Predictions of a finished run for ``new``: see ``RunResult.predict``. ``run`` is a result, a record or a run's folder."""
     if isinstance(run, RunRecord):
         run = RunResult.in_folder(run)
     result = run if isinstance(run, RunResult) else load_result(run)
-    return result.predict(new, select=select, progress=progress)
+    return result.predict(new, select=select, decide=decide, progress=progress)

@@ -12,6 +12,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.study.execute_study import StudyResults
 from umix.bench.study.study_grid import StudyEntry
 from umix.bench.study.study_plan import StudyPlan
+from umix.core.selection import Decide
 from umix.errors import UserError
 from umix.reports.gather import Gathered
 
@@ -74,8 +75,18 @@ class StudyResult:
         }
         return next((label for label, method in there.items() if method == "erm"), next(iter(there)))
 
-    def table(self, *, select: str | None = None, baseline: str | None = None, groups: bool = False) -> ComparisonTable:
-        """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too."""
+    def table(
+        self,
+        *,
+        select: str | None = None,
+        decide: Decide | None = None,
+        baseline: str | None = None,
+        groups: bool = False,
+    ) -> ComparisonTable:
+        """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too.
+
+        ``decide`` (``biases`` or ``argmax``) is by default what each run was told.
+        """
         if not self._results.records:
             raise UserError("A table must have finished runs, but every run of this study failed; see failures.")
         failed: dict[str, Counter[str]] = {}
@@ -84,6 +95,7 @@ class StudyResult:
         return ComparisonTable.of(
             self.records,
             select=select or self.select,
+            decide=decide,
             baseline=baseline or self.baseline(),
             groups=groups,
             failed=failed,
@@ -94,11 +106,13 @@ class StudyResult:
         output: str | Path = "report.html",
         *,
         select: str | None = None,
+        decide: Decide | None = None,
         baseline: str | None = None,
         figures: Literal["pdf", "svg", "png"] | None = None,
     ) -> Path:
         """Write the study as one HTML page and return its path."""
-        return write_report(self, output, select=select or self.select, baseline=baseline, figures=figures).path
+        chosen = select or self.select
+        return write_report(self, output, select=chosen, decide=decide, baseline=baseline, figures=figures).path
 
     def gathered(self) -> tuple[Gathered, Path]:
         """The runs as a page takes them, and the folder of the runs."""

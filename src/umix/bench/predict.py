@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
+from umix.core.decisions import decide as decided
+from umix.core.selection import Decide
 from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
@@ -43,28 +45,43 @@ def predict_new(
     new: Any,
     *,
     select: str | None = None,
+    decide: Decide | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Prediction:
-    """Predictions for ``new``, data of the kind that the run was trained on, by the net that the rule ``select`` chooses.
+    """Predictions for ``new``, data of the kind that the run was trained on, by the net and biases that ``select`` chooses.
 
     For a run on a table, ``new`` is a path, a polars frame or a pandas frame. It needs no labels.
     """
     inputs = reader(record).inputs(new)
+    choice = record.choice(select, decide)
     return predict_inputs(
-        load_net(record, select=select), inputs, record.classes, workers=workers, progress=progress or Silent()
+        load_net(record, epoch=choice.epoch),
+        inputs,
+        record.classes,
+        biases=record.biases(choice),
+        workers=workers,
+        progress=progress or Silent(),
     )
 
 
 def predict_inputs(
-    net: Net, inputs: NewInputs, class_names: Sequence[str], *, workers: int | None = None, progress: Progress
+    net: Net,
+    inputs: NewInputs,
+    class_names: Sequence[str],
+    *,
+    biases: NDArray[np.float64],
+    workers: int | None = None,
+    progress: Progress,
 ) -> Prediction:
-    """The predictions of ``net`` for ``inputs``."""
+    """The predictions of ``net`` for ``inputs``: ``biases`` decide the label, the probabilities are those of the net."""
     import polars
 
-    probability = _probabilities(net, inputs, workers, progress)
+    logits = _logits(net, inputs, workers, progress)
+    probability = logits.softmax(dim=1).numpy()
     classes = np.array(class_names, dtype=object)
-    columns: dict[str, Any] = {"label": polars.Series(classes[probability.argmax(axis=1)], dtype=polars.String)}
+    labels = classes[decided(logits, torch.from_numpy(biases)).numpy()]
+    columns: dict[str, Any] = {"label": polars.Series(labels, dtype=polars.String)}
     columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(class_names)}
     names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
     return Prediction(polars.DataFrame({**names, **columns}), inputs.notes)
@@ -82,8 +99,8 @@ def reader(record: RunRecord) -> Reader:
     return READERS[kind].load(record.directory)
 
 
-def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: Progress) -> NDArray[np.float32]:
-    """Probability of every class, [n, classes]."""
+def _logits(net: Net, inputs: NewInputs, workers: int | None, progress: Progress) -> torch.Tensor:
+    """The logits of every class, [n, classes]."""
     n = len(inputs.x)
     no_groups = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
     split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), no_groups, transform=inputs.transform)
@@ -93,20 +110,26 @@ def _probabilities(net: Net, inputs: NewInputs, workers: int | None, progress: P
     try:
         with torch.inference_mode():
             for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
-                parts.append(net(batch.x).softmax(dim=1).numpy())
+                parts.append(net(batch.x))
                 progress.advance(len(parts[-1]))
     finally:
         progress.finish()
-    return np.concatenate(parts)
+    return torch.cat(parts)
 
 
 def write_predictions(
-    record: RunRecord, new: Any, output: Path, *, select: str | None = None, progress: Progress | None = None
+    record: RunRecord,
+    new: Any,
+    output: Path,
+    *,
+    select: str | None = None,
+    decide: Decide | None = None,
+    progress: Progress | None = None,
 ) -> Prediction:
     """Predict ``new`` and write the result to ``output``; the suffix of ``output`` decides the file format."""
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
-    prediction = predict_new(record, new, select=select, progress=progress)
+    prediction = predict_new(record, new, select=select, decide=decide, progress=progress)
     write_table(prediction.table, output)
     return prediction

@@ -14,6 +14,7 @@ from umix.commands import bench_flags as flags
 from umix.commands.catalogue import print_json
 from umix.commands.flags import (
     DataFlags,
+    Decide,
     Json,
     Log,
     MinGroup,
@@ -60,6 +61,7 @@ def bench(
     select: Select = None,
     min_group: MinGroup = None,
     use_groups: UseGroups = None,
+    decide: Decide = None,
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -97,7 +99,7 @@ def bench(
 
         study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
         data = data or DataFlags()
-        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
+        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups, decide)
         with _naming_file(file):
             if select is not None:
                 known_rule(select)

@@ -16,6 +16,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.comparison import compare
+    from umix.reports.decided_rows import decided_rows
     from umix.reports.tables.comparison_tables import comparison_tables
     from umix.reports.tables.formats import terminal
 
@@ -30,7 +31,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         label: [RunSpec(task="colored_digits", method=name, settings=settings, seed=seed) for seed in range(seeds)]
         for label, (name, settings) in methods.items()
     }
-    runs = execute_all(specs, Places(out), quiet=quiet)
+    runs = decided_rows({"colored_digits": execute_all(specs, Places(out), quiet=quiet)})["colored_digits"]
     if as_json:
         print_json({label: [run_json(record, "worst") for record in records] for label, records in runs.items()})
         return

@@ -16,6 +16,7 @@ _SAME = frozenset(
         "cache",
         "choices",
         "cpus",
+        "decide",
         "devices",
         "drop",
         "freeze",

@@ -77,9 +77,24 @@ UseGroups = Annotated[
 ]
 
 
-def judge_settings(min_group: int | None, use_groups: str | None) -> dict[str, Any]:
-    """The settings of ``--min-group`` and ``--use-groups`` that were given."""
-    given = {"judge.min_group": min_group, "judge.use_groups": use_groups}
+Decide = Annotated[
+    Literal["biases", "argmax"] | None,
+    Parameter(
+        help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
+        "argmax. Default biases; argmax for the presets paper and reference."
+    ),
+]
+ReadDecide = Annotated[
+    Literal["biases", "argmax"] | None,
+    Parameter(
+        help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told."
+    ),
+]
+
+
+def judge_settings(min_group: int | None, use_groups: str | None, decide: str | None = None) -> dict[str, Any]:
+    """The settings of ``--min-group``, ``--use-groups`` and ``--decide`` that were given."""
+    given = {"judge.min_group": min_group, "judge.use_groups": use_groups, "judge.decide": decide}
     return {key: value for key, value in given.items() if value is not None}
 
 

@@ -88,7 +88,9 @@ class LiveTable:
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _show_rate(self, record: "RunRecord") -> None:
-        summary = record.summary()
+        from umix.reports.decided_rows import plain_row
+
+        summary = plain_row(record).summary()
         class_rates = [one.rate for one in summary.classes.values() if one.rate is not None]
         rate = summary.worst if record.groups else min(class_rates, default=None)
         self._rates[record.key] = rate

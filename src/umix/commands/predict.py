@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import Json, Output, Quiet, Select
+from umix.commands.flags import Json, Output, Quiet, ReadDecide, Select
 from umix.terminal import ERR, OUT, Bars
 
 
@@ -19,6 +19,7 @@ def predict(
     *,
     output: Output = Path("predictions.parquet"),
     select: Select = None,
+    decide: ReadDecide = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -29,7 +30,7 @@ def predict(
     record = load_run(run)
     with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
-        prediction = write_predictions(record, new, output, select=select, progress=bars)
+        prediction = write_predictions(record, new, output, select=select, decide=decide, progress=bars)
     for note in prediction.notes:
         ERR.print(f"note: {note}", highlight=False, markup=False)
     if as_json:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from umix.commands.flags import Select
+from umix.commands.flags import ReadDecide, Select
 from umix.terminal import ERR, OUT
 
 
@@ -21,13 +21,15 @@ def report(
         Parameter(help="Also write every figure in this format, for a paper, into a folder beside the page."),
     ] = None,
     select: Select = None,
+    decide: ReadDecide = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
 ) -> None:
     """Make one HTML page of the runs in DIRECTORY: headline, groups, epochs, uncertainty, examples, where the model fails."""
     from umix.api.report import write_report
 
     path = output or directory / "report.html"
-    for message in write_report(directory, path, select=select, baseline=baseline, figures=figures).notes:
+    written = write_report(directory, path, select=select, decide=decide, baseline=baseline, figures=figures)
+    for message in written.notes:
         ERR.print(message, highlight=False, markup=False, soft_wrap=True)
     OUT.print(f"Report: {path}", highlight=False, markup=False, soft_wrap=True)
     if open_:

@@ -10,6 +10,7 @@ from umix.commands.doctor import print_first_finding
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
     DataFlags,
+    Decide,
     DeviceFlags,
     Json,
     Log,
@@ -41,6 +42,7 @@ def run(
     select: Select = None,
     min_group: MinGroup = None,
     use_groups: UseGroups = None,
+    decide: Decide = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
@@ -55,13 +57,16 @@ def run(
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.tables.run_table import decision_words, run_table
+    from umix.reports.tables.run_table import choice_words, decision_words, run_table
 
     if select is not None:
         known_rule(select)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
     settings |= (
-        data.settings() | where.settings() | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
+        data.settings()
+        | where.settings()
+        | (net or NetFlags()).settings()
+        | judge_settings(min_group, use_groups, decide)
     )
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
@@ -86,9 +91,10 @@ def run(
     if as_json:
         print_json(run_json(record, select))
         return
-    OUT.print(run_table(record, record.summary(select)))
-    if decided := decision_words(record):
-        OUT.print(decided, highlight=False, markup=False)
+    summary = record.summary(select)
+    OUT.print(run_table(record, summary))
+    for words in filter(None, (choice_words(record, summary), decision_words(record))):
+        OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)

@@ -8,21 +8,25 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import Json
+from umix.commands.flags import Json, ReadDecide
 from umix.commands.table import load
 from umix.terminal import OUT
 
 
 def select(
-    directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"), *, as_json: Json = False
+    directory: Annotated[Path, Parameter(help="Folder of runs.")] = Path("runs"),
+    *,
+    decide: ReadDecide = None,
+    as_json: Json = False,
 ) -> None:
     """Compare selection rules on the runs in DIRECTORY: test rates, and regret against an oracle that sees the test split."""
     from umix.core.selection import ORACLE
     from umix.reports.arrange import arrange
+    from umix.reports.decided_rows import decided_rows
     from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.formats import terminal
 
-    runs = arrange(load(directory))
+    runs = decided_rows(arrange(load(directory)), decide=decide)
     rule_outcomes = outcomes(runs)
     if as_json:
         rows = [dataclasses.asdict(outcome) for outcome in rule_outcomes]

@@ -51,10 +51,12 @@ def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
 
 def print_study_json(result: "StudyResult") -> None:
     """Print all runs and failures as JSON."""
+    from umix.reports.decided_rows import decided_rows
+
     select = result.select
     runs = [
         {"label": label, **run_json(record, select if select is None or record.has(select) else None)}
-        for methods in result.records.values()
+        for methods in decided_rows(result.records, select=select).values()
         for label, records in methods.items()
         for record in records
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
+from umix.commands.flags import ReadDecide
 from umix.errors import UserError
 from umix.terminal import ERR, OUT
 
@@ -30,8 +31,11 @@ def table(
         str | None,
         Parameter(help="Rule that picks the epoch on validation; worst,average shows both, the paper's table 2."),
     ] = None,
+    decide: ReadDecide = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
-    published: Annotated[bool, Parameter(negative="", help="The paper's numbers beside yours.")] = False,
+    published: Annotated[
+        bool, Parameter(negative="", help="The paper's numbers beside yours, which are then decided by argmax too.")
+    ] = False,
     groups: Annotated[bool, Parameter(negative="", help="The rate of every group too.")] = False,
     metric: Annotated[
         str | None,
@@ -43,9 +47,11 @@ def table(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Write to this file.")] = None,
 ) -> None:
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
+    from umix.bench.runs.record import known_rule
     from umix.files import write_whole
     from umix.reports.arrange import arrange
     from umix.reports.comparison import compare
+    from umix.reports.decided_rows import decided_rows
     from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
     from umix.reports.tables.formats import terminal
     from umix.reports.tables.metric_table import metric_tables
@@ -59,14 +65,23 @@ def table(
     if metric is not None and (select or published or form in ("csv", "json")):
         other = "--select" if select else "--published" if published else f"the format {form}"
         raise UserError(f"--metric must be shown as text at the default selection, got {other} too; leave one out.")
+    if published and decide == "biases":
+        raise UserError("--published must be compared by argmax, as the papers decided, got --decide biases too.")
+    how = "argmax" if published else decide
     runs = arrange(load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
-    comparisons = {rule or "": compare(runs, select=rule, baseline=baseline) for rule in rules}
+    for rule in rules:
+        if rule is not None:
+            known_rule(rule)
+    comparisons = {
+        rule or "": compare(decided_rows(runs, select=rule, decide=how), select=rule, baseline=baseline)
+        for rule in rules
+    }
     first = next(iter(comparisons.values()))
     for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
         ERR.print(f"note: {note}", highlight=False, markup=False)
     if metric is not None:
-        tables = metric_tables(runs, metric)
+        tables = metric_tables(decided_rows(runs, decide=how), metric)
     elif len(rules) > 1:
         tables = rules_tables(comparisons, with_published=published)
     elif form == "latex":

@@ -9,6 +9,7 @@ from rich.markup import escape
 from umix.commands.catalogue import print_json
 from umix.commands.flags import (
     DataFlags,
+    Decide,
     Json,
     MinGroup,
     NetFlags,
@@ -49,6 +50,7 @@ def tune(
     select: Select = None,
     min_group: MinGroup = None,
     use_groups: UseGroups = None,
+    decide: Decide = None,
     prune: Annotated[
         Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "median",
@@ -73,7 +75,10 @@ def tune(
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])
     settings = (
-        parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | judge_settings(min_group, use_groups)
+        parse_settings(set_)
+        | data.settings()
+        | (net or NetFlags()).settings()
+        | judge_settings(min_group, use_groups, decide)
     )
     space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     if len(space) < len(range_) + len(choices):

@@ -6,6 +6,7 @@ the candidates here; plain argmax is the first of them.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 Floats = NDArray[np.float64]
+Array = NDArray[Any]
 
 _THRESHOLDS = 20  # on each side of argmax
 _WIDEST = 3.0  # asinh of the largest log-odds: close to argmax they are dense, far from it wide apart
@@ -71,27 +73,39 @@ def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biase
     """
     if logits.dim() == 2:
         return decision_hits(logits[None], y, pairs, biases, n_groups=n_groups)[0]
-    nets, n, n_classes = logits.shape
-    rows = torch.cat([pairs[0], torch.arange(n, device=y.device)])  # every example is also in its class
-    units = torch.cat([pairs[1], n_groups + y])
-    n_units = n_groups + n_classes
-    net = torch.arange(nets, device=y.device)[:, None]
-    if n_classes != 2:
-        biased = (_hits(decide(logits.flatten(0, 1), bias).view(nets, n) == y, rows, units, n_units) for bias in biases)
-        return torch.stack(list(biased), dim=1)
-    limits, order = (biases[:, 0] - biases[:, 1]).to(logits).sort()
-    above = torch.searchsorted(limits, logits[..., 1] - logits[..., 0])  # how many limits lie strictly below the margin
-    width = len(limits) + 1
-    cell = ((net * n_units + units) * 2 + y[rows]) * width + above[:, rows]
-    histogram = torch.bincount(cell.flatten(), minlength=nets * n_units * 2 * width).view(nets, n_units, 2, width)
-    not_above = histogram.cumsum(dim=3)[..., :-1]  # [nets, units, 2, limits]: margins that do not exceed each limit
-    hits = not_above[:, :, 0] + histogram[:, :, 1].sum(dim=2, keepdim=True) - not_above[:, :, 1]
-    found = torch.empty_like(hits)
-    found[..., order] = hits
-    return found.transpose(1, 2).contiguous()
+    n_classes = logits.shape[2]
+    # On the host: for a few numbers per row NumPy is faster than torch, and ties are broken alike.
+    host, labels, of_rows, groups = (tensor.cpu().numpy() for tensor in (logits, y, *pairs))
+    of_rows = np.concatenate([of_rows, np.arange(len(labels))])  # every example is also in its class
+    units = np.concatenate([groups, n_groups + labels])
+    count = _binary_hits if n_classes == 2 else _hits_one_by_one
+    found = count(host, labels, of_rows, units, biases.cpu().numpy(), n_groups + n_classes)
+    return torch.from_numpy(found).to(y.device)
 
 
-def _hits(correct: Tensor, rows: Tensor, units: Tensor, n_units: int) -> Tensor:
-    """Correct predictions [nets, n] counted by unit, [nets, units]."""
-    counted = [torch.bincount(units[of_net[rows]], minlength=n_units) for of_net in correct]
-    return torch.stack(counted)
+def _binary_hits(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
+    """Hits of every net and threshold, [nets, decisions, units], from one histogram of margins."""
+    limits = (biases[:, 0] - biases[:, 1]).astype(logits.dtype)
+    order = np.argsort(limits, kind="stable")
+    with np.errstate(invalid="ignore"):
+        margin = logits[..., 1] - logits[..., 0]
+    margin = np.where(np.isnan(margin), -np.inf, margin)  # what is not a number exceeds no limit
+    above = np.searchsorted(limits[order], margin)  # how many limits lie strictly below the margin, [nets, n]
+    nets, width = len(logits), len(limits) + 1
+    of_net = np.arange(nets)[:, None] * (n_units * 2 * width)
+    cell = of_net + (units * 2 + y[rows]) * width + above[:, rows]
+    histogram = np.bincount(cell.ravel(), minlength=nets * n_units * 2 * width).reshape(nets, n_units, 2, width)
+    not_above = histogram.cumsum(axis=3)[..., :-1]  # [nets, units, 2, limits]: margins that do not exceed each limit
+    hits = not_above[:, :, 0] + histogram[:, :, 1].sum(axis=2, keepdims=True) - not_above[:, :, 1]
+    found = np.empty((nets, len(limits), n_units), dtype=np.int64)
+    found[:, order] = hits.swapaxes(1, 2)
+    return found
+
+
+def _hits_one_by_one(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
+    """Hits of every net and decision, [nets, decisions, units], deciding each example anew."""
+    hits = np.empty((len(logits), len(biases), n_units), dtype=np.int64)
+    for decision, bias in enumerate(biases.astype(logits.dtype)):
+        correct = (logits + bias).argmax(axis=2) == y
+        hits[:, decision] = [np.bincount(units[of_net[rows]], minlength=n_units) for of_net in correct]
+    return hits

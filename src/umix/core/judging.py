@@ -25,7 +25,7 @@ MIN_GROUP = 30
 PRIOR = 20.0
 #: What a point of average accuracy is worth in points of the worst class or group, where nobody can see who would pay for it.
 PRICE = 2.0
-#: How far a choice may lower the average on validation there.
+#: How far a contest may lower the average on validation below ERM's there.
 BUDGET = 0.1
 _SHARE, _FEWEST = 0.01, 3
 
@@ -70,17 +70,15 @@ class Judging:
         known = sizes[sizes > 0]
         return self.choose and len(known) > 0 and bool((known >= min(self.min_group, MIN_GROUP)).all())
 
-    def lowest_average(self, best: float, *, groups_decide: bool) -> float:
-        """The lowest average accuracy on validation that a choice may have, where ``best`` is the run's own best.
+    def floor_below(self, baseline: float, *, groups_decide: bool) -> float | None:
+        """The lowest average accuracy on validation that a choice may have, where ERM's is ``baseline``; None: any.
 
-        >>> Judging().lowest_average(0.9, groups_decide=False), Judging(budget=0.02).lowest_average(0.9, groups_decide=True)
+        >>> Judging().floor_below(0.9, groups_decide=False), Judging(budget=0.02).floor_below(0.9, groups_decide=True)
         (0.8, 0.88)
         """
-        if self.floor is not None:
-            return self.floor
         if self.budget is None and groups_decide:
-            return 0.0
-        return best - (BUDGET if self.budget is None else self.budget)
+            return None
+        return baseline - (BUDGET if self.budget is None else self.budget)
 
 
 #: Every group that has an example is judged by its own rate: the rule of runs that say no other.

@@ -1,9 +1,9 @@
 """Model selection as a pure function over saved validation counts. Test counts are not an argument, on purpose.
 
-The one exception, ``oracle_epoch``, is what the others are measured against and no legitimate selection.
+The one exception, ``oracle_choice``, is what the others are measured against and no legitimate selection.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, final
@@ -90,6 +90,12 @@ class Counts:
     def every_decision(self) -> "Counts":
         """All epochs under the first decision, then all epochs under the second, and so on, as if each were an epoch."""
         return self._under(self.decided_hits.swapaxes(0, 1).reshape(-1, self.decided_hits.shape[2]))
+
+    def only(self, epochs: Sequence[int]) -> "Counts":
+        """The counts of these epochs alone."""
+        kept = list(epochs)
+        by_epoch = ("hits", "class_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
+        return replace(self, **{name: rows[kept] for name in by_epoch if len(rows := getattr(self, name))})
 
     def _under(self, hits: np.ndarray) -> "Counts":
         none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
@@ -261,18 +267,19 @@ def best_epoch(val: Counts, rule: str) -> int:
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
-    return _first_best(scores, val, rule)
+    return _best(val, rule, scores)
 
 
-def _first_best(scores: Scores, val: Counts, rule: str) -> int:
+def _best(val: Counts, rule: str, scores: Scores) -> int:
     """The first of the highest ``scores``, of those with the best mean of judged groups and the best average."""
     candidates = np.flatnonzero(scores == np.nanmax(scores))
-    breakers: list[Scores] = [_judged_mean(val), _average(val)] if val.judging.break_ties else []
+    breakers = [_judged_mean, _average] if val.judging.break_ties else []
     if rule == "class_difference" and not breakers:  # a net that is wrong on all classes treats them alike too
-        breakers = [_average(val)]
+        breakers = [_average]
     for breaker in breakers:
-        rounded = np.nan_to_num(breaker[candidates], nan=0.0).round(12)
-        candidates = candidates[rounded == rounded.max()]
+        if len(candidates) > 1:
+            rounded = np.nan_to_num(breaker(val)[candidates], nan=0.0).round(12)
+            candidates = candidates[rounded == rounded.max()]
     return int(candidates[0])
 
 
@@ -307,7 +314,7 @@ def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
     scores = _weighed_up(RULES[rule](every), every, val, rule)
     if np.isnan(scores).all():
         return Choice(best_epoch(val, "average" if val.judging.floor is not None else rule))
-    decision, epoch = divmod(_first_best(scores, every, rule), val.epochs)
+    decision, epoch = divmod(_best(every, rule, scores), val.epochs)
     return Choice(epoch, decision)
 
 
@@ -319,17 +326,17 @@ def best_score(val: Counts, rule: str) -> float:
 
 
 def _weighed_up(scores: Scores, every: Counts, val: Counts, rule: str) -> Scores:
-    """``scores`` of every epoch and decision with what they cost on average; NaN where that is more than ``judging`` allows.
+    """``scores`` of every epoch and decision with what they cost on average; NaN where the average is below ``judging.floor``.
 
     Where no group decides, or where the known groups are too small to be sure of them, nobody can see who pays for a better worst
-    class or group. There a point of average accuracy is worth ``PRICE`` points of it, and the budget is limited.
+    class or group. There a point of average accuracy is worth ``PRICE`` points of it.
     """
     if rule not in ("worst", "worst_recall", "worst_class"):
         return scores  # the others are averages themselves, or do not depend on decisions
-    average, decide = _average(every), rule != "worst_class" and val.judging.groups_decide(val.sizes)
-    lowest = val.judging.lowest_average(float(np.nanmax(_average(val))) if val.n else 0.0, groups_decide=decide)
-    worth = scores if decide else scores + PRICE * average
-    return np.where(average >= lowest - 1e-12, worth, np.nan)
+    average, floor = _average(every), val.judging.floor
+    by_groups = rule != "worst_class" and val.judging.groups_decide(val.sizes)
+    worth = scores if by_groups or not val.judging.few else scores + PRICE * average
+    return worth if floor is None else np.where(average >= floor - 1e-12, worth, np.nan)
 
 
 def _judged_mean(val: Counts) -> Scores:
@@ -340,7 +347,12 @@ def _judged_mean(val: Counts) -> Scores:
     return means
 
 
-def oracle_epoch(test: Counts) -> int:
-    """The epoch with the highest test rate of the worst group, or class where there are no groups: for regret only."""
-    seen = replace(test, judging=replace(test.judging, choose=True))
-    return best_epoch(seen, "worst" if (test.sizes > 0).any() else "worst_class")
+def choice_score(val: Counts, rule: str, choice: Choice) -> float:
+    """The validation score of ``choice`` under ``rule``."""
+    return float(RULES[rule](val.decided(choice.decision))[choice.epoch])
+
+
+def oracle_choice(test: Counts, decide: Decide = "argmax") -> Choice:
+    """The choice with the highest test rate of the worst group, or class where there are no groups: for regret only."""
+    seen = replace(test, judging=replace(test.judging, choose=True, few=False, floor=None))
+    return best_choice(seen, "worst" if (test.sizes > 0).any() else "worst_class", decide)

@@ -10,6 +10,7 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.runs.summary import Summary
+from umix.core.selection import Decide
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
 from umix.errors import Setting, UserError, unknown
@@ -43,6 +44,7 @@ class MethodRates:
     uses: str = ""  # group labels behind its numbers: none, choose (an epoch), val train, train; empty if not known
     worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
+    decide: Decide = "argmax"  # biases, where validation chose them in some run
 
 
 @final
@@ -79,7 +81,7 @@ def _rank(cell: MethodRates) -> tuple[float, float]:
 def compare(
     runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], *, select: str | None = None, baseline: str | None = None
 ) -> Comparison:
-    """Records by task and method label as numbers, at the epoch that the rule ``select`` chooses on validation.
+    """Records by task and method label as numbers, under what the rule ``select`` chooses on validation.
 
     Methods whose runs have no score under the rule are left out and named in the notes. Without ``baseline`` it is ERM, where
     that was run.
@@ -160,6 +162,7 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
         worst_groups=tuple(
             dict.fromkeys(summary.worst_group for summary in summaries if summary.worst_group is not None)
         ),
+        decide="biases" if any(summary.decide == "biases" for summary in summaries) else "argmax",
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
         interval=_interval(by_seed),
         gains=gains,

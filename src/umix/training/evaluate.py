@@ -1,6 +1,8 @@
 """Evaluation passes over a split: correctness, losses, logits and features of its examples."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor
@@ -22,33 +24,40 @@ def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
     return correct
 
 
-@torch.inference_mode()
-def predictions(net: Net, split: Split, *, batch_size: int) -> Tensor:
-    """The class that the net in evaluation mode predicts for each example of ``split``, int64 [n]."""
-    predicted = torch.empty_like(split.y)
-    for rows, logits in _logits(net, split, batch_size):
-        predicted[rows] = logits.argmax(dim=1)
-    return predicted
+@final
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What a net says of the ``n`` examples of a split.
+
+    ``predicted`` is the class with the largest logit, int64 [n]; ``losses`` the cross-entropy, float32 [n]; ``logits`` float32
+    [n, classes], None unless they were asked for.
+    """
+
+    predicted: Tensor
+    losses: Tensor
+    logits: Tensor | None
 
 
 @torch.inference_mode()
-def predictions_and_losses(net: Net, split: Split, *, batch_size: int) -> tuple[Tensor, Tensor]:
-    """``predictions`` and the cross-entropy of each example, float32 [n], in one pass."""
+def evaluate(net: Net, split: Split, *, n_classes: int, batch_size: int, keep_logits: bool = False) -> Evaluated:
+    """Predictions, losses and with ``keep_logits`` the logits of the net in evaluation mode, in one pass over ``split``."""
     predicted = torch.empty_like(split.y)
     losses = torch.empty_like(split.y, dtype=torch.float32)
+    kept = torch.empty(len(split), n_classes, device=split.y.device) if keep_logits else None
     for rows, logits in _logits(net, split, batch_size):
         predicted[rows] = logits.argmax(dim=1)
         losses[rows] = cross_entropy(logits.float(), split.y[rows], reduction="none")
-    return predicted, losses
+        if kept is not None:
+            kept[rows] = logits.float()
+    return Evaluated(predicted, losses, kept)
 
 
 @torch.inference_mode()
-def probabilities(net: Net, split: Split, *, batch_size: int) -> Tensor:
-    """The probability of every class for each example of ``split``, float32 [n, classes] on the host."""
-    parts = [(rows, logits.float().softmax(dim=1).cpu()) for rows, logits in _logits(net, split, batch_size)]
-    found = torch.empty(len(split), parts[0][1].shape[1] if parts else 0)
-    for rows, part in parts:
-        found[rows.cpu() if isinstance(rows, Tensor) else rows] = part
+def split_logits(net: Net, split: Split, *, n_classes: int, batch_size: int) -> Tensor:
+    """The logits of each example of ``split``, float32 [n, classes] on the host."""
+    found = torch.empty(len(split), n_classes)
+    for rows, logits in _logits(net, split, batch_size):
+        found[rows.cpu() if isinstance(rows, Tensor) else rows] = logits.float().cpu()
     return found
 
 

@@ -10,19 +10,21 @@ import torch
 from torch import Tensor
 
 from umix.core.counts import class_counts, confusion_counts, group_counts
+from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.margins import margin_matrix
 from umix.core.risks import cvar
-from umix.core.selection import RULES, TAIL, Counts, best_epoch, quintiles
+from umix.core.selection import RULES, TAIL, Counts, Decide, best_choice, quintiles
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
-from umix.training.evaluate import predictions, predictions_and_losses
+from umix.training.evaluate import Evaluated, evaluate
 
 WATCHED = ("val", "test")
 _MOST_CONFUSION = 4096  # numbers per epoch and split; tasks with more groups × classes² keep no confusion counts
+_MOST_DECIDED = 4096  # likewise; tasks with more decisions × (groups + classes) are decided by argmax
 
 
 @final
@@ -41,8 +43,8 @@ class HeldOutUncertainty:
 class History:
     """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
 
-    Hits are counted by group and by class. Where ``uncertainty`` is given, the accuracy of each
-    fifth of a split in order of uncertainty is computed too. On val there is also the mean of the
+    Hits are counted by group and by class: of argmax, and of every decision of ``core/decisions.py``. Where ``uncertainty`` is
+    given, the accuracy of each fifth of a split in order of uncertainty is computed too. On val there is also the mean of the
     largest losses.
     """
 
@@ -79,11 +81,25 @@ class History:
         n_groups = len(splits["val"].groups.names)
         self._keeps_confusion = (n_groups + 1) * n_classes**2 <= _MOST_CONFUSION
         self._confusion: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        biases = torch.from_numpy(
+            candidate_biases(torch.bincount(splits["train"].y, minlength=n_classes).cpu().numpy())
+        )
+        self._keeps_decisions = 1 < len(biases) <= _MOST_DECIDED // (n_groups + n_classes)
+        self._biases = biases
+        self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
 
     def observe(self, net: Net, epoch: int) -> None:
-        predicted, losses = predictions_and_losses(net, self.splits["val"], batch_size=self._batch_size)
-        self._count("val", predicted)
-        self._count("test", predictions(net, self.splits["test"], batch_size=self._batch_size))
+        for name, split in self.splits.items():
+            evaluated = evaluate(
+                net,
+                split,
+                n_classes=self._n_classes,
+                batch_size=self._batch_size,
+                keep_logits=self._keeps_decisions,
+            )
+            self._count(name, evaluated)
+            if name == "val":
+                losses = evaluated.losses
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         val = self.counts("val")
@@ -91,8 +107,8 @@ class History:
         if self._on_epoch is not None:
             self._on_epoch(epoch, val)
 
-    def _count(self, name: str, predicted: Tensor) -> None:
-        split = self.splits[name]
+    def _count(self, name: str, evaluated: Evaluated) -> None:
+        split, predicted = self.splits[name], evaluated.predicted
         correct = predicted == split.y
         self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
         self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
@@ -105,6 +121,13 @@ class History:
                 predicted, split.y, *split.groups.pairs, n_groups=n_groups, n_classes=self._n_classes
             )
             self._confusion[name].append(counted.int().cpu())
+        if evaluated.logits is not None:
+            decided = decision_hits(
+                evaluated.logits, split.y, split.groups.pairs, self._biases, n_groups=len(split.groups.names)
+            )
+            self._decided_hits[name].append(decided.int().cpu())
+            # The first decision is argmax: its hits are the counts above, also where a logit is not finite.
+            self._decided_hits[name][-1][0] = torch.cat([self._hits[name][-1], self._class_hits[name][-1]])
 
     def _recall_hits(self, name: str) -> np.ndarray:
         """Hits of each class within each group, [epochs, groups, classes]; empty if every group has one class, or if not kept."""
@@ -137,18 +160,26 @@ class History:
             recall_hits=self._recall_hits(name),
             margins=self._margins[name],
             judging=self._judging,
+            **self._decisions(name),
         )
+
+    def _decisions(self, name: str) -> dict[str, np.ndarray]:
+        """The biases to choose from and the hits of each, as parts of the counts; none where they are not kept."""
+        rows = self._decided_hits[name]
+        return {"biases": self._biases.numpy(), "decided_hits": torch.stack(rows).numpy()} if rows else {}
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
         kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
         kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
         kept |= {f"{name}/confusion": torch.stack(rows) for name, rows in self._confusion.items() if rows}
+        kept |= {f"{name}/decided_hits": torch.stack(rows) for name, rows in self._decided_hits.items() if rows}
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         needed = {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)}
         needed |= {f"{name}/confusion" for name in WATCHED} if self._keeps_confusion else set()
+        needed |= {f"{name}/decided_hits" for name in WATCHED} if self._keeps_decisions else set()
         if not needed <= set(kept):
             raise UserError(
                 "The run's checkpoint must hold what this version of umix counts, but an earlier one wrote it; "
@@ -159,6 +190,7 @@ class History:
             self._class_hits[name] = list(kept[f"{name}/class_hits"])
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
+            self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
         self._tail_losses = list(kept["val/tail_losses"])
 
 
@@ -181,6 +213,8 @@ class BestWeights:
     def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
         self._hold = hold
+        self._seen = 0  # epochs that were offered so far
+        self._selected: set[int] = set()  # those that some rule selects
         self.held: dict[int, dict[str, Tensor]] = {}
 
     def offer(self, net: Net, val: Counts, *, last: bool) -> None:
@@ -188,7 +222,10 @@ class BestWeights:
         if self._directory is None and not self._hold:
             return
         newest = val.epochs - 1
-        wanted = {best_epoch(val, rule) for rule in scored_rules(val) if rule != "last"} | ({newest} if last else set())
+        # The best of all epochs is the newest or was the best before; after a checkpoint was restored all are compared.
+        among = sorted({*self._selected, newest}) if self._seen == newest else list(range(val.epochs))
+        self._seen, self._selected = val.epochs, {among[place] for place in selected_epochs(val.only(among))}
+        wanted = self._selected | ({newest} if last else set())
         if self._hold:
             new = (
                 {newest: {name: tensor.clone() for name, tensor in _predicting(net).items()}}
@@ -225,6 +262,13 @@ def fit_warnings(net: Net, val: Counts) -> list[str]:
     if collapsed := collapsed_epochs(val):
         warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
     return warnings
+
+
+def selected_epochs(val: Counts) -> set[int]:
+    """The epochs that some rule selects, with argmax or together with a decision; the rule ``last`` is left out."""
+    decides: tuple[Decide, ...] = ("argmax", "biases")
+    rules = [rule for rule in scored_rules(val) if rule != "last"]
+    return {best_choice(val, rule, decide).epoch for rule in rules for decide in decides}
 
 
 def scored_rules(val: Counts) -> list[str]:

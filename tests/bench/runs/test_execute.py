@@ -46,7 +46,7 @@ def test_counts_are_those_of_a_bare_evaluation_of_the_saved_net(finished: Path) 
 
 def test_summary_names_every_rate(finished: Path) -> None:
     record = execute(spec(length=2), out=finished)
-    summary = record.summary(select="worst")
+    summary = record.summary(select="worst", decide="argmax")
     rates = [group.rate for group in summary.groups.values()]
     assert summary.worst == min(rates)
     assert summary.group_mean == pytest.approx(np.mean(rates))
@@ -84,8 +84,8 @@ def test_kept_training_examples_have_the_prediction_of_the_net_after_its_last_ep
 def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:
     directory = execute(spec(length=2), out=finished).directory
     names = sorted(path.name for path in directory.iterdir())
-    expected = {"closer", "confusion", "examples", "trajectory"}
-    tables = ["epochs.csv", "predictions.parquet", "record.json", "training.parquet"]
+    expected = {"closer", "confusion", "decisions", "examples", "trajectory"}
+    tables = ["epochs.csv", "predictions-argmax.parquet", "predictions.parquet", "record.json", "training.parquet"]
     assert names == sorted([*(f"{name}.safetensors" for name in expected), *tables, "weights"])
 
 

@@ -53,7 +53,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_counts_and_weights(tmp_path
     assert load_run(first).split_counts == load_run(second).split_counts
     epochs = [[row for row in read_epochs(folder) if row.measure != "seconds"] for folder in (first, second)]
     assert epochs[0] == epochs[1]
-    for name in ("examples.safetensors", "trajectory.safetensors"):
+    for name in ("decisions.safetensors", "examples.safetensors", "trajectory.safetensors"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     kept = sorted(path.name for path in (first / "weights").iterdir())
     assert kept == sorted(path.name for path in (second / "weights").iterdir())

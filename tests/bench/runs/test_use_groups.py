@@ -7,7 +7,7 @@ import pytest
 from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
-from umix.core.selection import best_epoch
+from umix.core.selection import best_choice, best_epoch
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "task.sizes": [30, 6, 6, 30], "task.eval_size": 40, "net.hidden": [4]}
@@ -31,7 +31,8 @@ def test_by_default_everything_that_is_known_is_used_and_the_key_does_not_change
     assert spec().key == spec(use_groups="train").key != spec(use_groups="val").key
     record = execute(spec(), out=tmp_path)
     assert record.rule() == "worst"
-    assert record.best_epoch() == best_epoch(record.counts["val"], "worst")
+    assert record.best_epoch(decide="argmax") == best_epoch(record.counts["val"], "worst")
+    assert record.choice() == best_choice(record.decided_counts["val"], "worst")
 
 
 @pytest.mark.parametrize(

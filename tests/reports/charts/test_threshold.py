@@ -57,3 +57,10 @@ def test_groups_that_overlap_have_their_own_overall_rows() -> None:
 def test_wrong_histograms_are_refused_in_words(rows: list[dict[str, Any]], classes: list[str], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         threshold_view(rows, classes)
+
+
+def test_the_slider_starts_at_the_threshold_that_the_run_has_chosen() -> None:
+    view = threshold_view(ROWS, ["no", "yes"], chosen=0.3)
+    assert view.edges[view.start] == 0.25
+    assert view.told == "Chosen on validation: 0.300, shown as 0.25. Argmax would be 0.5."
+    assert threshold_view(ROWS, ["no", "yes"]).told == "The default is 0.5."

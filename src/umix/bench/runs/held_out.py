@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from umix.bench.runs.training_rows import group_columns, image_files
+from umix.core.decisions import decide
 from umix.data.task import Split, Task
 from umix.files import write_tensors, write_whole
 from umix.nets.net import Net
-from umix.run_folder import CONFUSION, PREDICTIONS
-from umix.training.evaluate import probabilities
+from umix.run_folder import CONFUSION
+from umix.training.evaluate import split_logits
 from umix.training.history import WATCHED
 from umix.training.trainer import Trainer
 
@@ -23,32 +25,46 @@ if TYPE_CHECKING:
 _MOST_CLASSES = 20  # of which every probability is kept; of more only that of the prediction
 
 
-def held_out_table(trainer: Trainer, net: Net, weights: Mapping[str, Tensor], task: Task) -> "polars.DataFrame":
+def held_out_logits(trainer: Trainer, net: Net, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The logits of validation and test examples; ``net`` is overwritten with ``weights``, those of the selected epoch."""
+    net.companion = None  # takes no part in prediction
+    net.load_state_dict(dict(weights))
+    n_classes, batch_size = trainer.task.n_classes, trainer.settings.batch_size
+    return {
+        name: split_logits(net, split, n_classes=n_classes, batch_size=batch_size)
+        for name, split in trainer.history.splits.items()
+    }
+
+
+def held_out_table(
+    trainer: Trainer, logits: Mapping[str, Tensor], biases: np.ndarray, task: Task
+) -> "polars.DataFrame":
     """A row per validation and test example: label and prediction as class numbers, probabilities, groups, where it came from.
 
-    ``weights`` are those of the selected epoch; ``net`` is overwritten with them. ``task`` is the task as it was loaded.
+    ``biases`` [classes] decide the prediction; the probabilities are those of the net. ``task`` is the task as it was loaded.
     """
     import polars
 
-    net.companion = None  # takes no part in prediction
-    net.load_state_dict(dict(weights))
     files = {name: image_files(task, name) for name in WATCHED}
     overlap = any(split.groups.overlap for split in trainer.history.splits.values())
     parts = []
     for name, split in trainer.history.splits.items():
-        p = probabilities(net, split, batch_size=trainer.settings.batch_size).numpy()
         whole = len(split) == len(task.splits[name])
-        parts.append(polars.DataFrame(_columns(name, split, p, files[name] if whole else None, overlap=overlap)))
+        prediction = decide(logits[name], torch.from_numpy(biases)).numpy()
+        p = logits[name].softmax(dim=1).numpy()
+        columns = _columns(name, split, prediction, p, files[name] if whole else None, overlap=overlap)
+        parts.append(polars.DataFrame(columns))
     return polars.concat(parts, how="diagonal")
 
 
-def _columns(name: str, split: Split, p: np.ndarray, files: list[str] | None, *, overlap: bool) -> dict[str, Any]:
-    prediction = p.argmax(axis=1) if len(p) else np.zeros(0, dtype=np.int64)
+def _columns(
+    name: str, split: Split, prediction: np.ndarray, p: np.ndarray, files: list[str] | None, *, overlap: bool
+) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "split": [name] * len(split),
         "label": split.y.cpu().numpy().astype("int32"),
         "prediction": prediction.astype("int32"),
-        "confidence": p.max(axis=1) if len(p) else np.zeros(0, dtype=np.float32),
+        "confidence": p[np.arange(len(p)), prediction],
     }
     if p.shape[1] <= _MOST_CLASSES:
         columns |= {f"p {number}": p[:, number] for number in range(p.shape[1])}
@@ -60,11 +76,15 @@ def _columns(name: str, split: Split, p: np.ndarray, files: list[str] | None, *,
     return columns
 
 
-def write_held_out(directory: Path, table: "polars.DataFrame", trainer: Trainer) -> None:
-    """Write the predictions and the confusion counts of every epoch into the run's folder."""
+def write_predictions_table(path: Path, table: "polars.DataFrame") -> None:
+    """Write a table of predictions to ``path``."""
     content = io.BytesIO()
     table.write_parquet(content)
-    write_whole(directory / PREDICTIONS, content.getvalue())
+    write_whole(path, content.getvalue())
+
+
+def write_confusion(directory: Path, trainer: Trainer) -> None:
+    """Write the confusion counts of every epoch, by argmax, into the run's folder."""
     confusion = {name: counts for name in WATCHED if (counts := trainer.history.confusion(name)) is not None}
     if confusion:
         write_tensors(directory / CONFUSION, confusion, {"kind": "confusion"})

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
-from umix.run_folder import PREDICTIONS
+from umix.errors import Setting, UserError
+from umix.run_folder import ARGMAX_PREDICTIONS, PREDICTIONS
 
 if TYPE_CHECKING:
     import polars
@@ -16,13 +16,23 @@ _NEEDED = ("split", "label", "prediction", "confidence")
 
 
 def read_held_out(record: RunRecord) -> "polars.DataFrame":
-    """The predictions that a finished run keeps, as they are written; a file that does not fit the record is refused."""
+    """The predictions that a finished run keeps, as they are written; a file that does not fit the record is refused.
+
+    They are those of ``record.decide``: a run keeps those of its own decision and, where it is another, those by argmax.
+    """
     import polars
 
-    path = record.directory / PREDICTIONS
+    own = record.choice() == record.choice(decide=record.own_decide)
+    if not own and record.decide != "argmax":
+        raise UserError(
+            f"The run {record.directory} keeps its predictions by argmax alone; train it with ",
+            Setting("decide", "biases"),
+            " to have them with chosen biases.",
+        )
+    path = record.directory / (PREDICTIONS if own else ARGMAX_PREDICTIONS)
     if not path.exists():
         raise UserError(
-            f"The run {record.directory} has no {PREDICTIONS}: an earlier version of umix made it; run it again."
+            f"The run {record.directory} has no {path.name}: an earlier version of umix made it; run it again."
         )
     try:
         table = polars.read_parquet(path)

@@ -20,7 +20,8 @@ def load_net(
 ) -> Net:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
 
-    ``epoch`` names it instead; the weights of an epoch are kept if some rule selects it.
+    The decision that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
+    ``epoch`` names the epoch instead; the weights of an epoch are kept if some rule selects it.
     ``net_name`` (for example ``hf:FOLDER``) says where the net's files are now, if they were moved. Their content must be the same.
     """
     tensors, _ = read_tensors(

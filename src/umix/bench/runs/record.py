@@ -3,19 +3,30 @@
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final, get_args
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 from pydantic_core import from_json
 
+from umix.bench.runs.decided_counts import with_decisions, write_decisions
 from umix.bench.runs.split_counts import SplitCounts, check_fit, known
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
-from umix.bench.spec.judge_settings import UseGroups
+from umix.bench.spec.judge_settings import UseGroups, usual_decide
 from umix.core import rates
 from umix.core.judging import Judging, worst_unit
 from umix.core.margins import Margin, margin_matrix, margins_of
-from umix.core.selection import ORACLE, RULES, Counts, best_epoch, oracle_epoch
+from umix.core.selection import (
+    DECIDING,
+    ORACLE,
+    RULES,
+    Choice,
+    Counts,
+    Decide,
+    best_choice,
+    choice_score,
+    oracle_choice,
+)
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.run_folder import RECORD
@@ -52,6 +63,8 @@ class RunRecord(Settings):
     use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
     min_group: int = 1  # runs of earlier versions judge every group by its own rate
     prior: float = 0.0
+    floor: float | None = None  # the lowest average on validation that a choice may have
+    few: bool = False  # whether small groups may choose where few are known; runs of earlier versions did not let them
     classes: list[str]
     input_shape: list[int]
     input_dtype: str = "float32"
@@ -66,6 +79,8 @@ class RunRecord(Settings):
     )
     versions: dict[str, str]
     _directory: Path | None = PrivateAttr(None)
+    _decide: Decide | None = PrivateAttr(None)  # how to decide, where it is not as the run says
+    _decided: dict[str, Counts] | None = PrivateAttr(None)  # counts with decisions that were not read from a file
 
     @property
     def directory(self) -> Path:
@@ -93,11 +108,46 @@ class RunRecord(Settings):
             prior=self.prior,
             choose=self.use_groups != "test",
             break_ties=bool(self.group_use),  # empty in runs of earlier versions
+            floor=self.floor,
+            few=self.few,
         )
         return {
             name: replace(counts.arrays(), judging=judging, margins=margins)
             for name, counts in self.split_counts.items()
         }
+
+    @cached_property
+    def decided_counts(self) -> dict[str, Counts]:
+        """``counts`` with the hits of every decision, where the run keeps them."""
+        if self._decided is None:
+            return with_decisions(self.counts, self._directory)
+        return {
+            name: replace(counts, biases=self._decided[name].biases, decided_hits=self._decided[name].decided_hits)
+            for name, counts in self.counts.items()
+        }
+
+    @property
+    def decide(self) -> Decide:
+        """How classes are predicted: as ``deciding`` says, else as the run was told, else as is usual for its preset."""
+        return self._decide or self.own_decide
+
+    @property
+    def own_decide(self) -> Decide:
+        """How the run was told to decide."""
+        told: Decide = self.plan.get("judge", {}).get("decide") or usual_decide(self.preset)
+        return told
+
+    def deciding(self, decide: Decide | None) -> "RunRecord":
+        """This run, read with another decision: every number of it is then that of the choice under ``decide``."""
+        if decide is None or decide == self.decide:
+            return self
+        other = self.model_copy()
+        other._decide = known_decide(decide)
+        return other
+
+    def keep_decisions(self, counts: dict[str, Counts]) -> None:
+        """Take the decisions of ``counts``, of a run that was trained in this process."""
+        self._decided = counts
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
@@ -123,26 +173,58 @@ class RunRecord(Settings):
         """Whether some epoch has a score under ``rule``."""
         return not np.isnan(RULES[rule](self.counts["val"])).all()
 
-    def best_epoch(self, select: str | None = None) -> int:
-        """The epoch that the rule ``select`` chooses on the validation split."""
-        return best_epoch(self.counts["val"], self.rule(select))
+    def choice(self, select: str | None = None, decide: Decide | None = None) -> Choice:
+        """The epoch and the decision that the rule ``select`` chooses on the validation split.
 
-    def summary(self, select: str | None = None) -> Summary:
-        """Test rates at the epoch that the rule ``select`` chooses on the validation split."""
-        rule = self.rule(select)
-        return self._summary(rule, best_epoch(self.counts["val"], rule))
+        ``decide`` is ``biases`` or ``argmax``; by default as the run was told. Where the run has no decisions, or the rule cannot
+        compare them, it is argmax.
+        """
+        rule, how = self.rule(select), known_decide(decide or self.decide)
+        if how == "argmax" or rule not in DECIDING:
+            return best_choice(self.counts["val"], rule, "argmax")
+        return best_choice(self.decided_counts["val"], rule, how)
+
+    def best_epoch(self, select: str | None = None, decide: Decide | None = None) -> int:
+        """The epoch of ``choice``."""
+        return self.choice(select, decide).epoch
+
+    def biases(self, choice: Choice) -> np.ndarray:
+        """What is added to the logit of every class, [classes]; zeros for argmax."""
+        return self.decided_counts["val"].biases[choice.decision] if choice.decision else np.zeros(len(self.classes))
+
+    def compares_decisions(self, select: str | None = None) -> bool:
+        """Whether the rule ``select`` can choose among decisions here: they were counted, and it has a score for them."""
+        rule, val = self.rule(select), self.decided_counts["val"]
+        return rule in DECIDING and val.has_decisions and not np.isnan(RULES[rule](val.decided(1))).all()
+
+    def validation_score(self, select: str | None = None) -> float:
+        """The score of ``choice`` on the validation split."""
+        rule, choice = self.rule(select), self.choice(select)
+        return choice_score(self.decided_counts["val"] if choice.decision else self.counts["val"], rule, choice)
+
+    def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
+        """Test rates at the epoch and with the decision that the rule ``select`` chooses on the validation split."""
+        compared = (decide or self.decide) == "biases" and self.compares_decisions(select)
+        return self._summary(self.rule(select), self.choice(select, decide), compared=compared)
 
     def oracle(self) -> Summary:
-        """Test rates at the epoch that the test split itself would choose: for the regret of a rule, never a result."""
-        return self._summary(ORACLE, oracle_epoch(self.counts["test"]))
+        """Test rates of the choice that the test split itself would make: for the regret of a rule, never a result."""
+        test = (self.counts if self.decide == "argmax" else self.decided_counts)["test"]
+        return self._summary(ORACLE, oracle_choice(test, self.decide), compared=test.has_decisions)
 
-    def _summary(self, rule: str, epoch: int) -> Summary:
-        test, least = self.counts["test"], self.min_group
+    def _summary(self, rule: str, choice: Choice, *, compared: bool) -> Summary:
+        epoch, least = choice.epoch, self.min_group
+        counted = self.decided_counts if choice.decision else self.counts
+        val, test = (counted[name].decided(choice.decision) for name in ("val", "test"))
         hits, units = test.hits[epoch], test.units(epoch)
-        worst, collapsed = worst_unit(units), int(self.counts["val"].collapsed[epoch])
+        worst, collapsed = worst_unit(units), int(val.collapsed[epoch])
+        biases = self.biases(choice)
         return Summary(
             select=rule,
             epoch=epoch,
+            decide="biases" if compared else "argmax",
+            biases=dict(zip(self.classes, biases.tolist(), strict=True)) if compared else None,
+            threshold=float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
             average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
             adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
             group_mean=known(rates.group_mean(units.hits[units.judged], units.sizes[units.judged])),
@@ -156,8 +238,12 @@ class RunRecord(Settings):
             margins=self._margin_rates(hits, test.sizes),
             groups=named_rates(self.groups, hits, test.sizes, least),
             classes=named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
-            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
+            quintiles=self._quintiles(epoch),
         )
+
+    def _quintiles(self, epoch: int) -> list[float] | None:
+        rates = self.counts["test"].quintile_rates
+        return rates[epoch].tolist() if len(rates) else None
 
     @cached_property
     def unit_names(self) -> list[str]:
@@ -174,7 +260,9 @@ class RunRecord(Settings):
         return found
 
     def save(self, directory: Path) -> None:
-        """Write this record into ``directory``; the file's presence says that the run is finished."""
+        """Write this record into ``directory``, its decisions first; the record's presence says that the run is finished."""
+        if self._decided is not None:
+            write_decisions(directory, self._decided)
         write_whole(directory / RECORD, (self.model_dump_json(indent=1) + "\n").encode())
         self._directory = directory
 
@@ -194,6 +282,13 @@ def known_rule(select: str) -> str:
     if select not in RULES:
         raise unknown("selection rule", select, RULES)
     return select
+
+
+def known_decide(decide: str) -> Decide:
+    """``decide``, if it is a way to decide."""
+    if decide not in get_args(Decide):
+        raise unknown("way to decide", decide, get_args(Decide))
+    return cast(Decide, decide)
 
 
 def load_run(directory: str | Path) -> RunRecord:

@@ -8,6 +8,7 @@ from pydantic import Field
 from umix.bench.runs.split_counts import known
 from umix.core import rates
 from umix.core.judging import Level
+from umix.core.selection import Decide
 from umix.settings import Settings
 
 
@@ -23,10 +24,18 @@ class GroupRate(Settings):
 
 @final
 class Summary(Settings):
-    """Test rates in [0, 1] at the epoch that a rule selected on validation; None where there is no such rate."""
+    """Test rates in [0, 1] at the epoch and with the decision that a rule selected on validation; None for a rate not known."""
 
     select: str
     epoch: int
+    decide: Decide = Field("argmax", description="biases, if the rule compared some; zero ones may be the best")
+    biases: dict[str, float] | None = Field(
+        None,
+        description="by class: what is added to its logit before the largest is predicted; None if none were compared",
+    )
+    threshold: float | None = Field(
+        None, description="of two classes: the probability above which the second one is predicted"
+    )
     average: float | None = Field(description="over all test examples")
     adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
     group_mean: float | None = Field(description="mean over the judged groups")
@@ -45,7 +54,8 @@ class Summary(Settings):
     groups: dict[str, GroupRate]
     classes: dict[str, GroupRate]
     quintiles: list[float] | None = Field(
-        None, description="without groups: rates of the fifths of test in order of the first stage's uncertainty"
+        None,
+        description="without groups: rates by argmax of the fifths of test in order of the first stage's uncertainty",
     )
 
     @property

@@ -12,7 +12,7 @@ import torch
 from umix.bench.runs.epoch_rows import epoch_rows
 from umix.bench.runs.epoch_table import write_epochs
 from umix.bench.runs.example_features import write_example_features
-from umix.bench.runs.held_out import held_out_table, write_held_out
+from umix.bench.runs.held_out import held_out_logits, held_out_table, write_confusion, write_predictions_table
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
@@ -25,7 +25,7 @@ from umix.files import read_tensors
 from umix.methods.method import Method
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
-from umix.run_folder import CHECKPOINT, FAILED, weights_path
+from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, weights_path
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
@@ -91,11 +91,24 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
     record = trained.record
     if record.has(record.rule()):
-        weights, _ = read_tensors(weights_path(directory, record.best_epoch()), kind="weights")
-        write_held_out(directory, held_out_table(trained.trainer, trained.net, weights, task), trained.trainer)
+        _write_predictions(trained, task, directory)
     trained.record.save(directory)
     for left in (CHECKPOINT, FAILED):
         (directory / left).unlink(missing_ok=True)
+
+
+def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
+    """Write the predictions of the run's choice; where it is another than that by argmax, write those too."""
+    record, trainer = trained.record, trained.trainer
+    own, plain = record.choice(), record.choice(decide="argmax")
+    logits = {}
+    for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
+        if choice.epoch not in logits:
+            weights, _ = read_tensors(weights_path(directory, choice.epoch), kind="weights")
+            logits[choice.epoch] = held_out_logits(trainer, trained.net, weights)
+        table = held_out_table(trainer, logits[choice.epoch], record.biases(choice), task)
+        write_predictions_table(directory / path, table)
+    write_confusion(directory, trainer)
 
 
 def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> str:
@@ -109,7 +122,8 @@ def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> st
 
 def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
     plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
-    return RunRecord(
+    counts = {name: trainer.history.counts(name) for name in WATCHED}
+    record = RunRecord(
         task=spec.task,
         method=spec.method,
         seed=spec.seed,
@@ -125,13 +139,15 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         use_groups=plan.judge.use_groups,
         min_group=plan.judge.min_group,
         prior=plan.judge.prior,
+        floor=trainer.judging.floor,
+        few=trainer.judging.few,
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
         body=inputs.body,
         net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
-        split_counts={name: SplitCounts.of(trainer.history.counts(name)) for name in WATCHED},
+        split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
         warnings=trainer.warnings,
         decisions=trainer.decisions,
@@ -143,3 +159,5 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
             **({} if engine.processes == 1 else {"devices": f"{engine.processes} × {engine.kind}"}),
         },
     )
+    record.keep_decisions(counts)
+    return record

@@ -56,6 +56,8 @@ class Search:
             "ranges": str({key: setting.as_json() for key, setting in sorted(self.space.items())}),
             "seeds": str(list(self.seeds)),
             "selection": str(self.select),
+            # Scores by argmax, as those of earlier versions, are lower than scores of chosen biases.
+            **({"decision": "biases"} if fixed.plan.judge.decide == "biases" else {}),
         }
 
 

@@ -173,7 +173,7 @@ class _Worker:
             check = (epoch + 1) * PRUNING_CHECKS // epochs
             if check == epoch * PRUNING_CHECKS // epochs:
                 return  # the database is queried ten times per run, not every epoch
-            scores = [*before, validation_score(val, self.search.select)]
+            scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
             trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
             if trial.should_prune():
                 shutil.rmtree(directory, ignore_errors=True)  # a pruned run is never resumed
@@ -191,9 +191,9 @@ class _Worker:
         finally:
             self.progress.finish()
         shutil.rmtree(weights_folder(directory), ignore_errors=True)  # trials are not used for predictions
-        val = record.split_counts["val"].arrays()
+        val = record.decided_counts["val"]
         trial.set_user_attr("select", selection_rule(val, self.search.select))
-        return validation_score(val, self.search.select)
+        return validation_score(val, self.search.select, record.own_decide)
 
 
 def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:

@@ -6,8 +6,9 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.spec.judge_settings import JudgeSettings
+from umix.bench.spec.judge_settings import JudgeSettings, usual_decide
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
+from umix.core.selection import Decide
 from umix.data.arrays.source import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
@@ -38,16 +39,18 @@ class Plan:
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
     judge: JudgeSettings = field(default_factory=JudgeSettings)
+    usual_decide: Decide = "biases"  # of the preset
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the run's numbers, with defaults filled in."""
+        judge = self.judge.as_json(self.usual_decide)
         return {
             "task": self.source.as_json(),
             "method": {"name": self.method.name, **self.method.key_values()},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
-            **({} if self.judge == JudgeSettings() else {"judge": self.judge.model_dump(mode="json")}),
+            **({"judge": judge} if judge else {}),
         }
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
@@ -88,6 +91,7 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     source = kind(**kind.suited(tables.get("task", {}), net_name), **resolved.implied)
     source.check_files()
     _check_weights(source, method_name)
+    usual = usual_decide(preset_name)
     return Plan(
         source=source,
         method=method(method_name, **tables.get(method_name, {})),
@@ -95,13 +99,17 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
-        judge=JudgeSettings(**tables.get("judge", {})),
+        judge=JudgeSettings(**{"decide": usual, **tables.get("judge", {})}),
+        usual_decide=usual,
     )
 
 
 def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
     """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
-    return _resolve(task, method_name, settings, preset_name).tables
+    tables = _resolve(task, method_name, settings, preset_name).tables
+    if usual_decide(preset_name) != usual_decide("default"):  # a file has another name, but decides as it did
+        tables = {**tables, "judge": {"decide": usual_decide(preset_name), **tables.get("judge", {})}}
+    return tables
 
 
 @final

@@ -134,8 +134,8 @@ def limit_cost(trainer: Trainer, baseline: float, budget: float | None = None) -
     """
     judging = trainer.judging if budget is None else replace(trainer.judging, budget=budget)
     sizes = trainer.splits["val"].groups.sizes.cpu().numpy()
-    lowest = judging.lowest_average(baseline, groups_decide=judging.groups_decide(sizes))
-    trainer.judging = replace(trainer.judging, floor=lowest)
+    floor = judging.floor_below(baseline, groups_decide=judging.groups_decide(sizes))
+    trainer.judging = replace(trainer.judging, floor=floor)
 
 
 def chooses_by_groups(trainer: Trainer) -> bool:
@@ -147,9 +147,8 @@ def _trust(result: RaceResult) -> float:
     counts = result.counts
     every, hits = counts.every_decision, result.uncertain_hits.T.reshape(-1)
     scores = trust_scores(every, hits, result.n_uncertain)
-    best = float(np.max(counts.all_hits / counts.n)) if counts.n else 0.0
-    lowest = counts.judging.lowest_average(best, groups_decide=False)
-    allowed = scores[every.all_hits / max(1, every.n) >= lowest - 1e-12]
+    floor = -np.inf if counts.judging.floor is None else counts.judging.floor
+    allowed = scores[every.all_hits / max(1, every.n) >= floor - 1e-12]
     return float(allowed.max()) if len(allowed) else float("nan")
 
 

@@ -42,11 +42,24 @@ class ThresholdView:
     classes: tuple[str, str]
     edges: tuple[float, ...]
     groups: tuple[ThresholdGroup, ...]
+    chosen: float = DEFAULT
 
     @property
     def start(self) -> int:
-        """The place of ``DEFAULT`` among the edges."""
-        return self.edges.index(DEFAULT)
+        """The place of the edge that is nearest to the threshold that the run has ``chosen``."""
+        return int(np.abs(np.array(self.edges) - self.chosen).argmin())
+
+    @property
+    def start_text(self) -> str:
+        """The edge of ``start`` in words."""
+        return f"{self.edges[self.start]:g}"
+
+    @property
+    def told(self) -> str:
+        """Where the slider starts, in a sentence."""
+        if self.chosen == DEFAULT:
+            return f"The default is {DEFAULT}."
+        return f"Chosen on validation: {self.chosen:.3f}, shown as {self.start_text}. Argmax would be {DEFAULT}."
 
     @property
     def data(self) -> dict[str, Any]:
@@ -71,12 +84,14 @@ def threshold_view(
     classes: Sequence[str],
     *,
     overall: Sequence[Mapping[str, Any]] | None = None,
+    chosen: float | None = None,
 ) -> ThresholdView:
     """The view of histograms ``rows``, one for each group and true class, of the score p(second class).
 
     A row is ``{"group": name, "size": examples of the group, "label": true class, "edges": [...], "counts": [...]}``.
     Bin k holds scores from ``edges[k]`` up to ``edges[k + 1]``, and one of the edges is ``DEFAULT``. ``overall`` has the rows of
-    all examples; without it the groups are added up, which is right only where they do not overlap.
+    all examples; without it the groups are added up, which is right only where they do not overlap. ``chosen`` is the run's own
+    threshold, by default ``DEFAULT``.
     """
     if len(classes) != 2:
         raise UserError(f"A threshold needs two classes, got {len(classes)}.")
@@ -92,7 +107,7 @@ def threshold_view(
     names = list(dict.fromkeys(str(row["group"]) for row in rows))
     found = [_group(name, [row for row in rows if row["group"] == name], edges, classes) for name in names]
     everything = _group(OVERALL, rows if overall is None else overall, edges, classes)
-    return ThresholdView((classes[0], classes[1]), edges, (everything, *found))
+    return ThresholdView((classes[0], classes[1]), edges, (everything, *found), DEFAULT if chosen is None else chosen)
 
 
 def _group(

@@ -9,7 +9,6 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
-from umix.core.selection import RULES
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
 from umix.reports.comparison import drawn
@@ -106,8 +105,9 @@ def _recommended(runs: Mapping[str, Sequence[RunRecord]], select: str | None) ->
 
 
 def _score(records: Sequence[RunRecord], select: str | None) -> float:
-    scores = [RULES[record.rule(select)](record.counts["val"]) for record in records]
-    return float(np.mean([-math.inf if np.isnan(row).all() else np.nanmax(row) for row in scores]))
+    known = [record.has(record.rule(select)) for record in records]
+    scores = [record.validation_score(select) if has else -math.inf for record, has in zip(records, known, strict=True)]
+    return float(np.mean(scores))
 
 
 def _worst_of(summaries: Sequence[Summary], name: str | None = None) -> NamedRate:

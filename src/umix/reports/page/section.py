@@ -19,7 +19,7 @@ from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.score_histograms import score_histograms
 from umix.reports.predictions import Predictions, load_predictions
-from umix.reports.tables.comparison_tables import groups_table
+from umix.reports.tables.comparison_tables import decision_notes, groups_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
 
@@ -41,6 +41,7 @@ class Section:
     columns: Sequence[str]  # the group columns, where there are several
     threshold: ThresholdView | None
     select: str
+    decided: str  # which rows are decided by argmax and which with chosen biases
     warnings: Sequence[tuple[str, str]]  # who warns, and of what
 
     @property
@@ -55,7 +56,10 @@ class Section:
 
 
 def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
-    """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused."""
+    """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused.
+
+    ``runs`` are rows of ``decided_rows``.
+    """
     found = []
     for task, methods in runs.items():
         scored = {
@@ -107,12 +111,12 @@ def _section(
         + torn
         + [
             (f"{label}, seed {record.seed}", warning)
-            for label, records in runs.items()
+            for label, records in _trained(runs).items()
             for record in records
             for warning in record.warnings
         ]
     )
-    everything = [record for records in runs.values() for record in records]
+    everything = [record for records in _trained(runs).values() for record in records]
     comparison = compare({task: runs}, select=select, baseline=baseline)
     return Section(
         task=task,
@@ -127,8 +131,19 @@ def _section(
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
         threshold=_threshold(runs[said.method]),
         select=first.rule(select),
+        decided=" ".join(decision_notes(comparison.ranked(task))),
         warnings=_gathered(warnings),
     )
+
+
+def _trained(runs: Mapping[str, Sequence[RunRecord]]) -> dict[str, list[RunRecord]]:
+    """The runs without rows that show runs of another row again, decided otherwise."""
+    seen: set[str] = set()
+    trained = {}
+    for label, records in runs.items():
+        trained[label] = [record for record in records if record.key not in seen]
+        seen |= {record.key for record in records}
+    return trained
 
 
 def _threshold(records: Sequence[RunRecord]) -> ThresholdView | None:
@@ -140,7 +155,9 @@ def _threshold(records: Sequence[RunRecord]) -> ThresholdView | None:
     if predictions is None:
         return None
     rows, overall = score_histograms(records[0], predictions)
-    return threshold_view(rows, records[0].classes, overall=overall) if overall else None
+    if not overall:
+        return None
+    return threshold_view(rows, records[0].classes, overall=overall, chosen=records[0].summary().threshold)
 
 
 def _detailed(
@@ -203,14 +220,15 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
     found = []
     for split, word in (("val", "Validation"), ("test", "Test")):
         for label, record in compared.items():
-            names, rates = counted_rates(record, split)
+            choice = record.choice(select)
+            names, rates = counted_rates(record, split, choice.decision)
             panel = Panel(
                 name=f"epochs-{split}-{_plain(label)}",
-                title=f"{word}: {label}, seed {record.seed}",
+                title=f"{word}: {label}, seed {record.seed}{', with the chosen decision' if choice.decision else ''}",
                 rows=curve_rows(names, rates),
                 axis=f"{word.lower()} accuracy, percent",
                 n_groups=len(names),
-                selected=record.best_epoch(select) + 1,
+                selected=choice.epoch + 1,
                 rule=record.rule(select),
             )
             found.append(panel)

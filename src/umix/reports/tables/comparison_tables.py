@@ -16,7 +16,7 @@ _RATES = (
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
 _USES = (
-    "Group labels used: none, to choose the epoch by validation groups (choose), or to train, with those of validation "
+    "Group labels used: none, to choose epoch and decision by validation groups (choose), or to train, with those of validation "
     "(val train) or of training (train)."
 )
 _SHOWN = ("average", "worst")
@@ -64,6 +64,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         [
             *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
             *([_USES] if "group labels" in header else []),
+            *decision_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
             *_collapses(cells),
@@ -71,6 +72,15 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             *_doubts(cells),
         ],
     )
+
+
+def decision_notes(cells: Mapping[str, MethodRates]) -> list[str]:
+    """Which rows are decided by argmax and which with chosen biases; nothing where all are by argmax."""
+    plain = [label for label, cell in cells.items() if cell.decide == "argmax"]
+    if len(plain) == len(cells):
+        return []
+    others = f"Decided by argmax: {', '.join(plain)}. The others" if plain else "Decided"
+    return [f"{others}: with biases of the classes (of two, a threshold) chosen on validation together with the epoch."]
 
 
 def _worst_groups(cells: Mapping[str, MethodRates]) -> list[str]:

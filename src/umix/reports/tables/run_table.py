@@ -7,12 +7,15 @@ from rich.table import Table
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
+from umix.core.selection import DECIDING
 from umix.core.statistics import wilson
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.judged_words import collapse_words, judged_words
+from umix.reports.regret import lowest
 from umix.reports.tables.text_table import percents
 
 _MOST_CLASSES = 20
+_MOST_BIASES = 6
 _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 
@@ -72,7 +75,7 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
         for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
             table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}")
         caption += (
-            " Fifths: test examples in order of how often the first stage got them wrong, ties shared between them."
+            " Fifths, by argmax: test examples in order of how often the first stage got them wrong, ties shared."
         )
     if len(lowest) > _MOST_CLASSES:
         caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
@@ -98,6 +101,24 @@ def _which(summary: Summary) -> str:
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
     interval = percents(wilson(group.hits, group.size))
     return "–" if group.rate is None else f"{100 * group.rate:.1f}", interval, str(group.size)
+
+
+def choice_words(record: RunRecord, summary: Summary) -> str:
+    """How ``summary`` decides classes and what argmax would give, in a sentence; empty where argmax was asked for."""
+    if record.decide == "argmax" or summary.select not in DECIDING:
+        return ""
+    if summary.biases is None:
+        return "Decision: argmax; this run keeps no counts of other decisions."
+    if not any(summary.biases.values()):
+        return "Decision: argmax, the best on validation."
+    if summary.threshold is not None:
+        chosen = f"{record.classes[1]} is predicted from a probability of {summary.threshold:.2g} on"
+    else:
+        shown = [f"{name} {bias:+.2f}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
+        chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
+        chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
+    plain, kind = lowest(record.summary(summary.select, "argmax")), "group" if record.groups else "class"
+    return f"Decision: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
 
 
 def decision_words(record: RunRecord) -> str:

@@ -1,0 +1,157 @@
+"""A run's decisions: kept beside its record, chosen with the epoch, and the same in every number of the run."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+import torch
+
+import umix
+from umix.bench.runs.execute import execute
+from umix.bench.runs.held_out_frame import read_held_out
+from umix.bench.runs.load_net import load_net
+from umix.bench.runs.record import RunRecord, load_run
+from umix.bench.spec.judge_settings import JudgeSettings, usual_decide
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.decisions import decide
+from umix.core.selection import RULES, Decide, best_choice, best_epoch
+from umix.data.registry import load_task
+from umix.errors import UserError
+from umix.files import read_arrays, write_tensors
+from umix.run_folder import DECISIONS
+
+SIZES = {"sizes": [20, 120, 20, 120], "eval_size": 40}  # the second class is common
+FAST = {"epochs": 4, "hidden": [8], **SIZES}
+
+
+def spec(**settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method="erm", settings={**FAST, **settings})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return execute(spec(), out=tmp_path_factory.mktemp("runs")).directory
+
+
+@pytest.fixture
+def record(finished: Path) -> RunRecord:
+    return load_run(finished)
+
+
+@pytest.mark.parametrize("how", ["biases", "argmax"])
+@pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
+def test_a_summary_counts_what_the_kept_net_predicts_with_the_chosen_biases(
+    record: RunRecord, rule: str, how: Decide
+) -> None:
+    test = load_task("four_moons", **SIZES).splits["test"]
+    choice = record.choice(rule, how)
+    with torch.no_grad():
+        logits = load_net(record, epoch=choice.epoch)(test.x)
+    correct = (decide(logits, torch.from_numpy(record.biases(choice))) == test.y).numpy()
+    summary = record.summary(rule, how)
+    assert summary.epoch == choice.epoch
+    assert [rate.hits for rate in summary.groups.values()] == (correct @ test.member.numpy().astype(int)).tolist()
+    assert summary.average == correct.mean()
+
+
+def test_the_choice_is_at_least_as_good_on_validation_as_argmax(record: RunRecord) -> None:
+    score = record.validation_score("worst")
+    assert score > record.deciding("argmax").validation_score("worst")  # here it is better
+    assert record.choice("worst") == best_choice(record.decided_counts["val"], "worst")
+
+
+def test_argmax_is_what_was_chosen_before_there_were_decisions(record: RunRecord) -> None:
+    for rule in RULES:
+        if record.has(rule):
+            assert record.best_epoch(rule, "argmax") == best_epoch(record.counts["val"], rule)
+    summary = record.summary("worst", "argmax")
+    assert (summary.decide, summary.biases, summary.threshold) == ("argmax", None, 0.5)
+
+
+def test_the_threshold_is_the_probability_that_the_bias_means(record: RunRecord) -> None:
+    summary = record.summary("worst")
+    assert summary.decide == "biases"
+    assert summary.biases is not None
+    first, second = summary.biases.values()
+    assert summary.threshold == pytest.approx(1 / (1 + np.exp(second - first)))
+
+
+@pytest.mark.parametrize("how", ["biases", "argmax"])
+def test_kept_predictions_are_those_of_the_decision(record: RunRecord, how: Decide) -> None:
+    table = read_held_out(record.deciding(how)).filter(polars.col("split") == "test")
+    hits = (table["label"] == table["prediction"]).to_numpy()
+    summary = record.summary(decide=how)
+    assert hits.mean() == summary.average
+    p = np.stack([table[f"p {k}"].to_numpy() for k in range(2)], axis=1)
+    prediction = table["prediction"].to_numpy()
+    assert np.array_equal(prediction, (p[:, 1] > summary.threshold).astype(int))
+    assert np.array_equal(table["confidence"].to_numpy(), p[np.arange(len(p)), prediction])
+
+
+def test_weights_are_kept_for_every_rule_with_and_without_biases(record: RunRecord) -> None:
+    for rule in filter(record.has, RULES):
+        for how in ("argmax", "biases"):
+            assert load_net(record, epoch=record.best_epoch(rule, how)) is not None
+
+
+def test_a_run_without_the_file_of_decisions_decides_by_argmax(finished: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(finished, tmp_path / "run")
+    (copy / DECISIONS).unlink()
+    record = load_run(copy)
+    summary = record.summary("worst")
+    assert summary == load_run(finished).summary("worst", "argmax")
+    assert summary.biases is None
+
+
+@pytest.mark.parametrize("damage", ["fewer epochs", "other hits", "too many hits"])
+def test_decisions_that_do_not_fit_the_record_are_refused(finished: Path, tmp_path: Path, damage: str) -> None:
+    copy = shutil.copytree(finished, tmp_path / "run")
+    arrays, _ = read_arrays(copy / DECISIONS, kind="decisions")
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    if damage == "fewer epochs":
+        tensors["val"] = tensors["val"][:-1].contiguous()
+    elif damage == "other hits":
+        tensors["val"][0, 0, 0] = 40 - tensors["val"][0, 0, 0] + 1 - int(tensors["val"][0, 0, 0] == 0)
+    else:
+        tensors["test"][0, 1, 0] = 41
+    write_tensors(copy / DECISIONS, tensors, {"kind": "decisions"})
+    with pytest.raises(UserError, match="must have the hits of every decision"):
+        load_run(copy).summary()
+
+
+def test_a_run_that_is_told_argmax_is_another_run_and_keeps_to_it(tmp_path: Path) -> None:
+    assert spec(decide="biases").key == spec().key != spec(decide="argmax").key
+    record = execute(spec(decide="argmax"), out=tmp_path)
+    assert record.decide == "argmax"
+    assert record.summary() == record.summary(decide="argmax")
+    assert not (record.directory / "predictions-argmax.parquet").exists()
+    with pytest.raises(UserError, match="keeps its predictions by argmax alone; train it with decide=biases"):
+        read_held_out(record.deciding("biases"))
+
+
+def test_a_run_in_memory_decides_as_one_in_a_folder(record: RunRecord) -> None:
+    result = umix.train("four_moons", "erm", **FAST)
+    assert result.summary() == record.summary()
+    assert result.summary(decide="argmax") == record.summary(decide="argmax")
+    frame = result.frame()
+    assert (frame["label"] == frame["prediction"]).mean() == result.summary().average
+    assert umix.train("four_moons", "erm", decide="argmax", **FAST).summary() == record.summary(decide="argmax")
+
+
+def test_settings_of_published_results_are_decided_by_argmax_and_keep_their_keys() -> None:
+    assert [usual_decide(preset) for preset in ("paper", "reference", "default", "mine.toml")] == [
+        "argmax",
+        "argmax",
+        "biases",
+        "biases",
+    ]
+    assert JudgeSettings(decide="argmax").as_json("argmax") == {}
+    assert JudgeSettings(decide="biases").as_json("argmax")["decide"] == "biases"
+    assert "decide" not in JudgeSettings(min_group=5).as_json("biases")
+
+
+def test_an_unknown_way_to_decide_is_refused(record: RunRecord) -> None:
+    with pytest.raises(UserError, match="Unknown way to decide 'coin'"):
+        record.summary(decide="coin")  # type: ignore[arg-type]
