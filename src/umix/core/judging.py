@@ -24,7 +24,7 @@ MIN_GROUP = 30
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
 #: What a point of average accuracy is worth in points of the worst class or group, where nobody can see who would pay for it.
-PRICE = 2.0
+PRICE = 1.5
 #: How far a contest may lower the average on validation below ERM's there.
 BUDGET = 0.1
 _SHARE, _FEWEST = 0.01, 3

@@ -179,7 +179,13 @@ def descend_each(
 def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number: int) -> Stage:
     """A round of a fleet is a stage of its own, because its members change; a single net goes on in one stage."""
     names = {"candidates": list(lane.names), **({"round": number} if lane.is_fleet else {})}
-    identity = hashlib.sha256(json.dumps([content, names]).encode()).hexdigest()
+    val = trainer.splits["val"]
+    judged = hashlib.sha256(
+        val.groups.member.cpu().numpy().tobytes()
+    ).hexdigest()  # what is counted depends on the groups
+    identity = hashlib.sha256(
+        json.dumps([content, names, val.fingerprint, val.groups.names, judged]).encode()
+    ).hexdigest()
     earlier = "".join(report.key for name, report in trainer.reports.items() if name != RACE)
     settings = trainer.final_settings
     key = trainer.key(RACE, settings, objective=identity, after=earlier)

@@ -185,7 +185,7 @@ def test_runs_train_and_predict_texts(reviews, tiny_bert, tmp_path, capsys, toke
     said = predict(record, known)["label"].to_numpy()
     test = known_rows(spec(reviews).plan.source, known).rows["test"]
     hits = int((said[test] == known["stars"].to_numpy()[test]).sum())
-    assert hits == record.counts["test"].class_hits[record.best_epoch()].sum()
+    assert hits == sum(found.hits for found in record.summary().classes.values())
     with pytest.raises(UserError, match="must have the column 'review'"):
         predict(record, known.drop("review"))
     with pytest.raises(UserError, match="must have rows"):
