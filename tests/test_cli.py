@@ -120,7 +120,7 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
             ["run", "four_moons", "umix", "--select", "oracle_test"],
             "must not select a model: it looks at the test split",
         ),
-        (["run", "four_moons"], "requires an argument"),
+        (["run"], "requires an argument"),
         (["run", "four_moons", "umix", "--sed", "1"], "--seed"),
         (
             ["presets", "q"],

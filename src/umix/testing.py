@@ -26,6 +26,7 @@ from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Progress, Silent
+from umix.training.race import RACE
 from umix.training.stage_key import StageInputs, erm_fit
 from umix.training.trainer import FINAL, Trainer
 
@@ -98,15 +99,19 @@ def check_resume(method: Method) -> None:
 
 
 def check_stages_are_described(method: Method) -> None:
-    """The stages before the final fit are those that ``erm_stages`` describes, and ``stages`` lists their settings."""
+    """The stages before the final fit are those that ``erm_stages`` describes, and ``stages`` lists their settings.
+
+    A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
+    """
     trainer = _trainer()
     _train(method, trainer)
     described = method.erm_stages(trainer.settings.epochs)
     inputs = StageInputs.of(trainer.task, trainer.net)
     keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
-    names = [name for name in trainer.reports if name != FINAL and not name.startswith("trial")]
-    trained = [trainer.reports[name].key for name in names]
+    names = [name for name in trainer.reports if name not in (FINAL, RACE)]
+    trained, later = [trainer.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
     _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
+    _require(set(later) <= set(method.stages), method, f"must name {later} in its class variable stages")
     unlisted = {stage.settings_name for stage in described} - set(method.stages)
     _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def train(
     task: "Task | str | Path",
-    method: str,
+    method: str = "best",
     *,
     net: str | Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -34,7 +34,7 @@ def train(
 
     Args:
         task: a task, the name of one (``umix.TASKS``), or the path of your own data with ``label=...`` and ``groups=...``.
-        method: a method's name (``umix.METHODS``).
+        method: a method's name (``umix.METHODS``); ``best`` tries the others and trains the one that does best on validation.
         net: a net's name, or its options with the name among them: ``{"name": "mlp", "hidden": [64]}``.
         seed: seed of everything random.
         preset: named settings to start from, or a TOML file of your own.

@@ -49,6 +49,8 @@ def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
     """The JSON of a run that ``--json`` prints."""
     return {
         "directory": str(record.directory),
-        **record.model_dump(mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings"}),
+        **record.model_dump(
+            mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings", "decisions"}
+        ),
         "summary": record.summary(select).model_dump(mode="json"),
     }

@@ -13,6 +13,7 @@ _SAME = frozenset(
     (
         "allow_subset",
         "baseline",
+        "budget",
         "cache",
         "choices",
         "cpus",

@@ -9,6 +9,7 @@ from umix.commands.catalogue import print_json
 from umix.commands.doctor import print_first_finding
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
+    Budget,
     DataFlags,
     Decide,
     DeviceFlags,
@@ -33,7 +34,7 @@ from umix.terminal import OUT
 
 def run(
     task: str,
-    method: str,
+    method: str = "best",
     *,
     seed: int = 0,
     set_: Set = (),
@@ -42,6 +43,9 @@ def run(
     select: Select = None,
     min_group: MinGroup = None,
     use_groups: UseGroups = None,
+    budget: Budget = None,
+    trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
+    time: Annotated[float | None, Parameter(help="With METHOD best: seconds after which its race ends.")] = None,
     decide: Decide = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
@@ -51,7 +55,10 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed."""
+    """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed.
+
+    METHOD best tries the others within a race and trains the one that does best on validation.
+    """
     from umix.bench.loggers.registry import loggers
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
@@ -66,8 +73,10 @@ def run(
         data.settings()
         | where.settings()
         | (net or NetFlags()).settings()
-        | judge_settings(min_group, use_groups, decide)
+        | judge_settings(min_group, use_groups, decide, budget)
     )
+    limits = {"trials": trials, "time": time}
+    settings |= {f"best.{name}": value for name, value in limits.items() if value is not None}
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])

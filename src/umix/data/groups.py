@@ -119,6 +119,8 @@ class Groups:
     @cached_property
     def codes(self) -> Tensor:
         """The group of every example, int64 [n], -1 where it is not known; groups must not overlap."""
+        if not self.names:
+            return torch.full((len(self.member),), -1, device=self.member.device)
         known = self.member.any(dim=1)
         return torch.where(known, self.member.int().argmax(dim=1), -1)
 

@@ -30,7 +30,7 @@ from umix.core.losses import cross_entropy
 from umix.core.risks import group_present, group_risks
 from umix.core.soft_groups import balanced_posterior, soft_group_risks, soft_sizes
 from umix.data.batch import Batch
-from umix.data.samplers import Balanced, BalancedDraws
+from umix.data.samplers import Balanced, BalancedDraws, Sampler
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.nets.net import Net
 from umix.settings import among, between
@@ -92,19 +92,17 @@ class GroupDRO(TrainsWithGroups):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        if self.groups_from == "few":
-            return self._train_with(self.soft_groups(trainer), trainer)
-        group = trainer.splits["train"].group
-        sizes = torch.bincount(group, minlength=len(trainer.task.training_groups))
-        objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes)
-        return trainer.fit(objective, sampler=Balanced(group))
+        objective, sampler = self.recipe(self.soft_groups(trainer), trainer)
+        return trainer.fit(objective, sampler=sampler)
 
-    def _train_with(self, groups: SoftGroups, trainer: Trainer) -> Net:
+    def recipe(self, groups: SoftGroups, trainer: Trainer) -> tuple[WorstGroupRisk, Sampler]:
+        """What to minimise, and in which order examples are visited, with these ``groups`` of the training examples."""
+        group = None if groups.ids is None else groups.ids.to(trainer.device)
         objective = WorstGroupRisk(
             step_size=self.step_size,
             adjustment=self.adjustment,
             sizes=soft_sizes(groups.p).float().to(trainer.device),
-            group=None if groups.ids is None else groups.ids.to(trainer.device),
-            p=None if groups.ids is not None else balanced_posterior(groups.p).float().to(trainer.device),
+            group=group,
+            p=None if group is not None else balanced_posterior(groups.p).float().to(trainer.device),
         )
-        return trainer.fit(objective, sampler=BalancedDraws(groups.p))
+        return objective, BalancedDraws(groups.p) if group is None or self.groups_from == "few" else Balanced(group)

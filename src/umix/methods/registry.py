@@ -12,6 +12,7 @@ METHODS: "Registry[Method]" = Registry(
     base="umix.methods.method:Method",
     group="umix.methods",
     own={
+        "best": "umix.methods.best:Best",
         "erm": "umix.methods.erm:ERM",
         "umix": "umix.methods.umix:UMIX",
         "group_dro": "umix.methods.group_dro:GroupDRO",

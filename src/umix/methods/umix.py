@@ -61,10 +61,11 @@ class UMIX(UncertaintyWeights):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer.example)
-        weighed = self.weigh_examples(trainer, self._objective)  # Algorithm 2
-        return trainer.fit(self._objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
+        weighed = self.weigh_examples(trainer, self.objective)  # Algorithm 2
+        return trainer.fit(self.objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
 
-    def _objective(self, weights: Tensor) -> WeightedMixup:
+    def objective(self, weights: Tensor) -> WeightedMixup:
+        """Mixup with these weights."""
         return WeightedMixup(
             weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )

@@ -110,11 +110,13 @@ def race(
     *,
     content: str,
     uncertain: Tensor | None = None,
+    time_limit: float | None = None,
 ) -> dict[str, RaceResult]:
     """Train the candidates of all ``lanes`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges a candidate by its validation counts: higher is better, NaN is worst. ``content`` and the earlier stages
-    identify the objectives. Validation examples that are ``uncertain`` are counted apart.
+    identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit`` seconds no further
+    round begins.
     """
     began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
     lanes = list(lanes)
@@ -139,8 +141,10 @@ def race(
             )
             dropped = set(ranked[round_.keep :])
             lanes = [lane.without(dropped) for lane in lanes]
+            if time_limit is not None and time.perf_counter() - began > time_limit:
+                break
     seconds = time.perf_counter() - began
-    trainer.reports[RACE] = StageReport(stage.key, rounds[-1].until, seconds, reused=reused)
+    trainer.reports[RACE] = StageReport(stage.key, round_.until, seconds, reused=reused)
     return results
 
 
@@ -195,6 +199,7 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
 def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
+    biases = biases if trainer.decide == "biases" else biases[:1]
     val, size = trainer.splits["val"], trainer.settings.batch_size
     return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain)
 

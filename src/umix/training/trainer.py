@@ -9,7 +9,7 @@ from typing import Any, final
 from torch import Tensor
 
 from umix.core.judging import Judging, UseGroups
-from umix.core.selection import Counts
+from umix.core.selection import Counts, Decide
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
@@ -58,6 +58,7 @@ class Trainer:
     directory: Path | None = None
     cache: Path | None = None
     judging: Judging = field(default_factory=Judging)
+    decide: Decide = "biases"  # whether a contest may choose a decision for every candidate, or judges them by argmax
     hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)

@@ -71,6 +71,7 @@ def train_run(
         directory=directory if engine.first else None,
         cache=stages if engine.first else None,
         judging=plan.judge.judging,
+        decide=plan.judge.decide,
         hold=directory is None,
         engine=engine,
         progress=progress,

@@ -5,18 +5,20 @@ Where they may not, the examples that ERM was certain of, those that it was not,
 (``core.weight_choice``).
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.frontier import frontier
 from umix.core.losses import cross_entropy
 from umix.core.rates import per_group
-from umix.core.selection import Choice, best_choice, best_score
+from umix.core.selection import RULES, Counts, Decide, best_choice, best_score
 from umix.core.weight_choice import trust_scores
 from umix.data.samplers import Sampler, Shuffled
 from umix.methods.parts.batch_risk import BatchRisk
@@ -29,6 +31,8 @@ from umix.training.objective import MeanRisk, Objective
 from umix.training.race import Lane, race
 from umix.training.race_counts import RaceResult
 from umix.training.trainer import Trainer
+
+_MOST_POINTS = 40  # of the frontier that are kept
 
 
 @final
@@ -46,6 +50,10 @@ class Candidate:
     sampler: Sampler = field(default_factory=Shuffled)
     weights: Tensor | None = None
     weighting: Weighting | None = None
+
+    def with_settings(self, more: Mapping[str, Any]) -> "Candidate":
+        """This candidate, whose run needs ``more`` settings."""
+        return replace(self, settings={**self.settings, **more})
 
 
 @final
@@ -71,27 +79,54 @@ class Standing:
 
 
 @final
+@dataclass(frozen=True)
+class Point:
+    """A candidate at one epoch and decision: its worst rate and its average on validation."""
+
+    name: str
+    worst: float
+    average: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {"candidate": self.name, "worst": round(self.worst, 4), "average": round(self.average, 4)}
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The winner of a contest and the standings of all candidates, best first; ``by`` says in words what decided."""
+    """The winner of a contest and the standings of all candidates, best first.
+
+    ``rule`` is the rule of its final choice: ``worst`` where groups decide, else ``worst_class``. ``frontier`` has the points of
+    all candidates, epochs and decisions that no other beats in both rates. ``plain`` are standings by argmax.
+    """
 
     winner: Candidate
     standings: tuple[Standing, ...]
-    by: str
-    unit: str
+    plain: Mapping[str, Standing]
+    frontier: tuple[Point, ...]
+    rule: Literal["worst", "worst_class"]
 
-    def as_json(self) -> dict[str, Any]:
-        """The reason of the choice and all standings, as they are saved with the run."""
-        return {"reason": self.reason, "standings": [standing.as_json() for standing in self.standings]}
+    @property
+    def unit(self) -> str:
+        """What the worst rate is of."""
+        return "group" if self.rule == "worst" else "class"
 
     @property
     def reason(self) -> str:
         """Why the winner was chosen, in words."""
-        best, others = self.standings[0], len(self.standings) - 1
+        best, by = self.standings[0], "the worst group" if self.rule == "worst" else "a rule that sees no groups"
         return (
-            f"best of {others + 1} candidates by {self.by}: {best.worst:.1%} in the worst {self.unit} of validation, "
+            f"best of {len(self.standings)} candidates on validation by {by}: {best.worst:.1%} in the worst {self.unit}, "
             f"{best.average:.1%} on average"
         )
+
+    def as_json(self) -> dict[str, Any]:
+        """The reason of the choice, all standings and the frontier, as they are saved with the run."""
+        return {
+            "reason": self.reason,
+            "standings": [standing.as_json() for standing in self.standings],
+            "frontier": [point.as_json() for point in self.frontier],
+        }
 
 
 def contest(
@@ -100,22 +135,22 @@ def contest(
     *,
     uncertain: Tensor,
     content: str,
+    time: float | None = None,
 ) -> Verdict:
     """Race the ``candidates`` and choose one of them by its validation counts.
 
-    ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies everything that
-    decides the candidates' objectives beside their names, so that runs can share races. The first candidate wins ties, and it wins
-    if none is within the budget.
+    ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
+    candidates' objectives beside their names and weights, so that runs can share races. After ``time`` seconds no further round
+    begins. The first candidate wins ties, and it wins if none is within the budget.
     """
-    by_groups = chooses_by_groups(trainer)
+    rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
 
     def score(result: RaceResult) -> float:
-        return best_score(result.counts, "worst") if by_groups else _trust(result)
+        return best_score(result.counts, rule) if rule == "worst" else _trust(result)
 
-    lanes = _lanes(trainer, candidates)
-    results = race(trainer, lanes, score, content=content, uncertain=uncertain)
-    rule = "worst" if by_groups else "worst_class"
-    standings = [_standing(candidate.name, results[candidate.name], score, rule) for candidate in candidates]
+    lanes, identity = _lanes(trainer, candidates), content + _digest(candidates)
+    results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time)
+    standings = [standing_of(one.name, results[one.name].counts, score(results[one.name]), rule) for one in candidates]
     ranked = sorted(standings, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
     if np.isnan(ranked[0].score):
         trainer.warn(
@@ -123,8 +158,10 @@ def contest(
             "what ERM gets wrong here looks like noise."
         )
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
-    by = "the worst validation group" if by_groups else "a rule that sees no groups"
-    return Verdict(winner, tuple(ranked), by, "group" if by_groups else "class")
+    plain = {
+        name: standing_of(name, result.counts, float("nan"), rule, decide="argmax") for name, result in results.items()
+    }
+    return Verdict(winner, tuple(ranked), plain, _frontier(results, rule), rule)
 
 
 def limit_cost(trainer: Trainer, baseline: float, budget: float | None = None) -> None:
@@ -152,21 +189,39 @@ def _trust(result: RaceResult) -> float:
     return float(allowed.max()) if len(allowed) else float("nan")
 
 
-def _standing(name: str, result: RaceResult, score: Any, rule: str) -> Standing:
-    counts = result.counts
-    choice: Choice = best_choice(counts, rule)
+def standing_of(name: str, counts: Counts, score: float, rule: str, *, decide: Decide = "biases") -> Standing:
+    """The standing of a candidate with these validation counts, at the epoch and decision that ``rule`` chooses."""
+    choice = best_choice(counts, rule, decide)
     at = counts.decided(choice.decision)
     units = at.units(choice.epoch)
-    judged = units.judged if units.judged.any() and rule == "worst" else None
-    rates = (
-        per_group(at.class_hits[choice.epoch], at.class_sizes)[at.class_sizes > 0]
-        if judged is None
-        else per_group(units.hits, units.sizes)[judged]
-    )
-    average = at.all_hits[choice.epoch] / max(1, at.n)
-    return Standing(
-        name, score(result), float(rates.min()) if len(rates) else float("nan"), float(average), counts.epochs
-    )
+    if rule == "worst" and units.judged.any():
+        rates = per_group(units.hits, units.sizes)[units.judged]
+    else:
+        rates = per_group(at.class_hits[choice.epoch], at.class_sizes)[at.class_sizes > 0]
+    worst = float(rates.min()) if len(rates) else float("nan")
+    return Standing(name, score, worst, float(at.all_hits[choice.epoch] / max(1, at.n)), counts.epochs)
+
+
+def _frontier(results: Mapping[str, RaceResult], rule: str) -> tuple[Point, ...]:
+    """The frontier of all candidates, epochs and decisions on validation."""
+    points: list[Point] = []
+    for name, result in results.items():
+        every = result.counts.every_decision
+        worst, average = RULES[rule](every), every.all_hits / max(1, every.n)
+        points += [Point(name, float(worst[k]), float(average[k])) for k in frontier(worst, average)]
+    chosen = frontier([point.worst for point in points], [point.average for point in points])
+    if len(chosen) > _MOST_POINTS:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST_POINTS).round().astype(int)]
+    return tuple(points[k] for k in chosen)
+
+
+def _digest(candidates: Sequence[Candidate]) -> str:
+    """A hash of the candidates' weights."""
+    content = hashlib.sha256()
+    for candidate in candidates:
+        if candidate.weights is not None:
+            content.update(candidate.weights.cpu().contiguous().numpy().tobytes())
+    return content.hexdigest()
 
 
 def _lanes(trainer: Trainer, candidates: Sequence[Candidate]) -> list[Lane]:

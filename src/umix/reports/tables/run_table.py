@@ -122,13 +122,14 @@ def choice_words(record: RunRecord, summary: Summary) -> str:
 
 
 def decision_words(record: RunRecord) -> str:
-    """What a run decided for settings that were ``auto``, in a line; empty where it decided nothing."""
-    if not record.decisions:
-        return ""
-    reason = record.decisions.get("reason")
-    findings = [value["words"] for value in record.decisions.values() if isinstance(value, dict) and "words" in value]
+    """What a run decided for what was left open, in sentences; empty where it decided nothing."""
+    decided = record.decisions
+    findings = [value["words"] for value in decided.values() if isinstance(value, dict) and "words" in value]
+    if "chosen" in decided:  # a contest between methods says it itself
+        skipped = [f"Not tried: {decided['not tried']}"] if "not tried" in decided else []
+        return "\n".join([decided["chosen"], decided["others"], *skipped, *findings])
     settings = {
-        name: value for name, value in record.decisions.items() if name != "reason" and not isinstance(value, dict)
+        name: value for name, value in decided.items() if name != "reason" and not isinstance(value, dict | list)
     }
-    chosen = ", ".join(f"{name}={value}" for name, value in settings.items())
+    chosen, reason = ", ".join(f"{name}={value}" for name, value in settings.items()), decided.get("reason")
     return "; ".join([f"auto: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)

@@ -1,0 +1,201 @@
+"""The best of the others: a contest between methods, judged on validation with what is known of the groups.
+
+Candidates are ERM, class reweighting, all kinds of weights that UMIX can give, and what known groups allow: mixup with group
+weights and GroupDRO, with groups of all training rows or with estimates from a few rows, and with training groups also DFR.
+Every candidate is judged with the decision (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is
+trained as an ordinary run of its method.
+
+Where validation groups may be used, the worst of them decides. Where they may not, a rule decides that sees classes, the average
+and how certain ERM was (``parts.contest``).
+
+Differs from the paper: there is none.
+Differs from the released code: there is none.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+from pydantic import Field
+
+from umix.core.selection import best_score
+from umix.errors import UserError
+from umix.methods.dfr import DFR
+from umix.methods.erm import ERM
+from umix.methods.group_dro import GroupDRO
+from umix.methods.group_mixup import GroupMixup
+from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.contest import Candidate, Standing, Verdict, contest, limit_cost, standing_of
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
+from umix.methods.parts.uncertainty_weights import Measured
+from umix.methods.reweight import Reweight
+from umix.methods.umix import UMIX
+from umix.nets.net import Net
+from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+_POWERS = (0.5, 0.75, 1.0)
+#: How the names of related candidates begin, by what they are called together.
+_FAMILIES = {
+    "erm + threshold": "erm",
+    "class reweighting": "reweight",
+    "UMIX's weights": "umix",
+    "group weights in mixup": "group_mixup",
+    "GroupDRO": "group_dro",
+    "DFR": "dfr",
+}
+
+
+@final
+class Best(Method):
+    """The method that does best on validation, with whatever is known of the groups; the default of ``umix run``."""
+
+    name: ClassVar[str] = "best"
+    paper: ClassVar[str] = "a contest between the methods of this library"
+    takes_weights: ClassVar[bool] = True
+    stages: ClassVar[tuple[str, ...]] = ("trajectory", "reference")
+
+    trials: int | None = Field(None, ge=1, description="most candidates to try; none: all that fit the data")
+    time: float | None = Field(
+        None, gt=0, description="seconds after which the race ends with the round that is running; none: no limit"
+    )
+    mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
+
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return self._umix.erm_stages(epochs)
+
+    @property
+    def _umix(self) -> UMIX:
+        return UMIX(eta="auto", pool="auto", length="auto", mixing=self.mixing)
+
+    def train(self, trainer: Trainer) -> Net:
+        require_mixable(self.mixing, trainer.example)
+        measured = self._umix.measure(trainer)
+        limit_cost(trainer, measured.best_val)
+        candidates = self._candidates(measured, trainer)[: self.trials]
+        if len(candidates) == 1:
+            return self._fit(candidates[0], measured, trainer)
+        verdict = contest(
+            trainer,
+            candidates,
+            uncertain=measured.uncertain,
+            content=self.model_dump_json(exclude={"time", "trials"}) + trainer.use_groups,
+            time=self.time,
+        )
+        refitted = self._refitted(verdict, trainer)
+        if refitted is not None:
+            return refitted
+        winner = verdict.winner
+        trainer.decisions |= {
+            "method": winner.method,
+            **winner.settings,
+            **said(verdict, verdict.standings[0]),
+            **verdict.as_json(),
+        }
+        return self._fit(winner, measured, trainer)
+
+    def _refitted(self, verdict: Verdict, trainer: Trainer) -> Net | None:
+        """DFR, if all groups are known and it beats the winner of the race on the part of validation that it was not fitted to."""
+        if trainer.use_groups != "train" or verdict.rule != "worst" or self.trials is not None:
+            return None
+        splits = (trainer.task.splits["train"], trainer.task.splits["val"])
+        if not all(len(split) and bool((split.some_groups >= 0).all()) for split in splits):
+            return None
+        try:
+            net = DFR().train(trainer)
+        except UserError as error:
+            trainer.decisions["not tried"] = f"dfr: {error}"
+            return None
+        counts = trainer.history.counts("val")
+        standing = standing_of("dfr", counts, best_score(counts, verdict.rule), verdict.rule, decide=trainer.decide)
+        if not standing.score > verdict.standings[0].score:
+            return None
+        ranked = replace(verdict, standings=(standing, *verdict.standings))
+        trainer.decisions |= {"method": DFR.name, **said(ranked, standing), **ranked.as_json()}
+        return net
+
+    def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate]:
+        """All candidates, the simplest first."""
+        balanced = Reweight(by="class").weights(trainer).to(trainer.device)
+        found = [
+            Candidate("erm", ERM.name, {}, MeanRisk()),
+            Candidate(
+                "reweight by=class",
+                Reweight.name,
+                {"reweight.by": "class"},
+                BatchRisk(weights=balanced),
+                weights=balanced,
+            ),
+        ]
+        found += self._with_groups(trainer)
+        umix = self._umix
+        shared = {f"{UMIX.name}.{name}": getattr(umix, name) for name in ("sigma", "alpha", "mixing")}
+        shared["trajectory.epochs"] = measured.longest
+        for candidate in umix.candidates(measured, trainer, umix.objective):
+            found.append(candidate.with_settings(shared))
+        return found
+
+    def _with_groups(self, trainer: Trainer) -> list[Candidate]:
+        """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""
+        groups, source = self._groups(trainer)
+        if groups is None:
+            return []
+        where: dict[str, Any] = {} if source == "train" else {"groups_from": source}
+        found: list[Candidate] = []
+        for power in _POWERS:
+            mixup = GroupMixup(power=power, groups_from=source, mixing=self.mixing)
+            weights = mixup.weights(trainer, groups)
+            settings = {
+                f"group_mixup.{key}": value for key, value in {"power": power, "mixing": self.mixing, **where}.items()
+            }
+            name = f"group_mixup power={power:g}" + (" groups_from=few" if where else "")
+            found.append(Candidate(name, GroupMixup.name, settings, mixup.objective(weights), weights=weights))
+        dro = GroupDRO(groups_from=source)
+        objective, sampler = dro.recipe(groups, trainer)
+        settings = {f"group_dro.{key}": value for key, value in {"step_size": dro.step_size, **where}.items()}
+        name = "group_dro" + (" groups_from=few" if where else "")
+        return [*found, Candidate(name, GroupDRO.name, settings, objective, sampler)]
+
+    def _groups(self, trainer: Trainer) -> tuple[SoftGroups | None, GroupsFrom]:
+        """The groups of the training rows as far as they may be used, and where they come from."""
+        train, val = trainer.task.splits["train"], trainer.task.splits["val"]
+        if trainer.use_groups == "test" or not trainer.task.groups:
+            return None, "train"
+        if trainer.use_groups == "train" and len(train) and bool((train.some_groups >= 0).all()):
+            return known_groups(trainer), "train"
+        known = [val] if trainer.use_groups == "val" else [val, train]
+        if not any(bool((split.some_groups >= 0).any()) for split in known):
+            return None, "few"
+        try:
+            return estimated_groups(trainer), "few"
+        except UserError as error:
+            trainer.decisions["not tried"] = f"training with groups: {error}"
+            return None, "few"
+
+    def _fit(self, winner: Candidate, measured: Measured, trainer: Trainer) -> Net:
+        """The winner as a run of its own method."""
+        length = measured.longest if winner.weighting is None else winner.weighting.length
+        if winner.weights is not None:
+            trainer.keep(uncertainty=measured.train(length), weight=winner.weights)
+        return trainer.fit(winner.objective, sampler=winner.sampler, uncertainty=measured.held_out(length))
+
+
+def said(verdict: Verdict, chosen: Standing) -> dict[str, str]:
+    """What was chosen and what the others reached, each in a sentence."""
+    erm, unit = verdict.plain.get("erm"), verdict.unit
+    first = f"best chose {chosen.name}: {chosen.worst:.1%} in the worst {unit} of validation and {chosen.average:.1%} on average"
+    if erm is not None:
+        first += f", which is {100 * (chosen.average - erm.average):+.1f} points to ERM's average"
+    others = [f"erm {erm.worst:.1%}"] if erm is not None else []
+    by_name = {standing.name: standing for standing in reversed(verdict.standings)}
+    for title, starts in _FAMILIES.items():
+        found = [standing for name, standing in by_name.items() if name.startswith(starts)]
+        if found:
+            others.append(f"{title} {max(found, key=lambda one: -1 if np.isnan(one.score) else one.score).worst:.1%}")
+    return {
+        "chosen": f"{first}.",
+        "others": f"In the worst {unit} of validation the others reached: {', '.join(others)}.",
+    }

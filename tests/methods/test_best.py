@@ -1,0 +1,161 @@
+"""best: a contest between methods with whatever is known of the groups."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from umix import RunSpec, execute, method
+from umix.bench.runs.places import Places
+from umix.bench.spec.task_reference import reference_to
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.errors import UserError
+
+SHORT = {"fit.epochs": 6, "fit.lr": 0.02, "net.name": "linear", "fit.batch_size": 64, "fit.optimizer": "adamw"}
+
+
+def shortcut(n=900, *, seed=0, agreement=0.95) -> Task:
+    """The class depends on a faint feature; a loud one, which decides the group, agrees with it in most examples."""
+    rng = np.random.default_rng(seed)
+    splits = {}
+    for name in ("train", "val", "test"):
+        y = rng.integers(0, 2, n)
+        place = np.where(rng.random(n) < (agreement if name == "train" else 0.7), y, 1 - y)
+        x = rng.normal(size=(n, 6))
+        x[:, 0] += 1.5 * (2 * y - 1)
+        x[:, 1] += 4.0 * (2 * place - 1)
+        groups = Groups.cells(torch.from_numpy(y), torch.from_numpy(place), labels=["0", "1"], attributes=["a", "b"])
+        splits[name] = Split(torch.from_numpy(x).float(), torch.from_numpy(y), groups)
+    return Task("shortcut", splits, ("0", "1"))
+
+
+def run(task, out, name="best", seed=0, **settings):
+    reference = reference_to(task)
+    places = Places(out, tasks=reference.tasks)
+    spec = RunSpec(task=reference.name, method=name, settings=SHORT | settings, seed=seed)
+    return execute(spec, places=places)
+
+
+@pytest.mark.parametrize("use_groups", ["test", "val", "train"])
+def test_the_winner_is_the_run_of_its_own_method(tmp_path, use_groups):
+    task, judge = shortcut(), {"judge.use_groups": use_groups}
+    best = run(task, tmp_path, **judge)
+    chosen = best.decisions
+    settings = {
+        name: value for name, value in chosen.items() if name.startswith((f"{chosen['method']}.", "trajectory."))
+    }
+    again = run(task, tmp_path, chosen["method"], **judge, **settings)
+    if chosen["method"] == "dfr":
+        pytest.skip("DFR has no final fit to compare")
+    for split in ("val", "test"):
+        assert best.split_counts[split].hits == again.split_counts[split].hits
+
+
+def test_what_is_known_of_the_groups_decides_what_is_tried(tmp_path):
+    task, tried = shortcut(), {}
+    for use_groups in ("test", "val", "train"):
+        record = run(task, tmp_path, **{"judge.use_groups": use_groups})
+        tried[use_groups] = {standing["candidate"] for standing in record.decisions["standings"]}
+    assert {"erm", "reweight by=class"} <= tried["test"]
+    assert not any("group" in name for name in tried["test"])
+    assert "group_mixup power=1 groups_from=few" in tried["val"]
+    assert "group_mixup power=1" in tried["train"]
+    assert "group_dro" in tried["train"]
+    assert all(any(name.startswith("umix") for name in names) for names in tried.values())
+
+
+def test_more_knowledge_of_the_groups_lifts_the_worst_group(tmp_path):
+    task = shortcut()
+    erm = run(task, tmp_path, "erm").summary(decide="argmax").worst
+    known = run(task, tmp_path, **{"judge.use_groups": "val"}).summary().worst
+    assert known > erm + 0.1
+
+
+def test_what_was_chosen_and_what_the_others_reached_is_said(tmp_path):
+    record = run(shortcut(), tmp_path)
+    assert record.decisions["chosen"].startswith("best chose ")
+    assert "erm + threshold" in record.decisions["others"]
+    worst = [point["worst"] for point in record.decisions["frontier"]]
+    assert worst == sorted(worst, reverse=True)
+
+
+def validation_average(record) -> float:
+    choice, val = record.choice(), record.decided_counts["val"]
+    return val.decided(choice.decision).all_hits[choice.epoch] / val.n
+
+
+def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
+    """Half of the labels of class 1 are flipped, so a better worst class costs average accuracy."""
+    task = shortcut()
+    rng = np.random.default_rng(2)
+    for split in task.splits.values():
+        split.y[(split.y == 1).numpy() & (rng.random(len(split)) < 0.5)] = 0
+    none = Groups(torch.zeros(900, 0).bool(), ())
+    task = Task("flipped", {name: Split(split.x, split.y, none) for name, split in task.splits.items()}, ("0", "1"))
+    free = run(task, tmp_path, **{"judge.budget": 1.0})
+    tight = run(task, tmp_path, **{"judge.budget": 0.005})
+    assert validation_average(tight) >= tight.floor - 1e-9
+    assert validation_average(tight) > validation_average(free)
+
+
+def test_trials_limit_the_candidates(tmp_path):
+    record = run(shortcut(), tmp_path, **{"best.trials": 3})
+    assert len(record.decisions["standings"]) == 3
+    assert run(shortcut(), tmp_path, **{"best.trials": 1}).decisions == {}
+
+
+def test_a_race_out_of_time_is_judged_by_its_first_round(tmp_path):
+    record = run(shortcut(), tmp_path, **{"best.time": 1e-6})
+    assert record.stages["race"].epochs == 1
+
+
+def test_groups_that_cannot_be_told_apart_are_not_spread_and_the_run_says_so(tmp_path):
+    task = shortcut()
+    rng = np.random.default_rng(1)
+    val = task.splits["val"]
+    place = torch.from_numpy(rng.integers(0, 2, len(val)))
+    random = Groups.cells(val.y, place, labels=["0", "1"], attributes=["a", "b"])
+    noisy = Task("noisy", {**task.splits, "val": Split(val.x, val.y, random)}, task.classes)
+    record = run(noisy, tmp_path, **{"judge.use_groups": "val"})
+    assert "no better than chance" in record.decisions["not tried"]
+
+
+def test_blank_validation_groups_are_enough_for_a_few(tmp_path):
+    task = shortcut()
+    val = task.splits["val"]
+    member = val.groups.member.clone()
+    member[300:] = False
+    attribute = torch.where(torch.arange(len(val)) < 300, val.groups.attribute, -1)
+    few = replace(val, groups=replace(val.groups, member=member, attribute=attribute))
+    record = run(Task("few", {**task.splits, "val": few}, task.classes), tmp_path, **{"judge.use_groups": "val"})
+    assert any("groups_from=few" in standing["candidate"] for standing in record.decisions["standings"])
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path, monkeypatch):
+    import umix.training.race as module
+
+    task = shortcut()
+    whole = run(task, tmp_path / "whole")
+    calls, real = [0], module.fit
+
+    def dies(*arguments, **options):
+        calls[0] += 1
+        if calls[0] > 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, "fit", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run(task, tmp_path / "killed")
+    monkeypatch.setattr(module, "fit", real)
+    again = run(task, tmp_path / "killed")
+    assert again.split_counts == whole.split_counts
+    assert again.decisions == whole.decisions
+
+
+@pytest.mark.parametrize(("setting", "value"), [("trials", 0), ("time", 0.0), ("mixing", "colour")])
+def test_wrong_settings_are_refused(setting, value):
+    with pytest.raises(UserError, match=f"best.{setting}"):
+        method("best", **{setting: value})
