@@ -73,6 +73,17 @@ def test_more_knowledge_of_the_groups_lifts_the_worst_group(tmp_path):
     assert known > erm + 0.1
 
 
+def test_the_record_says_whose_groups_the_winner_trains_with(tmp_path):
+    task = shortcut()
+    used = {use: run(task, tmp_path, **{"judge.use_groups": use}) for use in ("test", "val", "train")}
+    assert used["test"].group_use == "none"
+    for use, split in (("val", "validation"), ("train", "training")):
+        with_groups = used[use].decisions["method"] in ("group_mixup", "group_dro")
+        assert used[use].group_use == (
+            split if with_groups else "none" if used[use].decisions["method"] != "dfr" else "validation"
+        )
+
+
 def test_what_was_chosen_and_what_the_others_reached_is_said(tmp_path):
     record = run(shortcut(), tmp_path)
     assert record.decisions["chosen"].startswith("best chose ")

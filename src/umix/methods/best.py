@@ -115,6 +115,7 @@ class Best(Method):
             return None
         ranked = replace(verdict, standings=(standing, *verdict.standings))
         trainer.decisions |= {"method": DFR.name, **said(ranked, standing), **ranked.as_json()}
+        trainer.trained_with = "validation"
         return net
 
     def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate]:

@@ -68,6 +68,9 @@ class Trainer:
     warnings: list[str] = field(default_factory=list, init=False)
     kept: dict[str, Tensor] = field(default_factory=dict, init=False)
     decisions: dict[str, Any] = field(default_factory=dict, init=False)  # the values chosen for settings that were auto
+    trained_with: str = field(
+        default="", init=False
+    )  # whose groups the final fit trains with, where the method leaves it open
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
