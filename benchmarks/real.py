@@ -314,7 +314,7 @@ def measured(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> d
 
 def decided(record: RunRecord) -> dict[str, Any]:
     """What the run chose, without the standings of the candidates that it did not choose."""
-    return {key: value for key, value in record.decisions.items() if key != "standings"}
+    return {key: value for key, value in record.decisions.items() if key not in ("standings", "frontier")}
 
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -411,6 +411,17 @@ def _cell(found: Rates | None) -> str:
     return "–" if found is None else f"{100 * found['worst']:.1f} ({100 * found['average']:.1f})"
 
 
+def chosen_table(results: Results) -> list[str]:
+    """The method that best chose on every set under every use, once where all seeds agree; empty if best was not measured."""
+    lines = ["| data, groups | " + " | ".join(USES) + " |", "|---|" + "---|" * len(USES)]
+    for name, result in results.items():
+        made = [result["decisions"].get(use, {}).get("best", []) for use in USES]
+        named = [dict.fromkeys(str(one.get("method", "?")) for one in choices) for choices in made]
+        if any(named):
+            lines.append(f"| {name} | {' | '.join(', '.join(methods) or '–' for methods in named)} |")
+    return lines if len(lines) > 2 else []
+
+
 def notes(results: Results) -> Iterator[str]:
     """What a reader must know of the data and the runs."""
     for name, result in results.items():
@@ -435,11 +446,11 @@ what the use of groups allows: by the worst class without groups, else by the wo
 worst validation group selects both epochs. A sum weighs sets by how much there is to gain: one set can decide it, so the lowest
 gain over sets is shown too.
 
-JTT, UMIX and best predict as runs do by default: with class biases that are chosen on validation together with the epoch. A part of
-their gain is that of the biases alone. Therefore ERM with the same choice of biases (erm + threshold) and reweighting by class,
-without and with it, are shown beside them. ERM and reweight without "threshold" predict by argmax, and so does GroupDRO as the
-reference: with biases (group_dro + threshold) it would often be better, which is shown for information. Methods that never train
-with groups are the same runs under "validation" and "training".
+JTT, UMIX and best predict as runs do by default: with class biases that are chosen on validation together with the epoch. How much
+of a gain comes from the biases alone can be seen from ERM with the same choice of biases (erm + threshold) and from reweighting by
+class without and with it, which are shown beside. ERM and reweight without "threshold" predict by argmax, and so does GroupDRO as
+the reference; with biases it is shown for information (group_dro + threshold). Methods that never train with groups are the same
+runs under "validation" and "training".
 """
 
 
@@ -449,6 +460,8 @@ def page(results: Results) -> str:
     if found := list(notes(results)):
         text += [*found, ""]
     text += ["## Share of the gain, by what is known of groups\n", *shares_table(results), ""]
+    if chosen := chosen_table(results):
+        text += ["## What best chose\n", "Of all seeds, where they differ.\n", *chosen, ""]
     for use, (_, title, _) in USES.items():
         if any(use in result["uses"] for result in results.values()):
             text += [f"## {title}\n", *gains_table(results, use), ""]
