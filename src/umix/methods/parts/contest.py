@@ -2,7 +2,7 @@
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``core.weight_choice``).
+(``core.weight_choice``). Where so few groups are known that some are too small to be sure of, both have the same say.
 """
 
 import hashlib
@@ -145,8 +145,10 @@ def contest(
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
 
+    sure = trainer.judging.groups_decide(trainer.splits["val"].groups.sizes.cpu().numpy())
+
     def score(result: RaceResult) -> float:
-        return best_score(result.counts, rule) if rule == "worst" else _trust(result)
+        return best_score(result.counts, rule) if sure else _trust(result, by_groups=rule == "worst")
 
     lanes, identity = _lanes(trainer, candidates), content + _digest(candidates)
     results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time)
@@ -180,10 +182,13 @@ def chooses_by_groups(trainer: Trainer) -> bool:
     return trainer.judging.choose and bool((trainer.splits["val"].groups.sizes > 0).any())
 
 
-def _trust(result: RaceResult) -> float:
+def _trust(result: RaceResult, *, by_groups: bool) -> float:
+    """The best score of an epoch and decision where no groups decide; known groups that are small have half of the say."""
     counts = result.counts
     every, hits = counts.every_decision, result.uncertain_hits.T.reshape(-1)
     scores = trust_scores(every, hits, result.n_uncertain)
+    if by_groups:
+        scores = (scores + RULES["worst"](every)) / 2
     floor = -np.inf if counts.judging.floor is None else counts.judging.floor
     allowed = scores[every.all_hits / max(1, every.n) >= floor - 1e-12]
     return float(allowed.max()) if len(allowed) else float("nan")
