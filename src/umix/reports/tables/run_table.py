@@ -128,7 +128,9 @@ def decision_words(record: RunRecord) -> str:
     reason = record.decisions.get("reason")
     findings = [value["words"] for value in record.decisions.values() if isinstance(value, dict) and "words" in value]
     settings = {
-        name: value for name, value in record.decisions.items() if name != "reason" and not isinstance(value, dict)
+        name: value
+        for name, value in record.decisions.items()
+        if name != "reason" and not isinstance(value, dict | list)  # findings and standings
     }
     chosen = ", ".join(f"{name}={value}" for name, value in settings.items())
     return "; ".join([f"auto: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)
