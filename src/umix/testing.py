@@ -26,6 +26,7 @@ from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Progress, Silent
+from umix.training.race import RACE
 from umix.training.stage_key import StageInputs, erm_fit
 from umix.training.trainer import FINAL, Trainer
 
@@ -104,7 +105,7 @@ def check_stages_are_described(method: Method) -> None:
     described = method.erm_stages(trainer.settings.epochs)
     inputs = StageInputs.of(trainer.task, trainer.net)
     keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
-    names = [name for name in trainer.reports if name != FINAL and not name.startswith("trial")]
+    names = [name for name in trainer.reports if name not in (FINAL, RACE)]
     trained = [trainer.reports[name].key for name in names]
     _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
     unlisted = {stage.settings_name for stage in described} - set(method.stages)
