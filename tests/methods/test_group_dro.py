@@ -141,6 +141,17 @@ def test_where_no_validation_groups_may_choose_auto_is_the_papers_step_size(trai
         assert torch.equal(a, b)
 
 
+def test_auto_with_a_few_known_groups_is_auto_where_these_are_all(trainer: Make) -> None:
+    known, few = trainer(groups=True), trainer()
+    nets = [
+        GroupDRO(step_size="auto").train(known),
+        GroupDRO(step_size="auto", groups_from="few").train(few),
+    ]
+    assert known.decisions["standings"] == few.decisions["standings"]
+    for a, b in zip(*(net.parameters() for net in nets), strict=True):
+        assert torch.equal(a, b)
+
+
 @pytest.mark.parametrize("step_size", [-1, "automatic"])
 def test_the_step_size_is_a_number_or_auto(step_size: object) -> None:
     with pytest.raises(UserError, match=r"group_dro.step_size must be a number in \[0, inf\) or auto"):
