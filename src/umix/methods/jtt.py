@@ -40,7 +40,7 @@ from umix.training.trajectory import Trajectory
 
 Epochs = Annotated[int, Field(ge=1)] | Auto
 Upweight = Annotated[int, Field(ge=0)] | Auto
-_EPOCHS, _UPWEIGHTS = (1, 2, 5, 10), (1, 3, 10, 30, 100)
+_EPOCHS, _UPWEIGHTS = (1, 2, 5), (1, 3, 10, 30, 100)  # what auto tries
 
 
 @final
