@@ -187,7 +187,8 @@ def window_of(record: RunRecord) -> Window | None:
     """The epochs of the first stage that the run's method used; None where its settings name none."""
     method = record.plan.get("method", {})
     if "identification_epochs" in method:  # JTT looks at one epoch, the last
-        return Window(int(method["identification_epochs"]) - 1, 1)
+        epochs = record.decisions.get("identification_epochs", method["identification_epochs"])
+        return Window(epochs - 1, 1) if isinstance(epochs, int) else None
     start = record.decisions.get("start", method.get("start", 0))
     length = record.decisions.get("length", method.get("length"))
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None

@@ -35,3 +35,10 @@ def test_what_a_run_found_is_said_in_words_after_what_it_chose(record: Callable[
     assert decision_words(record(0, [9, 5], decisions=found)) == "the groups are estimated"
     both = record(0, [9, 5], decisions={"eta": 3.0, "reason": "best", **found})
     assert decision_words(both) == "auto: eta=3.0 (best); the groups are estimated"
+
+
+def test_standings_of_a_contest_are_kept_but_not_said(record: Callable[..., RunRecord]) -> None:
+    chosen = record(
+        0, [9, 5], decisions={"upweight": 3, "reason": "best", "standings": [{"candidate": "jtt upweight=3"}]}
+    )
+    assert decision_words(chosen) == "auto: upweight=3 (best)"

@@ -7,7 +7,7 @@ Where they may not, the examples that ERM was certain of, those that it was not,
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, final
 
@@ -221,11 +221,14 @@ def _frontier(results: Mapping[str, RaceResult], rule: str) -> tuple[Point, ...]
 
 
 def _digest(candidates: Sequence[Candidate]) -> str:
-    """A hash of the candidates' weights."""
+    """A hash of every tensor that the candidates' objectives and samplers hold: weights, groups."""
     content = hashlib.sha256()
     for candidate in candidates:
-        if candidate.weights is not None:
-            content.update(candidate.weights.cpu().contiguous().numpy().tobytes())
+        for part in (candidate.objective, candidate.sampler):
+            names = [one.name for one in fields(part)] if is_dataclass(part) else []
+            for value in (getattr(part, name) for name in names):
+                if isinstance(value, Tensor):
+                    content.update(value.cpu().contiguous().numpy().tobytes())
     return content.hexdigest()
 
 
