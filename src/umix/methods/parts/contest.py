@@ -225,7 +225,7 @@ def _digest(candidates: Sequence[Candidate]) -> str:
     content = hashlib.sha256()
     for candidate in candidates:
         for part in (candidate.objective, candidate.sampler):
-            names = [one.name for one in fields(part)] if is_dataclass(part) else []
+            names: list[str] = [one.name for one in fields(part)] if is_dataclass(part) else []
             for value in (getattr(part, name) for name in names):
                 if isinstance(value, Tensor):
                     content.update(value.cpu().contiguous().numpy().tobytes())
