@@ -32,13 +32,13 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
     return round(statistics.median(a / b for a, b in zip(seconds[of], seconds[to], strict=True)), 3)
 
 
-def write(name: str, content: dict[str, object], *, show: bool = True) -> None:
-    """Write a result to benchmarks/results with its command and versions; paths are reduced to the names of folders."""
+def write(name: str, content: dict[str, object], *, show: bool = True, folder: Path = RESULTS) -> None:
+    """Write a result to ``folder`` with its command and versions; paths are reduced to the names of folders."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
     versions = {"python": platform.python_version(), "torch": torch.__version__}
-    RESULTS.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     whole = {"command": command, "versions": versions, **content}
-    (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     if show:
         print(json.dumps(whole, indent=1))

@@ -1,35 +1,50 @@
-"""ERM, JTT, CVaR-DRO, GroupDRO and UMIX on real data, with the default presets and without tuning.
+"""How much of GroupDRO's gain over ERM other methods reach on real data, by what they may know of groups.
 
-Three seeds. The epoch is selected by the worst validation group for every method, as in GroupDRO's papers, and in a second table by
-the worst class, for users without groups. The gap closed is (UMIX - ERM) / (GroupDRO - ERM) in worst-group accuracy. Data sets that
-are not in FOLDER are skipped with a message. Writes results/real.json and results/real.md; sets that are not named keep their
-earlier results. Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "compas, sex"] [--seeds 3]
+Every set is measured with its default preset, without tuning, under five uses of groups:
+
+- nothing: groups are only reported (``judge.use_groups=test``); the worst class selects the epoch;
+- 100, 400: the groups of so many random validation rows are known, those of all others are blank;
+- validation: all validation groups are known (``judge.use_groups=val``);
+- training: training groups too (``judge.use_groups=train``). Methods that do not train with groups are the runs of "validation".
+
+Methods: ERM by argmax and with a threshold chosen on validation (the same run), reweighting by class likewise, JTT, UMIX, ``best``
+(left out with a message where this version has no such method), and GroupDRO with training groups, which is the reference. A
+method's share of the total gain is, in worst-group test accuracy, the sum over sets of (method - ERM) over the sum over sets of
+(GroupDRO - ERM). In the first sum ERM is plain ERM by argmax, its epoch selected by what the use allows. In the second sum the
+worst validation group selects the epoch of both.
+
+Sets that are not in FOLDER are skipped with a message. Finished runs are loaded from --out, so an interrupted benchmark goes on.
+Results are written after every set; sets that are not named keep their earlier results. Census has 200,000 rows: 40,000 random
+training rows of it are used (--rows 0: all).
+
+Writes results/real.json and results/real.md; with --epochs, which is for trying the script, into --out.
+Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "compas, sex"] [--seeds 2]
 """
 
 import argparse
 import gzip
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import encoders
 import numpy as np
+import torch
 from measure import RESULTS, write
-from workers import execute_all
+from workers import in_workers
 
-from umix import RunRecord, RunSpec
+from umix import METHODS, Places, RunRecord, RunSpec, execute
+from umix.bench.spec.task_reference import reference_to
 from umix.core.statistics import Spread
 from umix.core.streams import stream
-
-METHODS = ("erm", "jtt", "cvar_dro", "group_dro", "umix")
-RULES = {
-    "worst": "Epoch by the worst validation group",
-    "worst_class": "Epoch by the worst validation class: no groups at all",
-}
-FEW = 30  # sets whose worst group has fewer test examples are shown, but not averaged
+from umix.data.groups import Groups
+from umix.data.task import Task
+from umix.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,8 @@ SETS: dict[str, tuple[str, Callable[[Path, Path], Data | str]]] = {
     "adult, race": ("adult.csv", table_task("adult.csv", label="income", groups="race", split="split")),
     "compas, sex": ("compas.csv", table_task("compas.csv", label="two_year_recid", groups="sex", drop="id")),
     "compas, race": ("compas.csv", table_task("compas.csv", label="two_year_recid", groups="race", drop="id")),
+    "bank, age": ("bank.csv", table_task("bank.csv", label="y", groups="age_group", drop="duration")),
+    "credit, sex": ("credit.csv", table_task("credit.csv", label="default", groups="SEX")),
     "tweets, dialect": ("tweets.csv", table_task("tweets.csv", text="tweet", label="toxic", groups="dialect")),
     "mnist, color": ("mnist", digits),
     "census, sex": (
@@ -103,100 +120,409 @@ SETS: dict[str, tuple[str, Callable[[Path, Path], Data | str]]] = {
         table_task("census_income.parquet", label="income", groups="race", split="split", drop="instance_weight"),
     ),
 }
-
-Rates = Mapping[str, Mapping[str, tuple[float, float]]]  # by method and by rate: mean and deviation over seeds
-
-
-def rates(records: list[RunRecord], select: str) -> dict[str, tuple[float, float]]:
-    found = [record.summary(select, "argmax") for record in records]
-    spreads = {
-        rate: Spread.of([getattr(summary, rate) for summary in found]) for rate in ("average", "adjusted", "worst")
-    }
-    return {rate: (round(spread.mean, 4), round(spread.std, 4)) for rate, spread in spreads.items()}
+#: Sets with groups of a few test examples: they can be measured and are shown, but they are not in the sums.
+EXTRA = ("adult, race", "compas, race", "census, race")
+COUNTED = tuple(name for name in SETS if name not in EXTRA)
+LARGE = ("census, sex", "census, race")  # of which --rows keeps so many training rows
 
 
-def smallest_worst(records: list[RunRecord]) -> int:
+class Use(NamedTuple):
+    """What may be known of groups: ``judge.use_groups``, in words, and of how many validation rows (None: of all)."""
+
+    allowed: str
+    title: str
+    known: int | None = None
+
+
+USES = {
+    "nothing": Use("test", "No groups"),
+    "100": Use("val", "Groups of 100 validation rows", 100),
+    "400": Use("val", "Groups of 400 validation rows", 400),
+    "validation": Use("val", "Groups of all validation rows"),
+    "training": Use("train", "Groups of all training and validation rows"),
+}
+
+
+class Column(NamedTuple):
+    """What is shown: a method, and how its runs decide; None: as runs do by default, with biases chosen on validation."""
+
+    method: str
+    decide: Literal["argmax", "biases"] | None
+
+
+COLUMNS = {
+    "erm": Column("erm", "argmax"),
+    "erm + threshold": Column("erm", "biases"),
+    "reweight": Column("reweight", "argmax"),
+    "reweight + threshold": Column("reweight", "biases"),
+    "jtt": Column("jtt", None),
+    "umix": Column("umix", None),
+    "best": Column("best", None),
+}
+TRAINED = tuple(dict.fromkeys(column.method for column in COLUMNS.values()))
+USES_TRAINING_GROUPS = ("best",)  # of TRAINED: all others train the same with and without training groups
+REFERENCE = "group_dro"
+CHOOSING = ("umix", "best")  # methods whose choices are kept with the results
+
+
+class Job(NamedTuple):
+    """One run."""
+
+    name: str  # of the set
+    data: Path
+    out: Path
+    method: str
+    use: str
+    seed: int
+    rows: int  # training rows that are kept; 0: all
+    epochs: int | None
+
+
+def jobs_of(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> list[Job]:
+    """The runs of one set. Two of different seeds follow each other, so that no worker waits for a stage that another trains."""
+    wanted = [(REFERENCE, "training"), ("erm", "validation")]
+    for method in [method for method in TRAINED if method in METHODS]:
+        wanted += [(method, use if method in USES_TRAINING_GROUPS else same_training(use)) for use in uses]
+    rows = arguments.rows if name in LARGE else 0
+    places = (name, arguments.data, arguments.out)
+    return [
+        Job(*places, method, use, seed, rows, arguments.epochs)
+        for method, use in dict.fromkeys(wanted)
+        for seed in range(arguments.seeds)
+    ]
+
+
+def same_training(use: str) -> str:
+    """The use whose runs are those of ``use`` for methods that never train with groups."""
+    return "validation" if use == "training" else use
+
+
+@lru_cache(maxsize=1)
+def whole_task(name: str, data: Path, out: Path, rows: int) -> tuple[Task, Data]:
+    """The task of a set with ``rows`` of its training rows."""
+    made = SETS[name][1](data, out)
+    if isinstance(made, str):
+        raise UserError(made)
+    source = RunSpec(task=made.task, method="erm", settings=made.settings).plan.source
+    task = replace(source.load(made.root), kind=source.name, source=source)
+    train = task.splits["train"]
+    if not rows or rows >= len(train):
+        return task, made
+    kept = np.sort(stream(0, "real", "rows").permutation(len(train))[:rows])
+    return replace(task, splits={**task.splits, "train": train.rows(torch.from_numpy(kept))}, source=None), made
+
+
+def with_known(task: Task, count: int, seed: int) -> Task:
+    """``task`` with the groups of ``count`` random validation rows; those of all other validation rows are blank."""
+    val = task.splits["val"]
+    known = torch.zeros(len(val), dtype=torch.bool)
+    known[torch.from_numpy(stream(seed, "real", "known groups").permutation(len(val))[:count])] = True
+
+    def blanked(groups: Groups) -> Groups:
+        attribute = None if groups.attribute is None else torch.where(known, groups.attribute, -1)
+        return replace(groups, member=groups.member & known[:, None], attribute=attribute)
+
+    training = None if val.training_groups is None else blanked(val.training_groups)
+    blank = replace(val, groups=blanked(val.groups), training_groups=training)
+    return replace(task, splits={**task.splits, "val": blank}, source=None)
+
+
+def run(job: Job) -> RunRecord | str:
+    """The record of ``job``, or why there is none: one failed run must not end a benchmark of hours."""
+    try:
+        task, made = whole_task(job.name, job.data, job.out, job.rows)
+        use = USES[job.use]
+        reference = reference_to(task if use.known is None else with_known(task, use.known, job.seed))
+        settings = {key: value for key, value in made.settings.items() if not key.startswith("task.")}
+        settings |= {} if job.epochs is None else {"fit.epochs": job.epochs}
+        settings |= {"judge.use_groups": use.allowed}
+        spec = RunSpec(task=reference.name, method=job.method, seed=job.seed, settings=reference.settings | settings)
+        return execute(spec, places=Places(job.out, root=made.root, tasks=reference.tasks))
+    except UserError as error:
+        return str(error)
+    except Exception:
+        return traceback.format_exc()
+
+
+Rates = dict[str, float]  # of one method on one set: worst and average, means over seeds, and the deviation of worst
+
+
+def rates(records: Sequence[RunRecord], decide: Literal["argmax", "biases"] | None) -> Rates:
+    """Test rates, at the epoch that the runs may select; the worst class selects where they may not use groups."""
+    found = [record.summary(decide=decide) for record in records]
+    worst = Spread.of([summary.worst for summary in found])
+    average = Spread.of([summary.average for summary in found])
+    return {"worst": round(worst.mean, 4), "worst ±": round(worst.std, 4), "average": round(average.mean, 4)}
+
+
+def smallest_worst(records: Sequence[RunRecord]) -> int:
     """Test examples of the smallest group that is the worst one in some run."""
-    worst = []
-    for record in records:
-        groups = [group for group in record.summary("worst", "argmax").groups.values() if group.rate is not None]
-        worst.append(min(groups, key=lambda group: group.rate).size)
-    return min(worst)
+    found = [record.summary(decide="argmax") for record in records]
+    return min(summary.judged_rates[summary.worst_group].size for summary in found)
 
 
-def closed(rows: Rates) -> float:
-    erm, robust, umix = (rows[name]["worst"][0] for name in ("erm", "group_dro", "umix"))
-    return (umix - erm) / (robust - erm)
+def measured(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """The results of one set; None if the reference could not be run."""
+    runs: dict[tuple[str, str], list[RunRecord]] = {}
+    failed: list[str] = []
+    jobs = jobs_of(name, uses, arguments)
+    for number, (job, record) in enumerate(zip(jobs, in_workers(run, jobs), strict=True), start=1):
+        title = f"{name}: {number} of {len(jobs)}, {job.method} with {USES[job.use].title.lower()}, seed {job.seed}"
+        if isinstance(record, str):
+            failed.append(f"{job.method}, {job.use}, seed {job.seed}: {record.strip().splitlines()[-1]}")
+            print(f"{title}: FAILED\n{record}", flush=True)
+            continue
+        summary = record.summary()
+        worst, average = percent(summary.worst), percent(summary.average)
+        print(f"{title}: worst {worst}, average {average}, with threshold", flush=True)
+        runs.setdefault((job.method, job.use), []).append(record)
+    whole = {key: records for key, records in runs.items() if len(records) == arguments.seeds}
+    if (REFERENCE, "training") not in whole or ("erm", "validation") not in whole:
+        print(f"{name} has no result: {REFERENCE} or erm failed", flush=True)
+        return None
 
+    def records_of(method: str, use: str) -> list[RunRecord] | None:
+        return whole.get((method, use if method in USES_TRAINING_GROUPS else same_training(use)))
 
-def measured(data: Data, out: Path, seeds: int) -> dict[str, Any]:
-    """The results of ``seeds`` runs of every method."""
-    jobs = [(method, seed) for seed in range(seeds) for method in METHODS]
-    specs = [RunSpec(task=data.task, method=method, seed=seed, settings=data.settings) for method, seed in jobs]
-    runs: dict[str, list[RunRecord]] = {}
-    for record in execute_all(specs, out, root=data.root):
-        runs.setdefault(record.method, []).append(record)
-    every = [record for records in runs.values() for record in records]
+    every = [record for records in whole.values() for record in records]
     return {
-        "seeds": seeds,
+        "seeds": arguments.seeds,
+        "training rows": sum(every[0].train_sizes),
+        "all training rows": name not in LARGE or not arguments.rows,
         "smallest worst group": smallest_worst(every),
-        **{rule: {method: rates(runs[method], rule) for method in METHODS} for rule in RULES},
-        "decisions": [record.decisions for record in runs["umix"]],
+        "reference": {
+            "erm": rates(whole["erm", "validation"], "argmax"),
+            REFERENCE: rates(whole[REFERENCE, "training"], "argmax"),
+            f"{REFERENCE} + threshold": rates(whole[REFERENCE, "training"], "biases"),
+        },
+        "uses": {
+            use: {
+                column: rates(records, how.decide)
+                for column, how in COLUMNS.items()
+                if (records := records_of(how.method, use)) is not None
+            }
+            for use in uses
+        },
+        "decisions": {
+            use: {method: [decided(record) for record in records_of(method, use) or []] for method in CHOOSING}
+            for use in uses
+        },
+        "failed": failed,
         "warnings": sorted({warning for record in every for warning in record.warnings}),
     }
 
 
-def markdown(results: Mapping[str, Mapping[str, Any]], select: str) -> list[str]:
-    lines = ["| data, groups | " + " | ".join(METHODS) + " | gap closed |", "|---|" + "--:|" * (len(METHODS) + 1)]
-    for name, result in results.items():
-        cells = []
-        for method in METHODS:
-            (mean, deviation), (average, _) = (result[select][method][rate] for rate in ("worst", "average"))
-            cells.append(f"{100 * mean:.1f} ± {100 * deviation:.1f} ({100 * average:.1f})")
-        few = f" ({result['smallest worst group']} test examples)" if result["smallest worst group"] < FEW else ""
-        lines.append(f"| {name}{few} | {' | '.join(cells)} | {closed(result[select]):.2f} |")
-    kept = [closed(result[select]) for result in results.values() if result["smallest worst group"] >= FEW]
-    if kept:
-        capped = np.minimum(kept, 1).mean()
-        lines.append(
-            f"\nMean gap closed over the {len(kept)} sets whose worst groups have {FEW} test examples: {np.mean(kept):.2f}, and "
-            f"{capped:.2f} where passing GroupDRO counts as 1."
-        )
+def decided(record: RunRecord) -> dict[str, Any]:
+    """What the run chose, without the standings of the candidates that it did not choose."""
+    return {key: value for key, value in record.decisions.items() if key not in ("standings", "frontier")}
+
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+def percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f}"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a method gains over ERM under one use, over all sets where both were run; shares of the reference, points as rates."""
+
+    share: float | None  # None if the reference gains nothing
+    lowest: float
+    lowest_set: str
+    average: float  # mean change of average accuracy
+    sets: int
+
+
+def gain(results: Results, use: str, column: str) -> Gain | None:
+    """The gain of ``column`` under ``use``; None if no set has it."""
+    counted = [
+        name for name in COUNTED if name in results and {column, "erm"} <= set(results[name]["uses"].get(use, {}))
+    ]
+    if not counted:
+        return None
+    rows = {name: (results[name]["uses"][use][column], results[name]["uses"][use]["erm"]) for name in counted}
+    return _gain(rows, results)
+
+
+def reference_gain(results: Results, column: str = REFERENCE) -> Gain | None:
+    """The gain of the reference itself, whose share is 1, or of the reference with a threshold."""
+    pairs = {name: results[name]["reference"] for name in COUNTED if name in results}
+    return _gain({name: (pair[column], pair["erm"]) for name, pair in pairs.items()}, results) if pairs else None
+
+
+def _gain(rows: Mapping[str, tuple[Rates, Rates]], results: Results) -> Gain:
+    gains = {name: ours["worst"] - erm["worst"] for name, (ours, erm) in rows.items()}
+    reference = [results[name]["reference"] for name in rows]
+    total = sum(pair[REFERENCE]["worst"] - pair["erm"]["worst"] for pair in reference)
+    lowest = min(gains, key=lambda name: gains[name])
+    average = float(np.mean([ours["average"] - erm["average"] for ours, erm in rows.values()]))
+    share = sum(gains.values()) / total if total > 0 else None
+    return Gain(share, gains[lowest], lowest, average, len(rows))
+
+
+def shares_table(results: Results) -> list[str]:
+    """The share of the total gain of every method under every use."""
+    uses = [use for use in USES if any(use in result["uses"] for result in results.values())]
+    lines = ["| method | " + " | ".join(uses) + " |", "|---|" + "--:|" * len(uses)]
+    for column in COLUMNS:
+        found = [gain(results, use, column) for use in uses]
+        if any(found):
+            lines.append(f"| {column} | {' | '.join(_share(one) for one in found)} |")
     return lines
 
 
-def page(results: Mapping[str, Mapping[str, Any]]) -> str:
-    seeds = " or ".join(str(count) for count in sorted({result["seeds"] for result in results.values()}))
-    text = [
-        "# Real data, default presets\n",
-        f"Worst-group test accuracy in percent, mean ± standard deviation over {seeds} seeds (average in brackets).\n",
+def _share(found: Gain | None) -> str:
+    return "–" if found is None or found.share is None else f"{found.share:.2f}"
+
+
+def gains_table(results: Results, use: str) -> list[str]:
+    """Share, lowest gain and cost on average of every method under one use."""
+    lines = [
+        "| method | share of the gain | lowest gain, points | mean change of the average, points | sets |",
+        "|---|--:|--:|--:|--:|",
     ]
-    for rule, title in RULES.items():
-        text += [f"## {title}\n", *markdown(results, rule), ""]
+    found = {column: gain(results, use, column) for column in COLUMNS if column != "erm"}
+    found |= {f"{REFERENCE}, the reference": reference_gain(results)}
+    found |= {f"{REFERENCE} + threshold": reference_gain(results, f"{REFERENCE} + threshold")}
+    for name, one in found.items():
+        if one is not None:
+            lowest = f"{100 * one.lowest:+.1f} ({one.lowest_set})"
+            lines.append(f"| {name} | {_share(one)} | {lowest} | {100 * one.average:+.1f} | {one.sets} |")
+    return lines
+
+
+def rates_table(results: Results, use: str) -> list[str]:
+    """Worst-group and average test accuracy of every method on every set, under one use."""
+    references = (REFERENCE, f"{REFERENCE} + threshold")
+    names = [*COLUMNS, *references]
+    lines = ["| data, groups | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    for name, result in results.items():
+        if use in result["uses"]:
+            found = [result["uses"][use].get(column) for column in COLUMNS]
+            found += [result["reference"][column] for column in references]
+            shown = name if name in COUNTED else f"{name} (not counted)"
+            lines.append(f"| {shown} | {' | '.join(_cell(one) for one in found)} |")
+    return lines
+
+
+def _cell(found: Rates | None) -> str:
+    return "–" if found is None else f"{100 * found['worst']:.1f} ({100 * found['average']:.1f})"
+
+
+def chosen_table(results: Results) -> list[str]:
+    """The method that best chose on every set under every use, once where all seeds agree; empty if best was not measured."""
+    lines = ["| data, groups | " + " | ".join(USES) + " |", "|---|" + "---|" * len(USES)]
+    for name, result in results.items():
+        made = [result["decisions"].get(use, {}).get("best", []) for use in USES]
+        named = [dict.fromkeys(str(one.get("method", "?")) for one in choices) for choices in made]
+        if any(named):
+            lines.append(f"| {name} | {' | '.join(', '.join(methods) or '–' for methods in named)} |")
+    return lines if len(lines) > 2 else []
+
+
+def notes(results: Results) -> Iterator[str]:
+    """What a reader must know of the data and the runs."""
+    for name, result in results.items():
+        if not result["all training rows"]:
+            yield f"- {name}: {result['training rows']:,} random training rows; validation and test are whole."
+        for failure in result["failed"]:
+            yield f"- {name}: failed: {failure}"
+    missing = [name for name in COUNTED if name not in results]
+    if missing:
+        yield f"- Not measured: {'; '.join(missing)}."
+    if not any("best" in methods for result in results.values() for methods in result["uses"].values()):
+        yield "- best was not measured."
+
+
+INTRODUCTION = """\
+Worst-group test accuracy with the default presets, without tuning, means over seeds ({seeds} per set). Groups are class ×
+attribute; those with fewer than 30 test examples are not judged.
+
+The reference is GroupDRO with the groups of all training rows, by argmax. A method's share of the gain is the sum over sets of
+(method − ERM), over the sum over sets of (GroupDRO − ERM). In the first sum ERM is plain ERM by argmax whose epoch is selected by
+what the use of groups allows: by the worst class without groups, else by the worst known validation group. In the second sum the
+worst validation group selects both epochs. A sum weighs sets by how much there is to gain: one set can decide it, so the lowest
+gain over sets is shown too.
+
+JTT, UMIX and best predict as runs do by default: with class biases that are chosen on validation together with the epoch. How much
+of a gain comes from the biases alone can be seen from ERM with the same choice of biases (erm + threshold) and from reweighting by
+class without and with it, which are shown beside. ERM and reweight without "threshold" predict by argmax, and so does GroupDRO as
+the reference; with biases it is shown for information (group_dro + threshold). Methods that never train with groups are the same
+runs under "validation" and "training".
+"""
+
+
+def page(results: Results) -> str:
+    seeds = " or ".join(str(count) for count in sorted({result["seeds"] for result in results.values()}))
+    text = ["# Real data, default presets\n", INTRODUCTION.format(seeds=seeds)]
+    if found := list(notes(results)):
+        text += [*found, ""]
+    text += ["## Share of the gain, by what is known of groups\n", *shares_table(results), ""]
+    if chosen := chosen_table(results):
+        text += ["## What best chose\n", "Of all seeds, where they differ.\n", *chosen, ""]
+    for use, (_, title, _) in USES.items():
+        if any(use in result["uses"] for result in results.values()):
+            text += [f"## {title}\n", *gains_table(results, use), ""]
+            text += ["Worst group (average), in percent:\n", *rates_table(results, use), ""]
     return "\n".join(text)
 
 
+def earlier_results(path: Path) -> dict[str, dict[str, Any]]:
+    """The results in ``path``, without those of earlier versions of this benchmark, which measured something else."""
+    known = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
+    return {name: result for name, result in known.items() if "uses" in result}
+
+
+def merged(new: dict[str, Any], earlier: dict[str, Any] | None) -> dict[str, Any]:
+    """``new`` with the uses that only an ``earlier`` benchmark of the same size has measured."""
+    same = ("seeds", "training rows")
+    if earlier is None or any(earlier[key] != new[key] for key in same):
+        return new
+    kept = {key: {**earlier[key], **new[key]} for key in ("uses", "decisions")}
+    ordered = {key: {use: found[use] for use in USES if use in found} for key, found in kept.items()}
+    return {**new, **ordered}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs"))
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", nargs="*", default=list(COUNTED), choices=list(SETS), metavar="SET")
+    parser.add_argument("--uses", nargs="*", default=list(USES), choices=list(USES), metavar="USE")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=40_000, help="training rows of census; 0: all")
+    parser.add_argument("--epochs", type=int, help="of every fit, to try the script: results are written into --out")
     arguments = parser.parse_args()
-    path = RESULTS / "real.json"
-    results = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
+    folder = RESULTS if arguments.epochs is None else arguments.out
+    results = earlier_results(folder / "real.json")
+    for method in TRAINED:
+        if method not in METHODS:
+            print(f"skipped {method}: this version of umix has no such method", flush=True)
     for name in arguments.sets:
         needed, make = SETS[name]
         present = (arguments.data / needed).exists()
-        data = make(arguments.data, arguments.out) if present else f"{arguments.data / needed} is absent"
+        data = make(arguments.data, arguments.out) if present else f"{needed} is absent"
         if isinstance(data, str):
             print(f"skipped {name}: {data}", flush=True)
             continue
-        results[name] = measured(data, arguments.out, arguments.seeds)
-        print("\n".join(markdown({name: results[name]}, "worst")), flush=True)
+        if name in LARGE and arguments.rows:
+            print(f"{name}: {arguments.rows:,} training rows are used (--rows 0: all)", flush=True)
+        found = measured(name, arguments.uses, arguments)
+        if found is None:
+            continue
+        results[name] = merged(found, results.get(name))
         results = {known: results[known] for known in SETS if known in results}
-        (RESULTS / "real.md").write_text(page(results), encoding="utf-8")
-        write("real", {"results": results}, show=False)
+        shares = {use: {column: vars(one) for column in COLUMNS if (one := gain(results, use, column))} for use in USES}
+        write("real", {"results": results, "gains": shares}, show=False, folder=folder)
+        (folder / "real.md").write_text(page(results), encoding="utf-8")
+        for use in arguments.uses:
+            print("\n".join([f"\n{name}, {use}", *rates_table({name: results[name]}, use)]), flush=True)
+    if results:
+        print("\n".join(["", *shares_table(results)]), flush=True)
+        for use in USES:
+            print("\n".join([f"\n{USES[use].title}", *gains_table(results, use)]), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.losses import cross_entropy
+from umix.core.losses import cross_entropy, soft_cross_entropy
 
 
 def _logits(seed, n, n_classes):
@@ -65,3 +65,23 @@ def test_a_nan_stays_in_its_own_example():
 
 def test_cross_entropy_of_no_examples_is_empty():
     assert cross_entropy(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)).shape == (0,)
+
+
+def test_soft_cross_entropy_is_the_weighted_sum_of_cross_entropies():
+    rng = np.random.default_rng(0)
+    logits, w = torch.from_numpy(rng.normal(size=(6, 3, 4))), torch.from_numpy(rng.random((6, 3)))
+    y = torch.from_numpy(rng.integers(0, 4, 6))
+    targets = w[:, :, None] * torch.eye(4).double()[y][:, None, :]
+    expected = sum(w[i, m] * cross_entropy(logits[i, m][None], y[i][None])[0] for i in range(6) for m in range(3))
+    torch.testing.assert_close(soft_cross_entropy(logits, targets), expected)
+
+
+def test_soft_cross_entropy_has_the_gradient_of_its_formula():
+    rng = np.random.default_rng(1)
+    logits = torch.from_numpy(rng.normal(size=(4, 2, 3))).requires_grad_()
+    targets = torch.from_numpy(rng.random((4, 2, 3)))
+    assert torch.autograd.gradcheck(lambda z: 3 * soft_cross_entropy(z, targets), (logits,))
+
+
+def test_soft_cross_entropy_of_no_examples_is_zero():
+    assert float(soft_cross_entropy(torch.zeros(0, 2), torch.zeros(0, 2))) == 0.0

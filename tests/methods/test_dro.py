@@ -1,15 +1,18 @@
 """CVaR-DRO and χ²-DRO: what they are at the ends of alpha."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from umix import RunSpec, execute
 from umix.errors import UserError
 from umix.methods.dro import Chi2DRO, CVaRDRO
 from umix.methods.erm import ERM
 from umix.nets.net import Net
+from umix.testing import check_stages_are_described
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -46,6 +49,31 @@ def test_a_tiny_alpha_is_the_worst_example_of_every_batch_in_both(trainer: Make)
 
 @BOTH
 @pytest.mark.parametrize("alpha", [0, -0.1, 1.1])
-def test_alpha_is_a_share(kind: type[CVaRDRO | Chi2DRO], alpha: float) -> None:
-    with pytest.raises(UserError, match=rf"{kind.name}\.alpha must be a number in \(0, 1\], got {alpha}"):
+def test_alpha_is_a_share_or_auto(kind: type[CVaRDRO | Chi2DRO], alpha: float) -> None:
+    with pytest.raises(UserError, match=rf"{kind.name}\.alpha must be a number in \(0, 1\] or auto, got {alpha}"):
         kind(alpha=alpha)
+
+
+@BOTH
+def test_an_auto_run_is_the_run_with_the_chosen_alpha(tmp_path: Path, kind: type[CVaRDRO | Chi2DRO]) -> None:
+    given = {"fit.epochs": 5}
+    auto = execute(RunSpec(task="four_moons", method=kind.name, settings={"alpha": "auto"} | given), out=tmp_path)
+    chosen = {"alpha": auto.decisions["alpha"]}
+    again = execute(RunSpec(task="four_moons", method=kind.name, settings=chosen | given), out=tmp_path)
+    assert auto.split_counts == again.split_counts
+    assert again.decisions == {}
+    assert list(again.stages) == ["fit"]
+    tried = {standing["candidate"] for standing in auto.decisions["standings"]}
+    assert tried == {f"{kind.name} alpha={alpha}" for alpha in (1, 0.8, 0.5, 0.2, 0.1)}
+
+
+@BOTH
+def test_a_number_trains_no_first_stage_and_auto_one_that_is_described(kind: type[CVaRDRO | Chi2DRO]) -> None:
+    assert kind().erm_stages(7) == ()
+    check_stages_are_described(kind(alpha="auto"))
+
+
+def test_auto_shares_its_first_stage_with_umix(tmp_path: Path) -> None:
+    for method, settings in {"umix": {"length": 3}, "cvar_dro": {"alpha": "auto"}}.items():
+        record = execute(RunSpec(task="four_moons", method=method, settings={"fit.epochs": 3} | settings), out=tmp_path)
+    assert record.stages["trajectory"].reused

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from umix.core.judging import Judging
 from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
@@ -116,3 +117,42 @@ def test_overlapping_groups_are_refused_and_declared_training_groups_used(traine
 
 def test_q_survives_a_resume() -> None:
     check_resume(GroupDRO(step_size=0.5, adjustment=1.0))
+
+
+def test_an_auto_step_size_is_chosen_by_the_worst_validation_group_and_is_a_run_with_it(trainer: Make) -> None:
+    auto = trainer(groups=True)
+    net = GroupDRO(step_size="auto").train(auto)
+    chosen = auto.decisions["step_size"]
+    assert chosen in (0.001, 0.01, 0.1)
+    assert "by the worst group" in auto.decisions["reason"]
+    assert len(auto.decisions["standings"]) == 3
+    again = GroupDRO(step_size=chosen).train(trainer(groups=True))
+    for a, b in zip(net.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_where_no_validation_groups_may_choose_auto_is_the_papers_step_size(trainer: Make) -> None:
+    auto = trainer(groups=True, judging=Judging(choose=False))
+    net = GroupDRO(step_size="auto").train(auto)
+    assert "race" not in auto.reports
+    assert auto.decisions["step_size"] == 0.01
+    again = GroupDRO().train(trainer(groups=True))
+    for a, b in zip(net.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_auto_with_a_few_known_groups_is_auto_where_these_are_all(trainer: Make) -> None:
+    known, few = trainer(groups=True), trainer()
+    nets = [
+        GroupDRO(step_size="auto").train(known),
+        GroupDRO(step_size="auto", groups_from="few").train(few),
+    ]
+    assert known.decisions["standings"] == few.decisions["standings"]
+    for a, b in zip(*(net.parameters() for net in nets), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("step_size", [-1, "automatic"])
+def test_the_step_size_is_a_number_or_auto(step_size: object) -> None:
+    with pytest.raises(UserError, match=r"group_dro.step_size must be a number in \[0, inf\) or auto"):
+        GroupDRO(step_size=step_size)

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from umix import RunSpec, execute
+from umix.core.judging import Judging
+from umix.core.selection import best_choice
 from umix.core.weights import normalized
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
@@ -15,7 +18,9 @@ from umix.methods.erm import ERM
 from umix.methods.jtt import JTT
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.umix import UMIX
+from umix.nets.linear import Linear
 from umix.nets.net import Net
+from umix.testing import check_resume, check_stages_are_described
 from umix.training.evaluate import correctness
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -129,10 +134,84 @@ def test_an_error_set_of_most_examples_is_reported(trainer: Make, moons: Task) -
 @pytest.mark.parametrize(
     ("bad", "rule"),
     [
-        ({"upweight": 1.5}, r"jtt\.upweight must be a whole number in \[0, inf\), got 1\.5"),
-        ({"identification_epochs": 0}, r"jtt\.identification_epochs must be a whole number in \[1, inf\), got 0"),
+        ({"upweight": 1.5}, r"jtt\.upweight must be a whole number in \[0, inf\) or auto, got 1\.5"),
+        (
+            {"identification_epochs": 0},
+            r"jtt\.identification_epochs must be a whole number in \[1, inf\) or auto, got 0",
+        ),
     ],
 )
-def test_copies_and_epochs_are_whole_numbers(bad: dict[str, object], rule: str) -> None:
+def test_copies_and_epochs_are_whole_numbers_or_auto(bad: dict[str, object], rule: str) -> None:
     with pytest.raises(UserError, match=rule):
         JTT(**bad)
+
+
+AUTO = {"upweight": "auto", "identification_epochs": "auto"}
+
+
+def test_an_auto_run_is_the_run_with_the_chosen_settings(tmp_path: Path) -> None:
+    given = {"fit.epochs": 6, "net.name": "mlp"}
+    auto = execute(RunSpec(task="four_moons", method="jtt", settings=AUTO | given), out=tmp_path)
+    chosen = {name: auto.decisions[name] for name in AUTO}
+    fixed = RunSpec(task="four_moons", method="jtt", settings=given | chosen | {"trajectory.epochs": 5})
+    again = execute(fixed, out=tmp_path)
+    assert auto.split_counts == again.split_counts
+    assert again.decisions == {}
+    for file in auto.directory.glob("weights/epoch-*"):
+        assert file.read_bytes() == (again.directory / "weights" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize("net", [None, Linear()], ids=["mlp", "linear"])
+def test_candidates_are_erm_and_weights_of_mean_one_in_the_ratio_of_copies(trainer: Make, net: Linear | None) -> None:
+    run = trainer() if net is None else trainer(net=net)
+    jtt = JTT(**AUTO)
+    (stage,) = jtt.erm_stages(run.settings.epochs)
+    assert stage.epochs == 2  # the longest candidate that is no longer than the final fit of 4 epochs
+    trajectory = run.trajectory(stage)
+    tried = jtt._tried(stage.epochs, many=net is not None)
+    assert tried[0] == (1, 0)
+    assert len(tried) == len(set(tried)) == (1 + 2 * 5 if net is not None else 1 + 4)
+    for epochs, upweight in tried:
+        weights = jtt._candidate(trajectory, run, epochs, upweight).weights
+        copies = 1 + upweight * trajectory.uncertainty(start=epochs - 1, length=1)
+        torch.testing.assert_close(weights, copies / copies.mean())
+
+
+def test_only_what_is_auto_is_tried(trainer: Make) -> None:
+    copies, epochs = trainer(), trainer(net=Linear())
+    JTT(upweight="auto", identification_epochs=3).train(copies)
+    JTT(upweight=4, identification_epochs="auto").train(epochs)
+    assert copies.reports["trajectory"].epochs == 3
+    assert {one["candidate"].split()[1] for one in copies.decisions["standings"]} == {"identification_epochs=3"}
+    assert {one["candidate"].split()[2] for one in epochs.decisions["standings"]} == {"upweight=4"}
+
+
+def test_where_no_groups_choose_the_cost_is_limited_by_the_accuracy_of_erm(trainer: Make) -> None:
+    run = trainer(judging=Judging(choose=False))
+    JTT(**AUTO).train(run)
+    best = max(trainer().trajectory(ErmStage("trajectory", 2, record="epoch_end")).val_rates())
+    assert run.judging.floor == pytest.approx(best - 0.1)
+    assert "no groups" in run.decisions["reason"]
+
+
+def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(trainer: Make) -> None:
+    task = FourMoons(sizes=(300, 30, 30, 300), eval_size=200).load()
+    rng = torch.Generator().manual_seed(0)
+    splits = {
+        name: replace(split, y=torch.where(torch.rand(len(split), generator=rng) < 0.35, 1 - split.y, split.y))
+        for name, split in task.splits.items()
+    }
+    averages = {}
+    for name, jtt in {"erm": JTT(upweight=0), "paper": JTT(), "auto": JTT(**AUTO)}.items():
+        run = trainer(task=Task(task.name, splits, task.classes), judging=Judging(choose=False))
+        jtt.train(run)
+        choice = best_choice(run.history.counts("val"), "worst_class")
+        test = run.history.counts("test").decided(choice.decision)
+        averages[name] = test.all_hits[choice.epoch] / test.n
+    assert averages["paper"] < averages["erm"] - 0.1
+    assert averages["auto"] > averages["erm"] - 0.05
+
+
+def test_auto_keeps_the_contract() -> None:
+    check_stages_are_described(JTT(**AUTO))
+    check_resume(JTT(**AUTO))

@@ -53,7 +53,7 @@ def tune(
     decide: Decide = None,
     prune: Annotated[
         Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
-    ] = "median",
+    ] = "halving",
     storage: Annotated[
         str | None, Parameter(help="Database URL of the study, for several machines. Default: a file below OUT.")
     ] = None,

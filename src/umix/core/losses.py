@@ -1,5 +1,7 @@
 """Losses: one number per example."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -41,3 +43,32 @@ def generalized_cross_entropy(logits: Tensor, y: Tensor, *, q: float) -> Tensor:
     """
     loss = cross_entropy(logits, y)
     return -torch.expm1(-q * loss) / q if q else loss  # p^q = e^(−q·loss), without cancellation where p is near 1
+
+
+class _SoftCrossEntropy(torch.autograd.Function):
+    """Σ over all cells of target mass times -log softmax; the gradient is in closed form: mass·softmax − target."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
+        log_p = torch.log_softmax(logits, dim=-1)
+        ctx.save_for_backward(log_p, targets)
+        return -torch.dot(targets.flatten(), log_p.flatten())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None]:
+        log_p, targets = ctx.saved_tensors
+        return (log_p.exp().mul_(targets.sum(dim=-1, keepdim=True)).sub_(targets).mul_(grads[0]), None)
+
+
+def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Σ −target·log softmax(logits) over everything, a scalar; ``targets`` has the shape of ``logits`` and any mass.
+
+    One operation forward and one backward, where weighted losses of single classes would take ten: a fleet of small nets spends
+    its time in starting operations. It can be differentiated once.
+
+    >>> import torch
+    >>> soft_cross_entropy(torch.zeros(1, 2), torch.tensor([[2.0, 1.0]]))  # three times log 2
+    tensor(2.0794)
+    """
+    loss: Tensor = _SoftCrossEntropy.apply(logits, targets.to(logits))  # type: ignore[no-untyped-call]
+    return loss

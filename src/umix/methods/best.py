@@ -99,6 +99,8 @@ class Best(Method):
             **said(verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"),
             **verdict.as_json(),
         }
+        if winner.method in (GroupMixup.name, GroupDRO.name):
+            trainer.trained_with = "validation" if trainer.use_groups == "val" else "training"
         return self._fit(winner, measured, trainer)
 
     def _refitted(self, verdict: Verdict, measured: Measured, trainer: Trainer) -> Net | None:

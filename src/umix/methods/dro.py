@@ -13,53 +13,93 @@ et al. 2018, rho = ½(1/alpha−1)², and the χ²-ball then contains every subp
 Differs from the paper:
 - only the mini-batch estimator, whose bias falls with the batch size; the multilevel Monte Carlo
   estimator is left out;
-- no entropy or χ² penalty in addition to the constraint.
+- no entropy or χ² penalty in addition to the constraint;
+- alpha may be ``auto``: it is chosen on validation, from shares among which is 1, which is ERM.
 
 Differs from the released code:
 - exact χ² weights by one sort instead of bisection to a tolerance; CVaR is exact in both;
 - alpha instead of rho sets the size of the χ²-ball.
 """
 
+import abc
 from functools import partial
 from typing import Annotated, ClassVar, final
 
 from pydantic import Field
+from torch import Tensor
 
 from umix.core.risks import chi2, cvar
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.contest import Candidate
+from umix.methods.parts.left_open import Auto, settle
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 PAPER = "Levy et al., Large-scale methods for distributionally robust optimization, NeurIPS 2020"
 
+Alpha = Annotated[float, Field(gt=0, le=1)] | Auto
+_ALPHAS = (1.0, 0.8, 0.5, 0.2, 0.1)  # the first is ERM
+
+
+class RobustRisk(Method, abc.ABC):
+    """A method that minimises a robust risk of every batch, for subpopulations of the share ``alpha``."""
+
+    stages: ClassVar[tuple[str, ...]] = ("trajectory",)  # trained only if alpha is auto
+
+    alpha: Alpha  # every method gives its own description
+
+    @staticmethod
+    @abc.abstractmethod
+    def risk_of(losses: Tensor, *, alpha: float) -> Tensor:
+        """The robust risk of the losses of a batch."""
+
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("trajectory", epochs, record="online"),) if self.alpha == "auto" else ()
+
+    def train(self, trainer: Trainer) -> Net:
+        if self.alpha != "auto":
+            return trainer.fit(self._objective(self.alpha))
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        candidates = [
+            Candidate(f"{self.name} alpha={alpha:g}", self.name, {f"{self.name}.alpha": alpha}, self._objective(alpha))
+            for alpha in _ALPHAS
+        ]
+        return trainer.fit(settle(self, trainer, candidates, erm=trainer.trajectory(stage)).objective)
+
+    def _objective(self, alpha: float) -> BatchRisk:
+        return BatchRisk(risk_of=partial(self.risk_of, alpha=alpha))
+
 
 @final
-class CVaRDRO(Method):
+class CVaRDRO(RobustRisk):
     """CVaR-DRO: the mean loss of the worst share of every batch."""
 
     name: ClassVar[str] = "cvar_dro"
     paper: ClassVar[str] = PAPER
 
-    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
-        0.2, gt=0, le=1, description="share of the batch that counts, the worst one; 1 is ERM"
+    alpha: Annotated[Alpha, between(0.05, 0.8, log=True)] = Field(
+        0.2, description="share of the batch that counts, the worst one; 1 is ERM; auto tries some on validation"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(risk_of=partial(cvar, alpha=self.alpha)))
+    @staticmethod
+    def risk_of(losses: Tensor, *, alpha: float) -> Tensor:
+        return cvar(losses, alpha=alpha)
 
 
 @final
-class Chi2DRO(Method):
+class Chi2DRO(RobustRisk):
     """χ²-DRO: the worst weighted mean loss of every batch over a χ²-ball of weights."""
 
     name: ClassVar[str] = "chi2_dro"
     paper: ClassVar[str] = PAPER
 
-    alpha: Annotated[float, between(0.05, 0.8, log=True)] = Field(
-        0.2, gt=0, le=1, description="share of the smallest subpopulation that counts; 1 is ERM"
+    alpha: Annotated[Alpha, between(0.05, 0.8, log=True)] = Field(
+        0.2, description="share of the smallest subpopulation that counts; 1 is ERM; auto tries some on validation"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(risk_of=partial(chi2, alpha=self.alpha)))
+    @staticmethod
+    def risk_of(losses: Tensor, *, alpha: float) -> Tensor:
+        return chi2(losses, alpha=alpha)

@@ -11,14 +11,16 @@ ones are, so p is that of rows drawn in this way (``balanced_posterior``). If al
 Differs from the paper:
 - batches hold all groups in equal parts instead of one group at a time, as in the released code;
 - a group that is not in the batch keeps its q: its risk is unknown, not 0; a group without training
-  examples has no q.
+  examples has no q;
+- ``step_size`` may be ``auto``: the worst validation group chooses it; where validation groups are not
+  known or may not choose, it is 0.01.
 
 Differs from the released code:
 - the adjustment is used in the exponent only; in the risk that is descended it would have no
   gradient.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, final
 
 import numpy as np
@@ -31,11 +33,17 @@ from umix.core.risks import group_present, group_risks
 from umix.core.soft_groups import balanced_posterior, soft_group_risks, soft_sizes
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced, BalancedDraws, Sampler
+from umix.methods.parts.contest import Candidate, chooses_by_groups
+from umix.methods.parts.left_open import Auto, settle
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
+
+StepSize = Annotated[float, Field(ge=0)] | Auto
+_STEP_SIZES = (0.01, 0.001, 0.1)  # the first is the paper's
+_NOBODY_CHOOSES = "no validation groups may choose: the paper's value"
 
 
 @final
@@ -84,25 +92,48 @@ class GroupDRO(TrainsWithGroups):
     name: ClassVar[str] = "group_dro"
     paper: ClassVar[str] = "Sagawa et al., Distributionally robust neural networks for group shifts, ICLR 2020"
 
-    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
-        0.01, ge=0, description="how fast the group weights follow the risks (the paper's eta_q)"
+    step_size: Annotated[StepSize, between(0.001, 0.1, log=True)] = Field(
+        0.01,
+        description="how fast the group weights follow the risks (the paper's eta_q); auto: the worst validation group chooses",
     )
     adjustment: Annotated[float, among(0.0, 1.0, 2.0, 4.0)] = Field(
         0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are"
     )
 
     def train(self, trainer: Trainer) -> Net:
-        objective, sampler = self.recipe(self.soft_groups(trainer), trainer)
-        return trainer.fit(objective, sampler=sampler)
+        risk, sampler = self.recipe(self.soft_groups(trainer), trainer)
+        return self._fit(risk, sampler, trainer)
 
     def recipe(self, groups: SoftGroups, trainer: Trainer) -> tuple[WorstGroupRisk, Sampler]:
-        """What to minimise, and in which order examples are visited, with these ``groups`` of the training examples."""
+        """What to minimise, and in which order examples are visited, with these ``groups`` of the training examples.
+
+        A step size that is left open is the first that would be tried.
+        """
         group = None if groups.ids is None else groups.ids.to(trainer.device)
         objective = WorstGroupRisk(
-            step_size=self.step_size,
+            step_size=_STEP_SIZES[0] if self.step_size == "auto" else self.step_size,
             adjustment=self.adjustment,
             sizes=soft_sizes(groups.p).float().to(trainer.device),
             group=group,
             p=None if group is not None else balanced_posterior(groups.p).float().to(trainer.device),
         )
         return objective, BalancedDraws(groups.p) if group is None or self.groups_from == "few" else Balanced(group)
+
+    def _fit(self, risk: WorstGroupRisk, sampler: Sampler, trainer: Trainer) -> Net:
+        """A net that minimises ``risk`` with the step size that is set, or that the validation groups choose."""
+        if self.step_size != "auto":
+            return trainer.fit(risk, sampler=sampler)
+        if not chooses_by_groups(trainer):
+            trainer.decisions |= {"step_size": risk.step_size, "reason": _NOBODY_CHOOSES}
+            return trainer.fit(risk, sampler=sampler)
+        candidates = [
+            Candidate(
+                f"group_dro step_size={step_size:g}",
+                self.name,
+                {"group_dro.step_size": step_size},
+                replace(risk, step_size=step_size),
+                sampler,
+            )
+            for step_size in _STEP_SIZES
+        ]
+        return trainer.fit(settle(self, trainer, candidates).objective, sampler=sampler)

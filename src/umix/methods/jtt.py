@@ -5,7 +5,11 @@ net gets wrong. Train a new net by ERM on the training set, in which every examp
 
 Differs from the paper:
 - ``upweight`` copies are added, so that an example of E occurs 1 + λ_up times, as in the released
-  code; the paper says λ_up times.
+  code; the paper says λ_up times;
+- T and λ_up may be ``auto``: they are chosen on validation. λ_up = 0, which is ERM, is one of the
+  candidates. Candidates are compared with weights (1 + λ_up·wrong) / mean in shuffled batches, which
+  stand in for copies: nets that differ in weights only can be trained together. The net of the
+  chosen settings is trained with copies.
 
 Differs from the released code:
 - E comes from an evaluation pass after T epochs (as in the paper) instead of the predictions made
@@ -16,16 +20,27 @@ Differs from the released code:
 from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
+from torch import Tensor
 
+from umix.core.weights import normalized
 from umix.data.samplers import Repeated
 from umix.methods.method import Method
+from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.contest import Candidate
+from umix.methods.parts.left_open import Auto, settle
 from umix.methods.parts.weight_warnings import warn_about
+from umix.nets.fleet import can_stack
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
+from umix.training.trajectory import Trajectory
+
+Epochs = Annotated[int, Field(ge=1)] | Auto
+Upweight = Annotated[int, Field(ge=0)] | Auto
+_EPOCHS, _UPWEIGHTS = (1, 2, 5), (1, 3, 10, 30, 100)  # what auto tries
 
 
 @final
@@ -39,33 +54,71 @@ class JTT(Method):
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
-    identification_epochs: Annotated[int, among(1, 2, 3, 5, 10)] = Field(
-        2, ge=1, description="epochs of the first net (the paper's T)"
+    identification_epochs: Annotated[Epochs, among(1, 2, 3, 5, 10)] = Field(
+        2, description="epochs of the first net (the paper's T); auto tries some on validation"
     )
-    upweight: Annotated[int, among(2, 5, 10, 20, 50)] = Field(
-        20, ge=0, description="copies added of each example in the error set (the paper's λ_up)"
+    upweight: Annotated[Upweight, among(2, 5, 10, 20, 50)] = Field(
+        20,
+        description="copies added of each example in the error set (the paper's λ_up); auto tries some on validation, 0 too",
     )
     record: Literal["online", "epoch_end"] = Field(
         "epoch_end", description="wrong in a clean pass after the last epoch, or in its training pass"
     )
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
-        return (ErmStage("trajectory", self.identification_epochs, record=self.record),)
+        given = self.identification_epochs
+        longest = max(tried for tried in _EPOCHS if tried <= max(1, epochs)) if given == "auto" else given
+        return (ErmStage("trajectory", longest, record=self.record),)
 
     def train(self, trainer: Trainer) -> Net:
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        trajectory, last = trainer.trajectory(stage), self.identification_epochs - 1
-        wrong = trajectory.uncertainty(start=last, length=1)
+        trajectory = trainer.trajectory(stage)
+        epochs, upweight = self._settled(trajectory, trainer, longest=stage.epochs)
+        wrong = _wrong(trajectory, epochs)
         held_out = HeldOutUncertainty(
-            trajectory.val_uncertainty(start=last, length=1), trajectory.test_uncertainty(start=last, length=1)
+            trajectory.val_uncertainty(start=epochs - 1, length=1),
+            trajectory.test_uncertainty(start=epochs - 1, length=1),
         )
-        weight = 1 + self.upweight * wrong
+        weight = 1 + upweight * wrong
         trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():
             warn_about(weight, trainer, u=wrong)
         else:
             trainer.warn(
-                f"No training example was wrong in epoch {self.identification_epochs}: the error set is empty and JTT trains as "
-                "ERM; try fewer identification_epochs."
+                f"No training example was wrong in epoch {epochs}: the error set is empty and JTT trains as ERM; try fewer "
+                "identification_epochs."
             )
         return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()), uncertainty=held_out)
+
+    def _settled(self, trajectory: Trajectory, trainer: Trainer, *, longest: int) -> tuple[int, int]:
+        """The numbers of epochs and of copies, as they are set or as a contest chooses them."""
+        if self.identification_epochs != "auto" and self.upweight != "auto":
+            return self.identification_epochs, self.upweight
+        net = trainer.fresh_net()
+        tried = self._tried(longest, many=net.is_linear and can_stack(net))
+        candidates = [self._candidate(trajectory, trainer, *values) for values in tried]
+        winner = settle(self, trainer, candidates, erm=trajectory)
+        return tried[candidates.index(winner)]
+
+    def _tried(self, longest: int, *, many: bool) -> list[tuple[int, int]]:
+        """The pairs of epochs and copies to choose from; ``many`` where a candidate is cheap. The first is ERM, if it may be."""
+        given = self.identification_epochs
+        all_epochs = (
+            [tried for tried in (_EPOCHS if many else (1, 5)) if tried <= longest] if given == "auto" else [given]
+        )
+        if self.upweight != "auto":
+            return [(epochs, self.upweight) for epochs in all_epochs]
+        upweights = _UPWEIGHTS if many else _UPWEIGHTS[:4]
+        return [(all_epochs[0], 0), *((epochs, upweight) for epochs in all_epochs for upweight in upweights)]
+
+    def _candidate(self, trajectory: Trajectory, trainer: Trainer, epochs: int, upweight: int) -> Candidate:
+        weight = 1 + upweight * _wrong(trajectory, epochs)
+        weight = normalized(weight, by=trainer.task.splits["train"].weight).to(trainer.device)
+        settings = {"jtt.identification_epochs": epochs, "jtt.upweight": upweight}
+        name = f"jtt identification_epochs={epochs} upweight={upweight}"
+        return Candidate(name, self.name, settings, BatchRisk(weights=weight), weights=weight)
+
+
+def _wrong(trajectory: Trajectory, epochs: int) -> Tensor:
+    """Whether each training example is in the error set after so many epochs: 1 or 0, [n]."""
+    return trajectory.uncertainty(start=epochs - 1, length=1)

@@ -187,7 +187,8 @@ def window_of(record: RunRecord) -> Window | None:
     """The epochs of the first stage that the run's method used; None where its settings name none."""
     method = record.plan.get("method", {})
     if "identification_epochs" in method:  # JTT looks at one epoch, the last
-        return Window(int(method["identification_epochs"]) - 1, 1)
+        epochs = record.decisions.get("identification_epochs", method["identification_epochs"])
+        return Window(epochs - 1, 1) if isinstance(epochs, int) else None
     decided, winner = record.decisions, record.decisions.get("method")  # best names the method whose settings it chose
     start = decided.get("start", decided.get(f"{winner}.start", method.get("start", 0)))
     length = decided.get("length", decided.get(f"{winner}.length", method.get("length")))

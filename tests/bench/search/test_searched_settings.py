@@ -38,6 +38,25 @@ def test_a_setting_left_to_be_found_automatically_is_searched_by_numbers() -> No
     assert shared_stage(found, {"umix.length": SearchedSetting([5, 20], "auto", True)}) == {"trajectory.epochs": 20}
 
 
+def test_baselines_that_are_left_open_are_searched_by_the_same_numbers_as_those_that_are_not() -> None:
+    share, step = Range(low=0.05, high=0.8, log=True), Range(low=0.001, high=0.1, log=True)
+    expected = {
+        "jtt": {"identification_epochs": [1, 2, 3, 5, 10], "upweight": [2, 5, 10, 20, 50]},
+        "cvar_dro": {"alpha": share},
+        "chi2_dro": {"alpha": share},
+        "group_dro": {"step_size": step},
+    }
+    for method, ranges in expected.items():
+        file = RunSpec(task="four_moons", method=method, settings={}, preset="default")
+        assert {key: searched_settings(file, {})[f"{method}.{key}"].values for key in ranges} == ranges
+        left_open = base(method, **dict.fromkeys(ranges, "auto"))
+        for key, values in ranges.items():
+            others = {other: "auto" for other in ranges if other != key}
+            searched = searched_settings(base(method, **others), {key: values})[f"{method}.{key}"]
+            assert searched.values == values
+        assert all(getattr(left_open.plan.method, key) == "auto" for key in ranges)
+
+
 def test_what_is_set_is_not_searched_and_other_settings_may_be() -> None:
     space = searched_settings(base(eta=3), {"fit.lr": Range(low=1e-3, high=1e-1, log=True), "umix.sigma": [0, 1]})
     assert sorted(space) == ["fit.lr", "umix.alpha", "umix.length", "umix.sigma"]

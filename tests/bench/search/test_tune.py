@@ -105,6 +105,21 @@ def test_a_search_may_start_from_what_is_found_automatically(tmp_path: Path) -> 
     assert {record.stages["trajectory"].epochs for record in runs(tmp_path)} == {3}
 
 
+def test_a_search_of_jtt_may_start_from_what_is_found_automatically(tmp_path: Path) -> None:
+    file = tmp_path / "auto.toml"
+    file.write_text(
+        '[x.fit]\nlr = 0.05\n[x.jtt]\nidentification_epochs = "auto"\nupweight = "auto"\n', encoding="utf-8"
+    )
+    tuned = tune(
+        "four_moons", "jtt", trials=2, settings={"fit.epochs": 3}, preset=str(file), out=tmp_path, prune="none"
+    )
+    first, second = sorted(tuned.trials, key=lambda trial: trial.number)
+    assert set(first.settings.values()) == {"auto"}
+    assert all(isinstance(value, int) for value in second.settings.values())
+    records = [load_run(file.parent) for file in (tmp_path / "tune-four_moons-jtt").glob("*/record.json")]
+    assert [record.stages["trajectory"].epochs for record in records] == [10, 10]  # one first stage for all trials
+
+
 def test_trials_keep_no_weights(finished: tuple[Path, SearchResult]) -> None:
     assert not list(finished[0].rglob("weights/*"))
 

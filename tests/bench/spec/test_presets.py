@@ -233,3 +233,24 @@ def test_an_unknown_kind_of_data_is_refused(monkeypatch):
     without_presets(monkeypatch, preset_kind="image")
     with pytest.raises(UserError, match=r"^Unknown preset_kind of the task plain 'image'; did you mean 'images'\?"):
         plan("plain", "erm", "default")
+
+
+@pytest.mark.parametrize("kind", ["table", "arrays", "images", "text"])
+def test_on_data_of_ones_own_baselines_leave_open_what_no_fixed_value_can_suit(kind):
+    for name, tables in presets_of(kind).items():
+        for method, options in {
+            "jtt": ("upweight", "identification_epochs"),
+            "cvar_dro": ("alpha",),
+            "chi2_dro": ("alpha",),
+            "group_dro": ("step_size",),
+        }.items():
+            assert {tables[method][option] for option in options} == {"auto"}, (name, method)
+
+
+def test_the_methods_themselves_and_the_benchmarks_keep_the_papers_values():
+    assert (METHODS["jtt"]().identification_epochs, METHODS["jtt"]().upweight) == (2, 20)
+    assert (METHODS["cvar_dro"]().alpha, METHODS["chi2_dro"]().alpha) == (0.2, 0.2)
+    assert METHODS["group_dro"]().step_size == 0.01
+    for task in ("waterbirds", "celeba", "camelyon17", "civilcomments"):
+        for name in ("paper", "reference"):
+            assert "auto" not in str(presets_of(task)[name])

@@ -40,9 +40,11 @@ def training(*histories: str, window: Window, **more: object) -> Training:
         ({"start": 0, "length": "auto"}, {"start": 0, "length": 3}, Window(0, 3)),
         ({"start": 0, "length": "auto"}, {}, None),
         ({"identification_epochs": 4}, {}, Window(3, 1)),
+        ({"identification_epochs": "auto"}, {"identification_epochs": 2}, Window(1, 1)),
+        ({"identification_epochs": "auto"}, {}, None),
         ({}, {}, None),
     ],
-    ids=["set", "auto", "auto undecided", "jtt", "neither"],
+    ids=["set", "auto", "auto undecided", "jtt", "jtt auto", "jtt undecided", "neither"],
 )
 def test_the_window_is_what_was_set_or_decided(
     record: Make, options: dict[str, object], decisions: dict[str, object], expected: Window | None
@@ -61,8 +63,15 @@ def test_what_auto_decided_and_why_is_told(record: Make) -> None:
     run = record(0, [5, 5], "umix", options={"eta": "auto", "pool": "class", "length": "auto"}, decisions=decisions)
     notes = uncertainty_notes(run, training("00111", "11111", window=Window(0, 3)))
     assert notes[0] == "The method used epochs 1 to 3 of 5 recorded epochs of the first stage."
-    assert notes[1].startswith("Decided by auto: eta = 10, length = 3. Why this eta and pool: best of 6 trials.")
-    assert "until ERM has learned half" in notes[1]
+    assert notes[1] == "Decided by auto: eta = 10, length = 3. Why: best of 6 trials."
+
+
+def test_what_auto_decided_for_jtt_is_told_too(record: Make) -> None:
+    decisions = {"identification_epochs": 2, "upweight": 3, "reason": "best of 9 candidates", "standings": []}
+    run = record(0, [5, 5], "jtt", options={"identification_epochs": "auto", "upweight": "auto"}, decisions=decisions)
+    notes = uncertainty_notes(run, training("00111", "11111", window=window_of(run)))
+    assert notes[0] == "The method used epoch 2 of 5 recorded epochs of the first stage."
+    assert notes[-1] == "Decided by auto: identification_epochs = 2, upweight = 3. Why: best of 9 candidates."
 
 
 def test_what_was_set_was_not_decided(record: Make) -> None:

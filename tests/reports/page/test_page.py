@@ -246,7 +246,7 @@ def test_the_window_of_the_method_is_underlined_in_histories(tmp_path: Path, stu
     assert html.count('<path class="window" d="M8 14h24v2h-24z"/>') == 200
     text = " ".join(Elements(html).text.split())
     assert "The method used epochs 2 to 4 of 6 recorded epochs of the first stage." in text
-    assert f"Decided by auto: eta = 3, length = 3. Why this eta and pool: because {SCRIPT}." in text
+    assert f"Decided by auto: length = 3, eta = 3. Why: because {SCRIPT}." in text
 
 
 def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:

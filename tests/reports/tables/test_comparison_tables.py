@@ -40,6 +40,27 @@ def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
     ]
 
 
+def test_a_method_far_below_the_baseline_and_one_that_collapsed_are_warned_of_in_every_table(record: Make) -> None:
+    one_class = {"hits": [[10, 0]], "sizes": [10, 10], "class_hits": [[10, 0]], "class_sizes": [10, 10]}
+    runs = {
+        "erm": [record(0, [9, 7])],
+        "near": [record(0, [9, 5], "near")],  # exactly ten points
+        "far": [record(0, [6, 5], "far")],
+        "one": [record(0, [1, 1], "one", classes=["no", "yes"], split_counts={"val": one_class, "test": one_class})],
+    }
+    said = [
+        "one has collapsed in 1 seed: the selected net predicts one class.",
+        "far is 25.0 points below erm on average.",
+        "one is 30.0 points below erm on average.",
+    ]
+    comparison = compare({"toy": runs})
+    tables = {"": rates_table(comparison, "toy"), "toy: ": paper_table(comparison)}
+    tables["by worst, "] = rules_tables({"worst": comparison})[0]
+    for where, table in tables.items():
+        warned = [note for note in table.notes if "collapsed" in note or "points below" in note]
+        assert warned == [f"Warning: {where}{sentence}" for sentence in said]
+
+
 def test_differences_have_a_sign_an_interval_and_a_p_value(runs: Runs) -> None:
     assert texts(gains_table(compare(runs), "toy")) == [
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],

@@ -55,3 +55,10 @@ def test_a_contest_is_told_in_its_own_sentences_one_to_a_line(record: Callable[.
         decision_words(record(0, [9, 5], decisions={"method": "erm", "chosen": "best trained erm."}))
         == "best trained erm."
     )
+
+
+def test_standings_of_a_contest_are_kept_but_not_said(record: Callable[..., RunRecord]) -> None:
+    chosen = record(
+        0, [9, 5], decisions={"upweight": 3, "reason": "best", "standings": [{"candidate": "jtt upweight=3"}]}
+    )
+    assert decision_words(chosen) == "auto: upweight=3 (best)"

@@ -64,7 +64,8 @@ def _study(
 
     pruners: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
         "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=PRUNING_CHECKS // 4),
-        "halving": optuna.pruners.SuccessiveHalvingPruner,
+        # As races do: after 1, 2, 4 and 8 tenths of the epochs only the better half goes on.
+        "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2),
         "none": optuna.pruners.NopPruner,
     }
     study = optuna.create_study(

@@ -66,7 +66,7 @@ def tune(
     space: SearchSpace | None = None,
     seeds: Sequence[int] = (0,),
     select: str | None = None,
-    prune: Pruning = "median",
+    prune: Pruning = "halving",
     name: str | None = None,
     storage: str | None = None,
     out: str | Path | None = None,

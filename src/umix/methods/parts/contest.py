@@ -2,12 +2,12 @@
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``core.weight_choice``).
+(``core.weight_choice``). Where so few groups are known that some are too small to be sure of, both have the same say.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, final
 
@@ -19,7 +19,7 @@ from torch import Tensor
 from umix.core.frontier import frontier
 from umix.core.losses import cross_entropy
 from umix.core.rates import per_group
-from umix.core.selection import Counts, Decide, best_choice, best_score
+from umix.core.selection import RULES, Counts, Decide, best_choice, best_score
 from umix.core.weight_choice import trust_scores
 from umix.data.samplers import Sampler, Shuffled
 from umix.methods.parts.batch_risk import BatchRisk
@@ -146,8 +146,10 @@ def contest(
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
 
+    sure = trainer.judging.groups_decide(trainer.splits["val"].groups.sizes.cpu().numpy())
+
     def score(result: RaceResult) -> float:
-        return best_score(result.counts, rule) if rule == "worst" else _trust(result)
+        return best_score(result.counts, rule) if sure else _trust(result, by_groups=rule == "worst")
 
     lanes, identity = _lanes(trainer, candidates), content + _digest(candidates)
     results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time)
@@ -181,10 +183,13 @@ def chooses_by_groups(trainer: Trainer) -> bool:
     return trainer.judging.choose and bool((trainer.splits["val"].groups.sizes > 0).any())
 
 
-def _trust(result: RaceResult) -> float:
+def _trust(result: RaceResult, *, by_groups: bool) -> float:
+    """The best score of an epoch and decision where no groups decide; known groups that are small have half of the say."""
     counts = result.counts
     every, hits = counts.every_decision, result.uncertain_hits.T.reshape(-1)
     scores = trust_scores(every, hits, result.n_uncertain)
+    if by_groups:
+        scores = (scores + RULES["worst"](every)) / 2
     floor = -np.inf if counts.judging.floor is None else counts.judging.floor
     allowed = scores[every.all_hits / max(1, every.n) >= floor - 1e-12]
     return float(allowed.max()) if len(allowed) else float("nan")
@@ -222,11 +227,14 @@ def _frontier(results: Mapping[str, RaceResult], rule: str) -> tuple[Point, ...]
 
 
 def _digest(candidates: Sequence[Candidate]) -> str:
-    """A hash of the candidates' weights."""
+    """A hash of every tensor that the candidates' objectives and samplers hold: weights, groups."""
     content = hashlib.sha256()
     for candidate in candidates:
-        if candidate.weights is not None:
-            content.update(candidate.weights.cpu().contiguous().numpy().tobytes())
+        for part in (candidate.objective, candidate.sampler):
+            names: list[str] = [one.name for one in fields(part)] if is_dataclass(part) else []
+            for value in (getattr(part, name) for name in names):
+                if isinstance(value, Tensor):
+                    content.update(value.cpu().contiguous().numpy().tobytes())
     return content.hexdigest()
 
 

@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
+from umix.core.losses import soft_cross_entropy
 from umix.core.mixing import mix
 from umix.core.pairing import partners
 from umix.data.batch import Batch
@@ -37,28 +37,31 @@ class FleetMixup(FleetObjective):
         return replace(self, weights=self.weights[:, list(index)].contiguous())
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        w = self.weights.index_select(0, batch.index).t()  # [members, batch]
-        if batch.weight is not None:
-            w = batch.weight * w
-        w = w / len(batch.y)
+        w = self.weights.index_select(0, batch.index)  # [batch, members]
+        w = w * (1 / len(batch.y)) if batch.weight is None else w * (batch.weight / len(batch.y))[:, None]
         lam = float(rng.beta(self.alpha, self.alpha)) if rng.random() < self.sigma else None
         if lam is None:
-            return _weighted(net(batch.x), batch.y, w), state
+            logits = net(batch.x).transpose(0, 1)  # [batch, members, classes]
+            return soft_cross_entropy(logits, _targets(w, batch.y, logits.shape[2])), state
         pair = torch.from_numpy(partners(len(batch.y), rng=rng)).to(batch.y.device, non_blocking=True)
+        logits = self._mixed(net, batch.x, pair, lam)
+        own = _targets(w, batch.y, logits.shape[2])
+        return soft_cross_entropy(logits, torch.lerp(own.index_select(0, pair), own, lam)), state
+
+    def _mixed(self, net: Net, x: Tensor, pair: Tensor, lam: float) -> Tensor:
+        """The logits of the mixed batch, [batch, members, classes]."""
         if net.is_linear:  # mixing logits is mixing inputs, and there are fewer of them
-            logits = net(batch.x)
-            logits = torch.lerp(logits.index_select(1, pair), logits, lam)
-        elif self.mixing == "features":
-            z = net.features(batch.x)
-            logits = net.head(torch.lerp(z.index_select(1, pair), z, lam))
-        else:
-            logits = net(mix(batch.x, pair, lam))
-        mine, partner = _weighted(logits, batch.y, lam * w), _weighted(logits, batch.y[pair], (1 - lam) * w[:, pair])
-        return mine + partner, state
+            logits: Tensor = net(x).transpose(0, 1)
+            return torch.lerp(logits.index_select(0, pair), logits, lam)
+        if self.mixing == "features":
+            z = net.features(x)
+            mixed: Tensor = net.head(torch.lerp(z.index_select(1, pair), z, lam))
+            return mixed.transpose(0, 1)
+        logits = net(mix(x, pair, lam))
+        return logits.transpose(0, 1)
 
 
-def _weighted(logits: Tensor, y: Tensor, w: Tensor) -> Tensor:
-    """Σ w·cross-entropy over members and batch."""
-    members = len(logits)
-    losses = cross_entropy(logits.flatten(0, 1), y.repeat(members), reduction="none")
-    return torch.dot(w.flatten(), losses)
+def _targets(w: Tensor, y: Tensor, n_classes: int) -> Tensor:
+    """The weight of every example at its class, [batch, members, classes]."""
+    one_hot = torch.eye(n_classes, dtype=w.dtype, device=w.device).index_select(0, y)
+    return w[:, :, None] * one_hot[:, None, :]

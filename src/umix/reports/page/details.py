@@ -140,15 +140,14 @@ def _decided(record: RunRecord) -> str | None:
     method = record.plan.get("method", {})
     chosen = [
         f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
-        for name in ("eta", "pool", "length")
-        if method.get(name) == "auto" and (value := record.decisions.get(name)) is not None
+        for name, given in method.items()
+        if given == "auto" and (value := record.decisions.get(name)) is not None
     ]
     if not chosen:
         return None
     reason = record.decisions.get("reason")
-    why = f" Why this eta and pool: {reason}." if reason else ""
-    half = " The length is the number of epochs until ERM has learned half." if method.get("length") == "auto" else ""
-    return f"Decided by auto: {', '.join(chosen)}.{why}{half}"
+    why = f" Why: {reason}." if reason else ""
+    return f"Decided by auto: {', '.join(chosen)}.{why}"
 
 
 def group_facts(training: Training, member: np.ndarray, names: Sequence[str]) -> list[GroupFacts]:

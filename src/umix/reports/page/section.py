@@ -20,7 +20,7 @@ from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.score_histograms import score_histograms
 from umix.reports.predictions import Predictions, load_predictions
-from umix.reports.tables.comparison_tables import decision_notes, groups_table
+from umix.reports.tables.comparison_tables import cautions, decision_notes, groups_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
 
@@ -136,7 +136,9 @@ def _section(
         threshold=_threshold(runs[said.method]),
         select=first.rule(select),
         decided=" ".join(decision_notes(comparison.ranked(task))),
-        warnings=_gathered(warnings),
+        warnings=_gathered(
+            [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + warnings
+        ),
     )
 
 

@@ -20,6 +20,7 @@ _USES = (
     "(val train) or of training (train)."
 )
 _SHOWN = ("average", "worst")
+_FAR_BELOW = 10.0  # points of average accuracy from which on a method is far below the baseline
 _UNKNOWN = "The worst group is unknown: this task has no groups. umix run and umix report show its classes."
 _UNPUBLISHED = "The paper has no numbers for these methods on this task."
 _GAINS = (
@@ -67,9 +68,8 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             *decision_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
-            *_collapses(cells),
             *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
-            *_doubts(cells),
+            *_warnings(cells, comparison.baseline),
         ],
     )
 
@@ -89,12 +89,25 @@ def _worst_groups(cells: Mapping[str, MethodRates]) -> list[str]:
     return [f"Worst group of {'. '.join(named)}."] if named else []
 
 
-def _collapses(cells: Mapping[str, MethodRates]) -> list[str]:
-    return [
-        f"Warning: {label} has collapsed in {counted(len(cell.collapsed), 'seed')}: the selected net predicts one class."
+def cautions(cells: Mapping[str, MethodRates], baseline: str | None) -> list[str]:
+    """A sentence for every method whose net predicts one class only, and for every method far below the baseline on average."""
+    collapsed = [
+        f"{label} has collapsed in {counted(len(cell.collapsed), 'seed')}: the selected net predicts one class."
         for label, cell in cells.items()
         if cell.collapsed
     ]
+    costs = {label: -100 * cell.gains["average"].spread.mean for label, cell in cells.items() if cell.gains}
+    far = [
+        f"{label} is {cost:.1f} points below {baseline} on average."
+        for label, cost in costs.items()
+        if round(cost, 6) > _FAR_BELOW
+    ]
+    return collapsed + far
+
+
+def _warnings(cells: Mapping[str, MethodRates], baseline: str | None, about_task: str = "") -> list[str]:
+    said = [f"Warning: {about_task}{caution}" for caution in cautions(cells, baseline)]
+    return said + _doubts(cells, about_task)
 
 
 def gains_table(comparison: Comparison, task: str) -> TextTable:
@@ -163,7 +176,11 @@ def paper_table(comparison: Comparison, *, with_published: bool = False) -> Text
         for task, cells in comparison.cells.items()
     }
     rules = dict.fromkeys(cell.select for cells in comparison.cells.values() for cell in cells.values())
-    warnings = [doubt for task in parts for doubt in _doubts(_ordered(comparison, task), about_task=f"{task}: ")]
+    warnings = [
+        said
+        for task in parts
+        for said in _warnings(_ordered(comparison, task), comparison.baseline, about_task=f"{task}: ")
+    ]
     title = f"Test rates, selected by {', '.join(rules)}"
     return _side_by_side(title, methods, parts, [_RATES], warnings, with_published=with_published)
 
@@ -188,7 +205,12 @@ def _rules_table(comparisons: Mapping[str, Comparison], task: str, *, with_publi
         for rule, cells in by_rule.items()
     }
     notes = [_RATES, "Validation groups are known to the rule worst only."]
-    warnings = dict.fromkeys(doubt for cells in by_rule.values() for doubt in _doubts(cells))
+    said = [
+        f"Warning: by {rule}, {caution}"
+        for rule, cells in by_rule.items()
+        for caution in cautions(cells, comparisons[rule].baseline)
+    ]
+    warnings = dict.fromkeys([*said, *(doubt for cells in by_rule.values() for doubt in _doubts(cells))])
     title = f"{task}: test rates by selection rule"
     return _side_by_side(title, methods, parts, notes, warnings, with_published=with_published)
 
