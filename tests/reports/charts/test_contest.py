@@ -91,9 +91,11 @@ def test_the_winner_is_ringed_and_named_and_axes_stay_within_0_and_100_percent(r
     def drawn(layer: dict) -> list[dict]:
         return layer["data"]["values"] if "values" in layer["data"] else spec["datasets"][layer["data"]["name"]]
 
-    line, points, ring, name = flat(spec)
+    line, points, pointer, ring, name = flat(spec)
     assert line["mark"]["type"] == "line"
     assert name["mark"]["type"] == "text"
+    assert pointer["mark"]["type"] == "rule"
+    assert drawn(name)[0]["below"] > 90  # the name stands above every point
     assert drawn(ring)[0]["text"] == "umix\npool=class eta=3 length=5"
     assert [row["family"] for row in drawn(points)][:2] == ["UMIX", "UMIX"]  # the largest family lies below
     for axis, title in (("x", "average on validation, percent"), ("y", "worst group on validation, percent")):
@@ -111,3 +113,16 @@ def test_a_single_candidate_can_be_drawn(record: Make) -> None:
     figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best trials=1")
     assert figure.name == "contest-best-trials-1"
     assert "DFR is judged on the part of validation that it was not fitted to." in figure.description
+
+
+def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_the_best_of_its_family(
+    record: Make,
+) -> None:
+    near = [standing(f"umix eta={k}", 0.7, 0.8 + k / 100) for k in range(4)]
+    far = [standing("umix eta=100", 0.0, 0.1), standing("group_dro", 0.6, 0.2)]
+    run = record(0, [9, 5], "best", decisions={"standings": near + far, "frontier": FRONTIER})
+    figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best")
+    assert len(figure.rows) == 6
+    assert "Not drawn, but among the numbers: 1 far below the others on average." in figure.description
+    shown = [row["candidate"] for data in figure.on_page()["datasets"].values() for row in data]
+    assert "umix eta=100" not in shown

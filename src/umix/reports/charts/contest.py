@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from umix.bench.runs.record import RunRecord
@@ -19,6 +20,7 @@ FAMILIES = {
     "dfr": "DFR",
 }
 FRONTIER = "frontier"
+_LABEL_ROOM = 0.2  # above the highest point, where the name of the winner stands
 _REWEIGHT = METHOD_COLOURS[4]  # its own colour is that of UMIX, from which only the shape tells it apart
 
 
@@ -106,14 +108,20 @@ def contest_chart(
     families = [family for family in FAMILIES.values() if family in found]
     families += sorted(found - set(families))
     colours, shapes = family_colours(families), family_shapes(families)
-    everything = [*rows, *line]
+    drawn = _without_far_ones(rows)
+    everything = [*drawn, *line]
     scales = {
         name: alt.Scale(domain=_domain([row[name] for row in everything], above=above), nice=False)
-        for name, above in (("average", 0.06), ("worst", 0.18))  # the winner's name stands above its point
+        for name, above in (("average", 0.06), ("worst", _LABEL_ROOM))  # the winner's name stands above its point
     }
     position: dict[str, Any] = {
         "x": alt.X("average:Q", title="average on validation, percent", scale=scales["average"]),
-        "y": alt.Y("worst:Q", title=f"worst {kind} on validation, percent", scale=scales["worst"]),
+        "y": alt.Y(
+            "worst:Q",
+            title=f"worst {kind} on validation, percent",
+            scale=scales["worst"],
+            axis=alt.Axis(labelExpr="datum.value > 100 ? '' : datum.label"),
+        ),
     }
     tips = [
         tip("candidate", "candidate"),
@@ -126,7 +134,7 @@ def contest_chart(
         .encode(**position, order=alt.Order("average:Q"), tooltip=tips, opacity=picked("family"))
     )
     points = (
-        alt.Chart(inline(_small_families_last(rows)))
+        alt.Chart(inline(_small_families_last(drawn)))
         .mark_point(size=60, filled=True)
         .encode(
             **position,
@@ -145,20 +153,22 @@ def contest_chart(
         at = alt.Chart(inline(winners)).encode(**position, tooltip=[*tips, tip("epochs", "epochs trained", "d")])
         ring = at.mark_point(size=260, filled=False, stroke="currentColor", strokeWidth=2, shape="circle")
         side: Any = "right" if right else "left"
-        name = at.mark_text(
-            align=side,
-            baseline="line-bottom",
-            dx=10 if right else -10,
-            dy=-26,
-            fontWeight=600,
-            fontSize=12,
-            lineBreak="\n",
-        ).encode(text="text:N")
-        chart = chart + ring + name
+        top = scales["worst"].domain[1]
+        winners[0] |= {"top": top, "below": top - 0.6 * (top - max(row["worst"] for row in everything))}
+        labelled = alt.Chart(inline(winners))
+        name = labelled.mark_text(
+            align=side, baseline="line-top", dx=6 if right else -6, fontWeight=600, fontSize=12, lineBreak="\n"
+        ).encode(x=position["x"], y=alt.Y("top:Q"), text="text:N")
+        pointer = labelled.mark_rule(strokeDash=[2, 2], color="currentColor", opacity=0.5).encode(
+            x=position["x"], y=position["y"], y2=alt.Y2("below:Q")
+        )
+        chart = chart + pointer + ring + name
         told = (
             f"Chosen, in the ring: {winner['candidate']}, with {winner['worst']:.1f} % in the worst {kind} and "
             f"{winner['average']:.1f} % on average."
         )
+    if len(drawn) < len(rows):
+        told += f" Not drawn, but among the numbers: {len(rows) - len(drawn)} far below the others on average."
     apart = " DFR is judged on the part of validation that it was not fitted to." if FAMILIES["dfr"] in found else ""
     return Figure(
         name="contest-" + "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label),
@@ -193,11 +203,23 @@ def _small_families_last(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     return drawn
 
 
+def _without_far_ones(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows without those that are so far below the others on average that nobody could tell the others apart.
+
+    The best of every family stays.
+    """
+    averages = [float(row["average"]) for row in rows]
+    middle = median(averages)
+    lowest = middle - 5 * max(2.0, max(averages) - middle)
+    firsts = {row["family"]: row["candidate"] for row in rows[::-1]}
+    return [row for row in rows if row["average"] >= lowest or row["candidate"] == firsts[row["family"]]]
+
+
 def _domain(values: Sequence[float], *, above: float) -> list[float]:
-    """The ends of an axis of percents, with room around the ``values``, ``above`` as a share of their range, inside [0, 100]."""
+    """The ends of an axis of percents, with room around the ``values``, ``above`` as a share of their range."""
     low, high = min(values), max(values)
     room = max(high - low, 5.0)
-    return [max(0.0, low - 0.06 * room), min(100.0, high + above * room)]
+    return [max(0.0, low - 0.06 * room), high + above * room]
 
 
 def _is_known(point: Mapping[str, Any]) -> bool:
