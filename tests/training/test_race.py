@@ -72,6 +72,15 @@ def test_those_that_drop_out_train_less(lanes):
     assert epochs == [1, 1, 1, 2, 6, 6]  # of 8: judged after 1, 2, 4 and 6
 
 
+def test_a_candidate_that_stays_is_trained_to_the_end():
+    def first_is_worst(result):
+        return -float(result.counts.class_hits[0, 0])
+
+    plain = race(trainer(), alone(), first_is_worst, content="test")
+    worst = min(plain, key=lambda name: plain[name].counts.epochs)
+    assert race(trainer(), alone(), first_is_worst, content="test", stays=worst)[worst].counts.epochs == 6
+
+
 def test_a_fleet_counts_what_nets_of_their_own_count():
     stacked = race(trainer(), [fleet(2)], by_class, content="test")
     single = race(trainer(), alone(2), by_class, content="test")

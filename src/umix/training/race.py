@@ -111,12 +111,13 @@ def race(
     content: str,
     uncertain: Tensor | None = None,
     time_limit: float | None = None,
+    stays: str | None = None,
 ) -> dict[str, RaceResult]:
     """Train the candidates of all ``lanes`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges a candidate by its validation counts: higher is better, NaN is worst. ``content`` and the earlier stages
     identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit`` seconds no further
-    round begins.
+    round begins. The candidate ``stays`` does not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
     lanes = list(lanes)
@@ -141,7 +142,7 @@ def race(
             ranked = sorted(
                 running, key=lambda name: -math.inf if math.isnan(scores[name]) else scores[name], reverse=True
             )
-            dropped = set(ranked[round_.keep :])
+            dropped = set(ranked[round_.keep :]) - {stays}
             lanes = [lane.without(dropped) for lane in lanes]
             _forget(
                 trainer, [before[place][0] for place, lane in enumerate(lanes) if not lane.names and place in before]
