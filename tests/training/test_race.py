@@ -72,6 +72,15 @@ def test_those_that_drop_out_train_less(lanes):
     assert epochs == [1, 1, 1, 2, 6, 6]  # of 8: judged after 1, 2, 4 and 6
 
 
+def test_a_candidate_that_stays_is_trained_to_the_end():
+    def first_is_worst(result):
+        return -float(result.counts.class_hits[0, 0])
+
+    plain = race(trainer(), alone(), first_is_worst, content="test")
+    worst = min(plain, key=lambda name: plain[name].counts.epochs)
+    assert race(trainer(), alone(), first_is_worst, content="test", stays=worst)[worst].counts.epochs == 6
+
+
 def test_a_fleet_counts_what_nets_of_their_own_count():
     stacked = race(trainer(), [fleet(2)], by_class, content="test")
     single = race(trainer(), alone(2), by_class, content="test")
@@ -107,6 +116,27 @@ def test_a_finished_race_is_reused_and_other_content_is_not(tmp_path):
     race(second, [fleet()], by_class, content="test")
     race(third, [fleet()], by_class, content="other")
     assert [one.reports["race"].reused for one in (first, second, third)] == [False, True, False]
+
+
+@pytest.mark.parametrize("make", [lambda: [fleet()], alone], ids=["fleet", "alone"])
+def test_a_finished_race_keeps_counts_but_no_nets(tmp_path, make):
+    race(trainer(tmp_path), make(), by_class, content="test")
+    assert list(tmp_path.rglob("race.safetensors"))
+    assert not list(tmp_path.rglob("checkpoint.safetensors"))
+
+
+@pytest.mark.parametrize("make", [lambda: [fleet()], alone], ids=["fleet", "alone"])
+def test_a_race_with_another_score_goes_on_where_a_finished_one_dropped_others(tmp_path, make):
+    race(trainer(tmp_path), make(), by_class, content="test")
+    names = [name for lane in make() for name in lane.names]
+    places = iter(range(10**6))
+
+    def last_first(result):
+        return float(next(places))  # another order than that of the first race
+
+    results = race(trainer(tmp_path), make(), last_first, content="test")
+    assert set(results) == set(names)
+    assert max(result.counts.epochs for result in results.values()) == 6
 
 
 def test_a_part_of_a_fleet_goes_on_as_it_would_have_in_the_whole(monkeypatch):

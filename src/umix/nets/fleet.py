@@ -5,12 +5,14 @@ nets most of the time of a step goes into starting operations: a fleet starts th
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from umix.nets.net import Net
+
+_LARGE = 5_000_000  # parameters
 
 
 def can_stack(net: Net) -> bool:
@@ -25,6 +27,13 @@ def can_stack(net: Net) -> bool:
         )
         and [type(layer) for layer in layers[1:]].count(nn.Flatten) == 0
     )
+
+
+def candidate_cost(net: Net) -> Literal["none", "small", "large"]:
+    """What one more net like ``net`` costs in a race: nothing as a linear member of a fleet; a large net is trained alone."""
+    if net.is_linear and can_stack(net):
+        return "none"
+    return "large" if sum(parameter.numel() for parameter in net.parameters()) > _LARGE else "small"
 
 
 def _layers(net: Net) -> list[nn.Module]:

@@ -2,7 +2,7 @@
 
 Nets that can be stacked run as one fleet, others one after another. A race trains no net for anybody to use: whoever wins is
 trained again as an ordinary final fit, which is bit for bit what a run with the winner's settings is. Every round is a fit with a
-checkpoint of its own, so a killed race goes on where it was, and runs with the same candidates share it.
+checkpoint of its own, so a killed race goes on where it was. What was counted stays, so runs with the same candidates share it.
 """
 
 import abc
@@ -24,10 +24,10 @@ from torch import Tensor
 from umix.core.decisions import candidate_biases
 from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
-from umix.files import locked
+from umix.files import locked, read_tensors, write_tensors
 from umix.nets.fleet import Fleet
 from umix.nets.net import Net
-from umix.run_folder import CHECKPOINT
+from umix.run_folder import CHECKPOINT, RACE_COUNTS
 from umix.training.checkpoint import thin_checkpoint
 from umix.training.engine import Prepared
 from umix.training.epoch_log import EpochLog
@@ -111,12 +111,13 @@ def race(
     content: str,
     uncertain: Tensor | None = None,
     time_limit: float | None = None,
+    stays: str | None = None,
 ) -> dict[str, RaceResult]:
     """Train the candidates of all ``lanes`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges a candidate by its validation counts: higher is better, NaN is worst. ``content`` and the earlier stages
     identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit`` seconds no further
-    round begins.
+    round begins. The candidate ``stays`` does not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
     lanes = list(lanes)
@@ -129,9 +130,11 @@ def race(
                     continue
                 stage = _stage(trainer, lane, folder, content=content, number=number)
                 observer = _observer(trainer, uncertain)
-                report = _run(trainer, stage, lane, observer, until=round_.until, after=before.get(place))
+                known = _known(trainer, stage, observer, until=round_.until)
+                if not known:
+                    report = _run(trainer, stage, lane, observer, until=round_.until, after=before.get(place))
+                    reused = reused and report.reused
                 before[place] = (stage, lane)
-                reused = reused and report.reused
                 for member, name in enumerate(lane.names):
                     results[name] = observer.result(member, epochs=round_.until)
             running = [name for lane in lanes for name in lane.names]
@@ -139,10 +142,15 @@ def race(
             ranked = sorted(
                 running, key=lambda name: -math.inf if math.isnan(scores[name]) else scores[name], reverse=True
             )
-            dropped = set(ranked[round_.keep :])
+            dropped = set(ranked[round_.keep :]) - {stays}
             lanes = [lane.without(dropped) for lane in lanes]
-            if time_limit is not None and time.perf_counter() - began > time_limit:
+            _forget(
+                trainer, [before[place][0] for place, lane in enumerate(lanes) if not lane.names and place in before]
+            )
+            late = time_limit is not None and time.perf_counter() - began > time_limit
+            if trainer.engine.from_first(late):
                 break
+        _forget(trainer, [stage for stage, _ in before.values()])
     seconds = time.perf_counter() - began
     trainer.reports[RACE] = StageReport(stage.key, round_.until, seconds, reused=reused)
     return results
@@ -156,6 +164,25 @@ def _folder(trainer: "Trainer") -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="umix-race-") as folder:
         yield Path(folder)
+
+
+def _known(trainer: "Trainer", stage: Stage, observer: RaceCounts, *, until: int) -> bool:
+    """Whether ``stage`` has come as far as ``until`` before; then ``observer`` is told what was counted."""
+    path = cast(Path, stage.directory) / RACE_COUNTS
+    if trainer.engine.processes > 1 or not path.exists():
+        return False
+    tensors, metadata = read_tensors(path, kind="race")
+    if int(metadata["epochs"]) < until:
+        return False
+    observer.restore(int(metadata["epochs"]), tensors)
+    return True
+
+
+def _forget(trainer: "Trainer", stages: Sequence[Stage]) -> None:
+    """Delete the checkpoints of ``stages``, whose candidates go no further: nets and optimisers may be large."""
+    if trainer.engine.processes == 1:
+        for stage in stages:
+            (cast(Path, stage.directory) / CHECKPOINT).unlink(missing_ok=True)
 
 
 def descend_each(
@@ -196,6 +223,18 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
     return Stage(RACE, settings, trainer.seed, key, folder / key)
 
 
+def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: Stage) -> None:
+    """Let ``stage`` begin where the ``larger`` fleet stopped, with the members that are left.
+
+    If another run has finished this race and deleted that checkpoint, the members train from the start.
+    """
+    path, target = (cast(Path, one.directory) / CHECKPOINT for one in (source, stage))
+    if path.exists():
+        members = [larger.names.index(name) for name in lane.names]
+        thin_checkpoint(path, target, fit=stage.key, members=members, of=len(larger.names))
+        _forget(trainer, [source])
+
+
 def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
@@ -221,11 +260,8 @@ def _run(
     directory = cast(Path, stage.directory)
     with locked(directory):
         if after is not None and lane.is_fleet and not (directory / CHECKPOINT).exists():
-            source, larger = after
-            members = [larger.names.index(name) for name in lane.names]
-            path = cast(Path, source.directory) / CHECKPOINT
-            thin_checkpoint(path, directory / CHECKPOINT, fit=stage.key, members=members, of=len(larger.names))
-        return fit(
+            _thin(trainer, *after, lane, stage)
+        report = fit(
             stage,
             net,
             train,
@@ -239,3 +275,5 @@ def _run(
             progress=trainer.progress,
             until=until,
         )
+        write_tensors(directory / RACE_COUNTS, dict(observer.tensors()), {"kind": "race", "epochs": str(until)})
+    return report

@@ -135,6 +135,18 @@ def test_where_labels_are_noise_the_rule_without_groups_stays_near_erm():
     assert averages["umix"] > averages["erm"] - 0.03
 
 
+def test_without_groups_the_simplest_candidate_wins_unless_another_is_clearly_better():
+    task = noise()
+    made = [
+        Candidate(name, "umix", {}, WeightedMixup(weights=torch.ones(400), sigma=sigma, alpha=0.5))
+        for name, sigma in (("simple", 0.0), ("mixed", 0.1))
+    ]
+    verdict = contest(trainer_on(task, Linear()), made, uncertain=torch.zeros(400).bool(), content="test")
+    scores = {standing.name: standing.score for standing in verdict.standings}
+    assert abs(scores["mixed"] - scores["simple"]) < 0.01
+    assert verdict.winner.name == verdict.standings[0].name == "simple"
+
+
 def test_only_what_is_auto_is_tried():
     trainer = trainer_on(noise())
     method("umix", eta="auto", pool="class", length=2, budget=1.0).train(trainer)

@@ -50,7 +50,7 @@ def test_copies_of_an_example_and_an_example_of_that_weight_get_the_same(pool):
 
 def free(**given):
     return weightings(
-        **{"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0, "many": True} | given
+        **{"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0, "cost": "none"} | given
     )
 
 
@@ -62,13 +62,13 @@ def test_every_candidate_is_tried_once():
     assert len(set(free(epochs=2))) == len(free(epochs=2))
 
 
-@pytest.mark.parametrize("many", [True, False])
-def test_what_is_set_is_kept(many):
-    assert {one.length for one in free(lengths=(7,), many=many)} == {7}
-    assert {one.pool for one in free(pools=("class",), etas=(5.0,), many=many)} == {"class"}
-    assert {one.eta for one in free(etas=(5.0,), many=many) if one.pool != "cell"} == {5.0}
-    assert free(pools=("example",), etas=(5.0,), lengths=(3,), many=many) == [Weighting("example", 5.0, 3)]
-    assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, many=many) == [Weighting("cell", 0.0, 3, 0.3)]
+@pytest.mark.parametrize("cost", ["none", "small", "large"])
+def test_what_is_set_is_kept(cost):
+    assert {one.length for one in free(lengths=(7,), cost=cost)} == {7}
+    assert {one.pool for one in free(pools=("class",), etas=(5.0,), cost=cost)} == {"class"}
+    assert {one.eta for one in free(etas=(5.0,), cost=cost) if one.pool != "cell"} == {5.0}
+    assert free(pools=("example",), etas=(5.0,), lengths=(3,), cost=cost) == [Weighting("example", 5.0, 3)]
+    assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, cost=cost) == [Weighting("cell", 0.0, 3, 0.3)]
 
 
 def test_windows_are_never_longer_than_the_first_stage():

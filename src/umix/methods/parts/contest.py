@@ -34,6 +34,7 @@ from umix.training.race_counts import RaceResult
 from umix.training.trainer import Trainer
 
 _MOST_POINTS = 40  # of the frontier that are kept
+_CLEARLY = 0.01  # by how much a candidate's score must beat the first one's where groups do not decide
 
 
 @final
@@ -142,7 +143,8 @@ def contest(
 
     ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
     candidates' objectives beside their names and weights, so that runs can share races. After ``time`` seconds no further round
-    begins. The first candidate wins ties, and it wins if none is within the budget.
+    begins. The first candidate, the simplest, wins if none is within the budget, and where groups do not decide also if none is
+    clearly better: what cannot be told from noise is not worth a more complicated method.
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
 
@@ -152,7 +154,8 @@ def contest(
         return best_score(result.counts, rule) if sure else _trust(result, by_groups=rule == "worst")
 
     lanes, identity = _lanes(trainer, candidates), content + _digest(candidates)
-    results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time)
+    stays = None if sure else candidates[0].name  # what the others must clearly beat is trained as far as they are
+    results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time, stays=stays)
     standings = [standing_of(one.name, results[one.name].counts, score(results[one.name]), rule) for one in candidates]
     ranked = sorted(standings, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
     if np.isnan(ranked[0].score):
@@ -160,6 +163,8 @@ def contest(
             f"None of {len(candidates)} candidates kept validation accuracy within the budget: {candidates[0].name} is trained; "
             "what ERM gets wrong here looks like noise."
         )
+    elif not sure and ranked[0].score < standings[0].score + _CLEARLY:
+        ranked = [standings[0], *(one for one in ranked if one is not standings[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
     plain = {
         name: standing_of(name, result.counts, float("nan"), rule, decide="argmax") for name, result in results.items()

@@ -16,7 +16,7 @@ from umix.methods.method import Method
 from umix.methods.parts.contest import Candidate, contest, limit_cost
 from umix.methods.parts.weight_family import POOLS, Pool, Weighting, weightings
 from umix.methods.parts.weight_warnings import warn_about
-from umix.nets.fleet import can_stack
+from umix.nets.fleet import candidate_cost
 from umix.settings import among
 from umix.training.evaluate import correctness
 from umix.training.history import HeldOutUncertainty
@@ -106,14 +106,13 @@ class UncertaintyWeights(Method, abc.ABC):
         sampler: Sampler | None = None,
     ) -> list[Candidate]:
         """The weights that the settings leave open, as candidates of a contest, or the only ones."""
-        net = trainer.fresh_net()
         found = weightings(
             pools=POOLS if self.pool == "auto" else (self.pool,),
             etas=None if self.eta == "auto" else (self.eta,),
             lengths=None if self.length == "auto" else (self.length,),
             epochs=measured.longest,
             power=self.power,
-            many=net.is_linear and can_stack(net),
+            cost=candidate_cost(trainer.fresh_net()),
         )
         made = []
         for weighting in found:

@@ -10,7 +10,7 @@ size, balancing them is half of the work. So there are four kinds of weights, an
 - ``cell``: n^(−power), where n is the size of the example's cell: its class, and whether ERM was wrong in half of the window.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -60,6 +60,14 @@ class Weighting:
         return normalized(w, by=by) if normalize else w
 
 
+#: How much a candidate costs: nothing (a linear head in a fleet), a share of a small fit, or of a large one.
+Cost = Literal["none", "small", "large"]
+_BALANCED_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (0.0, 3.0, 10.0), "small": (0.0, 3.0), "large": (0.0,)}
+_EXAMPLE_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": _ETAS, "small": _ETAS[:4], "large": (3.0, 30.0)}
+_CLASS_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (10.0, 100.0), "small": (10.0, 100.0), "large": (10.0,)}
+_POWERS: Mapping[Cost, tuple[float, ...]] = {"none": (0.5, 1.0), "small": (0.5, 1.0), "large": (0.5,)}
+
+
 def weightings(
     *,
     pools: Sequence[Pool],
@@ -67,43 +75,39 @@ def weightings(
     lengths: Sequence[int] | None,
     epochs: int,
     power: float,
-    many: bool,
+    cost: Cost,
 ) -> list[Weighting]:
     """The weightings to choose from, where ``etas`` and ``lengths`` are None if they are to be chosen too.
 
-    ``many`` is for nets that train as a fleet, which makes a candidate cheap. ``epochs`` are those of the first stage, the longest
-    window. The first one weighs all examples alike, if η is free.
+    The more a candidate costs, the fewer there are. ``epochs`` are those of the first stage, the longest window. The first one
+    weighs all examples alike, if η is free.
 
-    >>> [len(weightings(pools=POOLS, etas=None, lengths=None, epochs=20, power=1.0, many=many)) for many in (True, False)]
-    [40, 16]
+    >>> free = {"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0}
+    >>> [len(weightings(**free, cost=cost)) for cost in ("none", "small", "large")]
+    [40, 16, 8]
     """
-    windows = _windows(lengths, epochs, many=many)
-    first = windows[0]
+    windows = _windows(lengths, epochs, cost)
+    first, several = windows[0], windows if cost == "none" else windows[:1]
     found = [Weighting("example", 0.0, first)] if etas is None else []
     if "example" in pools:
-        top = _ETAS if many else _ETAS[:4]
-        found += [Weighting("example", eta, length) for length in windows for eta in etas or top]
-        found += [] if many or etas is not None else [Weighting("example", _ETAS[-1], first)]
+        found += [Weighting("example", eta, length) for length in windows for eta in etas or _EXAMPLE_ETAS[cost]]
+        found += [Weighting("example", _ETAS[-1], first)] if etas is None and cost == "small" else []
     if "class" in pools:
-        found += [Weighting("class", eta, first) for eta in etas or (10.0, 100.0)]
+        found += [Weighting("class", eta, first) for eta in etas or _CLASS_ETAS[cost]]
     if "balance" in pools:
-        found += [Weighting("balance", 0.0, first)] if etas is None else []
-        several = [(eta, length) for length in windows for eta in (3.0, 10.0)]
-        found += (
-            [Weighting("balance", eta, length) for eta, length in (several if many else [(3.0, first)])]
-            if etas is None
-            else [Weighting("balance", eta, length) for length in windows for eta in etas]
-        )
-    if "cell" in pools:
-        powers = (0.5, 1.0) if len(pools) > 1 else (power,)
         found += [
-            Weighting("cell", 0.0, length, each) for length in (windows if many else windows[:1]) for each in powers
+            Weighting("balance", eta, length if eta else first)
+            for length in several
+            for eta in etas or _BALANCED_ETAS[cost]
         ]
+    if "cell" in pools:
+        powers = _POWERS[cost] if len(pools) > 1 else (power,)
+        found += [Weighting("cell", 0.0, length, each) for length in several for each in powers]
     return list(dict.fromkeys(found))
 
 
-def _windows(lengths: Sequence[int] | None, epochs: int, *, many: bool) -> list[int]:
+def _windows(lengths: Sequence[int] | None, epochs: int, cost: Cost) -> list[int]:
     if lengths is not None:
         return list(lengths)
-    tried = (2, 5, 10, epochs) if many else (2, epochs)
+    tried = (2, 5, 10, epochs) if cost == "none" else (2, epochs)
     return sorted({min(length, epochs) for length in tried})
