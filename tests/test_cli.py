@@ -102,6 +102,11 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (["run", "four_moon", "umix"], "did you mean 'four_moons'?"),
         (["run", "four_moons", "umx"], "did you mean 'umix'?"),
         (["run", "four_moons", "umix", "--set", "etta=3"], "did you mean 'eta'?"),
+        (["run", "four_moons", "--time", "-1"], "--time must be a number of seconds above 0, got -1."),
+        (["run", "four_moons", "--time", "nan"], "--time must be a number of seconds above 0, got nan."),
+        (["run", "four_moons", "--trials", "0"], "--trials must be at least 1, got 0."),
+        (["run", "four_moons", "erm", "--trials", "5"], "--trials must be given with METHOD best, got 'erm'"),
+        (["run", "four_moons", "umix", "--time", "5"], "--time must be given with METHOD best, got 'umix'"),
         (["run", "four_moons", "umix", "--set", "sigma=50"], "umix.sigma must be a number in [0, 1], got 50."),
         (["run", "four_moons", "umix", "--set", "eta=-1"], "umix.eta must be a number in [0, inf) or auto, got -1."),
         (
@@ -328,3 +333,16 @@ def test_a_window_beyond_the_epochs_leaves_nothing_behind_for_a_table_either(
     assert main(command) == 2
     assert "within the 2 epochs of stage 'trajectory'" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_run_without_a_method_tries_some_and_says_what_it_chose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fast = [word for word in FAST if "length" not in word]
+    assert main(["run", "four_moons", "--trials", "3", *fast, "--out", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "four_moons · best · seed 0" in out
+    assert "best chose " in out
+    assert "the best average of ERM" in out
+    assert "In the race the best of every kind reached in the worst group of validation: erm " in out
+    assert "stage race: " in out

@@ -25,6 +25,7 @@ def test_methods_are_one_line_each_with_what_they_use_of_group_labels(capsys: Ca
     assert by_name["group_dro"].startswith("to train Group")
     assert by_name["dfr"].startswith("validation groups to train Deep")
     assert by_name["reweight"].startswith("depends on by=group Reweighting")
+    assert by_name["best"].startswith("as far as known The method that does best on validation")
 
 
 def test_a_list_that_is_not_printed_to_a_terminal_is_never_cut(capsys: Capsys) -> None:

@@ -12,6 +12,9 @@ from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
+from umix.methods.best import said
+from umix.methods.parts.contest import Candidate, Standing, Verdict
+from umix.training.objective import MeanRisk
 
 SHORT = {"fit.epochs": 6, "fit.lr": 0.02, "net.name": "linear", "fit.batch_size": 64, "fit.optimizer": "adamw"}
 
@@ -92,6 +95,43 @@ def test_what_was_chosen_and_what_the_others_reached_is_said(tmp_path):
     assert worst == sorted(worst, reverse=True)
 
 
+def standing(name: str, worst: float, average: float, score: float = 0.5) -> Standing:
+    return Standing(name, score, worst, average, epochs=3)
+
+
+def verdict(*standings: Standing) -> Verdict:
+    plain = {"erm": standing("erm", 0.4, 0.7)}
+    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst")
+
+
+def test_the_average_is_compared_with_the_best_of_erm_and_not_with_the_epochs_that_it_raced():
+    found = verdict(standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8))
+    assert said(found, found.standings[0], erm=0.9)["chosen"] == (
+        "best chose umix eta=3: 60.0% in the worst group of validation and 85.0% on average, "
+        "5.0 points below the best average of ERM."
+    )
+    assert said(found, found.standings[0], erm=0.85)["chosen"].endswith("the same as the best average of ERM.")
+    assert "1.0 points above" in said(found, found.standings[0], erm=0.84)["chosen"]
+
+
+def test_what_every_kind_reached_says_what_is_over_the_budget_and_names_no_threshold_under_argmax():
+    found = verdict(
+        standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8), standing("group_dro", 0.7, 0.6, float("nan"))
+    )
+    assert said(found, found.standings[0], erm=0.9)["others"] == (
+        "In the race the best of every kind reached in the worst group of validation: erm 40.0%, erm + threshold 50.0%, "
+        "UMIX's weights 60.0%, GroupDRO 70.0% (over the budget)."
+    )
+    assert "threshold" not in said(found, found.standings[0], erm=0.9, decides=False)["others"]
+
+
+def test_a_single_trial_is_trained_without_a_contest_and_says_so(tmp_path):
+    record = run(shortcut(300), tmp_path, **{"best.trials": 1})
+    assert record.decisions["method"] == "erm"
+    assert record.decisions["chosen"] == "best trained erm, the only candidate: trials=1 allows no contest."
+    assert "race" not in record.stages
+
+
 def validation_average(record) -> float:
     choice, val = record.choice(), record.decided_counts["val"]
     return val.decided(choice.decision).all_hits[choice.epoch] / val.n
@@ -114,7 +154,6 @@ def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
 def test_trials_limit_the_candidates(tmp_path):
     record = run(shortcut(), tmp_path, **{"best.trials": 3})
     assert len(record.decisions["standings"]) == 3
-    assert run(shortcut(), tmp_path, **{"best.trials": 1}).decisions == {}
 
 
 def test_a_race_out_of_time_is_judged_by_its_first_round(tmp_path):

@@ -84,6 +84,8 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
 
 def group_labels(kind: "type[Method]") -> str:
     """What a method uses of the group labels, beside selecting the epoch and reporting."""
+    if kind.uses_known_groups:
+        return "as far as known"
     if kind.needs_groups_if.startswith("if "):
         return f"depends on {kind.needs_groups_if.removeprefix('if ')}"
     needs_groups: object = kind.needs_groups  # a property where it depends on the settings

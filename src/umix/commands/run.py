@@ -1,5 +1,6 @@
 """``umix run``."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -75,8 +76,7 @@ def run(
         | (net or NetFlags()).settings()
         | judge_settings(min_group, use_groups, decide, budget)
     )
-    limits = {"trials": trials, "time": time}
-    settings |= {f"best.{name}": value for name, value in limits.items() if value is not None}
+    settings |= _contest_settings(method, trials, time)
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])
@@ -108,3 +108,15 @@ def run(
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _contest_settings(method: str, trials: int | None, time: float | None) -> dict[str, float]:
+    """The limits of a contest as settings of ``best``; other methods hold none."""
+    limits = {name: value for name, value in (("trials", trials), ("time", time)) if value is not None}
+    if limits and method != "best":
+        raise UserError(f"--{next(iter(limits))} must be given with METHOD best, got {method!r}; leave the flag out.")
+    if trials is not None and trials < 1:
+        raise UserError(f"--trials must be at least 1, got {trials}.")
+    if time is not None and not 0 < time < math.inf:
+        raise UserError(f"--time must be a number of seconds above 0, got {time:g}.")
+    return {f"best.{name}": value for name, value in limits.items()}

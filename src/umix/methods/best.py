@@ -51,10 +51,11 @@ _FAMILIES = {
 
 @final
 class Best(Method):
-    """The method that does best on validation, with whatever is known of the groups; the default of ``umix run``."""
+    """The method that does best on validation, with whatever is known of the groups; the default of umix run."""
 
     name: ClassVar[str] = "best"
     paper: ClassVar[str] = "a contest between the methods of this library"
+    uses_known_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "reference")
 
@@ -77,7 +78,10 @@ class Best(Method):
         limit_cost(trainer, measured.best_val)
         candidates = self._candidates(measured, trainer)[: self.trials]
         if len(candidates) == 1:
-            return self._fit(candidates[0], measured, trainer)
+            only = candidates[0]
+            chosen = f"best trained {only.name}, the only candidate: trials=1 allows no contest."
+            trainer.decisions |= {"method": only.method, **only.settings, "chosen": chosen}
+            return self._fit(only, measured, trainer)
         verdict = contest(
             trainer,
             candidates,
@@ -85,21 +89,21 @@ class Best(Method):
             content=self.model_dump_json(exclude={"time", "trials"}) + trainer.use_groups,
             time=self.time,
         )
-        refitted = self._refitted(verdict, trainer)
+        refitted = self._refitted(verdict, measured, trainer)
         if refitted is not None:
             return refitted
         winner = verdict.winner
         trainer.decisions |= {
             "method": winner.method,
             **winner.settings,
-            **said(verdict, verdict.standings[0]),
+            **said(verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"),
             **verdict.as_json(),
         }
         if winner.method in (GroupMixup.name, GroupDRO.name):
             trainer.trained_with = "validation" if trainer.use_groups == "val" else "training"
         return self._fit(winner, measured, trainer)
 
-    def _refitted(self, verdict: Verdict, trainer: Trainer) -> Net | None:
+    def _refitted(self, verdict: Verdict, measured: Measured, trainer: Trainer) -> Net | None:
         """DFR, if all groups are known and it beats the winner of the race on the part of validation that it was not fitted to."""
         if trainer.use_groups != "train" or verdict.rule != "worst" or self.trials is not None:
             return None
@@ -116,7 +120,8 @@ class Best(Method):
         if not standing.score > verdict.standings[0].score:
             return None
         ranked = replace(verdict, standings=(standing, *verdict.standings))
-        trainer.decisions |= {"method": DFR.name, **said(ranked, standing), **ranked.as_json()}
+        words = said(ranked, standing, erm=measured.best_val, decides=trainer.decide == "biases")
+        trainer.decisions |= {"method": DFR.name, **words, **ranked.as_json()}
         trainer.trained_with = "validation"
         return net
 
@@ -186,19 +191,31 @@ class Best(Method):
         return trainer.fit(winner.objective, sampler=winner.sampler, uncertainty=measured.held_out(length))
 
 
-def said(verdict: Verdict, chosen: Standing) -> dict[str, str]:
-    """What was chosen and what the others reached, each in a sentence."""
-    erm, unit = verdict.plain.get("erm"), verdict.unit
+def said(verdict: Verdict, chosen: Standing, *, erm: float, decides: bool = True) -> dict[str, str]:
+    """What was chosen and what every kind of candidate reached, each in a sentence.
+
+    ``erm`` is the best average of ERM on validation: its own in the race is that of the few epochs until it dropped out.
+    ``decides`` is whether candidates were judged with decisions that suit them, and not by argmax.
+    """
+    plain, unit = verdict.plain.get(ERM.name), verdict.unit
     first = f"best chose {chosen.name}: {chosen.worst:.1%} in the worst {unit} of validation and {chosen.average:.1%} on average"
-    if erm is not None:
-        first += f", which is {100 * (chosen.average - erm.average):+.1f} points to ERM's average"
-    others = [f"erm {erm.worst:.1%}"] if erm is not None else []
+    first += f", {_against(chosen.average - erm)} the best average of ERM"
+    reached = [f"erm {plain.worst:.1%}"] if plain is not None else []
     by_name = {standing.name: standing for standing in reversed(verdict.standings)}
     for title, starts in _FAMILIES.items():
+        if starts == ERM.name and not decides:
+            continue
         found = [standing for name, standing in by_name.items() if name.startswith(starts)]
         if found:
-            others.append(f"{title} {max(found, key=lambda one: -1 if np.isnan(one.score) else one.score).worst:.1%}")
+            first_of = max(found, key=lambda one: -np.inf if np.isnan(one.score) else one.score)
+            reached.append(f"{title} {first_of.worst:.1%}{' (over the budget)' if np.isnan(first_of.score) else ''}")
     return {
         "chosen": f"{first}.",
-        "others": f"In the worst {unit} of validation the others reached: {', '.join(others)}.",
+        "others": f"In the race the best of every kind reached in the worst {unit} of validation: {', '.join(reached)}.",
     }
+
+
+def _against(difference: float) -> str:
+    """A difference between two rates, in words that go before the second one."""
+    points = round(100 * difference, 1)
+    return f"{abs(points):.1f} points {'above' if points > 0 else 'below'}" if points else "the same as"

@@ -18,6 +18,7 @@ class Method(Settings, abc.ABC):
     needs_groups_if: ClassVar[str] = ""  # in words, if it depends on the settings; needs_groups is a property then
     needs_val_groups: ClassVar[bool] = False  # for training, not only for selection
     needs_some_groups: ClassVar[bool] = False  # of some rows of validation or training, to train with
+    uses_known_groups: ClassVar[bool] = False  # trains with groups where they are known and allowed, else without
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 

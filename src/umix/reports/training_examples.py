@@ -189,8 +189,9 @@ def window_of(record: RunRecord) -> Window | None:
     if "identification_epochs" in method:  # JTT looks at one epoch, the last
         epochs = record.decisions.get("identification_epochs", method["identification_epochs"])
         return Window(epochs - 1, 1) if isinstance(epochs, int) else None
-    start = record.decisions.get("start", method.get("start", 0))
-    length = record.decisions.get("length", method.get("length"))
+    decided, winner = record.decisions, record.decisions.get("method")  # best names the method whose settings it chose
+    start = decided.get("start", decided.get(f"{winner}.start", method.get("start", 0)))
+    length = decided.get("length", decided.get(f"{winner}.length", method.get("length")))
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None
 
 

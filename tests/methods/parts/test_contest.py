@@ -6,11 +6,12 @@ import torch
 
 from umix import RunSpec, execute, method
 from umix.core.judging import Judging
+from umix.core.selection import Counts
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate, contest, limit_cost
+from umix.methods.parts.contest import Candidate, contest, limit_cost, standing_of, worst_rates
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
@@ -216,3 +217,37 @@ def test_class_pooling_weighs_a_class_alike():
     raw = [1 + 5.0 * u[y == c].mean() for c in (0, 1)]
     assert all(len(w[y == c].unique()) == 1 for c in (0, 1))
     torch.testing.assert_close(w[y == 1][0] / w[y == 0][0], raw[1] / raw[0])
+
+
+def counts_of_three_epochs() -> Counts:
+    """Two classes of 60; group 2 of 5 examples is too small to judge."""
+    hits, sizes = np.array([[50, 40, 0], [30, 50, 5], [45, 45, 1]]), np.array([60, 55, 5])
+    class_hits = np.stack([hits[:, 0], hits[:, 1:].sum(axis=1)], axis=1)
+    composition = np.array([[60, 0], [0, 55], [0, 5]])
+    return Counts(hits, sizes, class_hits, np.array([60, 60]), composition=composition, judging=Judging())
+
+
+def test_worst_rates_are_those_of_judged_groups_or_of_classes_as_they_are():
+    counts = counts_of_three_epochs()
+    assert worst_rates(counts, "worst") == pytest.approx([40 / 55, 30 / 60, 45 / 60])
+    assert worst_rates(counts, "worst_class") == pytest.approx([40 / 60, 30 / 60, 45 / 60])
+
+
+def test_no_standing_lies_beyond_the_frontier():
+    trainer = trainer_on(shortcut(600, agreement=0.9), epochs=5)
+    uncertain = torch.zeros(600, dtype=torch.bool)
+    candidates = [
+        Candidate(
+            f"umix eta={eta}", "umix", {}, WeightedMixup(weights=torch.linspace(1, eta, 600), sigma=0.5, alpha=0.5)
+        )
+        for eta in (1, 3, 9)
+    ]
+    verdict = contest(trainer, candidates, uncertain=uncertain, content="frontier")
+    for one in verdict.standings:
+        beaten = [point.worst >= one.worst - 1e-9 and point.average >= one.average - 1e-9 for point in verdict.frontier]
+        assert any(beaten)
+
+
+def test_a_standing_has_the_rates_of_the_chosen_epoch():
+    found = standing_of("erm", counts_of_three_epochs(), 0.5, "worst_class")
+    assert (found.worst, found.average, found.epochs) == (pytest.approx(45 / 60), pytest.approx(91 / 120), 3)

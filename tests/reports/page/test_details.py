@@ -52,6 +52,12 @@ def test_the_window_is_what_was_set_or_decided(
     assert window_of(record(0, [5, 5], "umix", options=options, decisions=decisions)) == expected
 
 
+def test_the_window_of_a_contest_is_that_of_its_winner(record: Make) -> None:
+    won = {"method": "umix", "umix.start": 0, "umix.length": 5, "trajectory.epochs": 30}
+    assert window_of(record(0, [5, 5], "best", decisions=won)) == Window(0, 5)
+    assert window_of(record(0, [5, 5], "best", decisions={"method": "reweight", "reweight.by": "class"})) is None
+
+
 def test_what_auto_decided_and_why_is_told(record: Make) -> None:
     decisions = {"start": 0, "length": 3, "eta": 10.0, "pool": "class", "reason": "best of 6 trials"}
     run = record(0, [5, 5], "umix", options={"eta": "auto", "pool": "class", "length": "auto"}, decisions=decisions)

@@ -37,6 +37,26 @@ def test_what_a_run_found_is_said_in_words_after_what_it_chose(record: Callable[
     assert decision_words(both) == "auto: eta=3.0 (best); the groups are estimated"
 
 
+def test_a_contest_is_told_in_its_own_sentences_one_to_a_line(record: Callable[..., RunRecord]) -> None:
+    told = {
+        "method": "erm",
+        "chosen": "best chose erm.",
+        "others": "In the race: erm 50%.",
+        "standings": [],
+        "frontier": [],
+    }
+    spread = {"not tried": "dfr: too few rows.", "spread": {"known": 30, "words": "the groups are estimated"}}
+    assert decision_words(record(0, [9, 5], decisions=told)) == "best chose erm.\nIn the race: erm 50%."
+    assert decision_words(record(0, [9, 5], decisions=told | spread)).split("\n")[2:] == [
+        "Not tried: dfr: too few rows.",
+        "The groups are estimated.",
+    ]
+    assert (
+        decision_words(record(0, [9, 5], decisions={"method": "erm", "chosen": "best trained erm."}))
+        == "best trained erm."
+    )
+
+
 def test_standings_of_a_contest_are_kept_but_not_said(record: Callable[..., RunRecord]) -> None:
     chosen = record(
         0, [9, 5], decisions={"upweight": 3, "reason": "best", "standings": [{"candidate": "jtt upweight=3"}]}

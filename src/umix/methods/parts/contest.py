@@ -13,6 +13,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.frontier import frontier
@@ -202,14 +203,19 @@ def _trust(result: RaceResult, *, by_groups: bool) -> float:
 def standing_of(name: str, counts: Counts, score: float, rule: str, *, decide: Decide = "biases") -> Standing:
     """The standing of a candidate with these validation counts, at the epoch and decision that ``rule`` chooses."""
     choice = best_choice(counts, rule, decide)
-    at = counts.decided(choice.decision)
-    units = at.units(choice.epoch)
+    at = counts.decided(choice.decision).only([choice.epoch])
+    average = float(at.all_hits[0] / max(1, at.n))
+    return Standing(name, score, float(worst_rates(at, rule)[0]), average, counts.epochs)
+
+
+def worst_rates(counts: Counts, rule: str) -> NDArray[np.float64]:
+    """The lowest rate of a judged group under the rule ``worst``, else that of a class, [epochs]; no rate is pulled anywhere."""
+    units = counts.units()
     if rule == "worst" and units.judged.any():
-        rates = per_group(units.hits, units.sizes)[units.judged]
+        rates = per_group(units.hits, units.sizes)[:, units.judged]
     else:
-        rates = per_group(at.class_hits[choice.epoch], at.class_sizes)[at.class_sizes > 0]
-    worst = float(rates.min()) if len(rates) else float("nan")
-    return Standing(name, score, worst, float(at.all_hits[choice.epoch] / max(1, at.n)), counts.epochs)
+        rates = per_group(counts.class_hits, counts.class_sizes)[:, counts.class_sizes > 0]
+    return np.asarray(rates.min(axis=1)) if rates.shape[1] else np.full(counts.epochs, np.nan)
 
 
 def _frontier(results: Mapping[str, RaceResult], rule: str) -> tuple[Point, ...]:
@@ -217,7 +223,7 @@ def _frontier(results: Mapping[str, RaceResult], rule: str) -> tuple[Point, ...]
     points: list[Point] = []
     for name, result in results.items():
         every = result.counts.every_decision
-        worst, average = RULES[rule](every), every.all_hits / max(1, every.n)
+        worst, average = worst_rates(every, rule), every.all_hits / max(1, every.n)
         points += [Point(name, float(worst[k]), float(average[k])) for k in frontier(worst, average)]
     chosen = frontier([point.worst for point in points], [point.average for point in points])
     if len(chosen) > _MOST_POINTS:

@@ -14,6 +14,7 @@ from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.threshold import ThresholdView, threshold_view
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
 from umix.reports.comparison import BASELINE, MethodRates, compare
+from umix.reports.page.contests import ContestView, contest_views
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
@@ -33,6 +34,7 @@ class Section:
     records: Sequence[RunRecord]
     headline: Headline
     results: Sequence[Figure]
+    contests: Sequence[ContestView]  # what runs tried on validation before they were trained
     epochs: Sequence[Figure]
     details: Details | None
     held_out: HeldOut | None
@@ -52,7 +54,8 @@ class Section:
     @property
     def figures(self) -> list[Figure]:
         """All figures in the order of the page."""
-        return [*self.results, *self.epochs, *(self.details.figures if self.details else ())]
+        raced = [contest.figure for contest in self.contests]
+        return [*self.results, *raced, *self.epochs, *(self.details.figures if self.details else ())]
 
 
 def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
@@ -123,6 +126,7 @@ def _section(
         records=everything,
         headline=said,
         results=results,
+        contests=contest_views(_trained(runs)),
         epochs=epochs,
         details=told,
         held_out=tested,

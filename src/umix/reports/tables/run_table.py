@@ -127,7 +127,9 @@ def decision_words(record: RunRecord) -> str:
     findings = [value["words"] for value in decided.values() if isinstance(value, dict) and "words" in value]
     if "chosen" in decided:  # a contest between methods says it itself
         skipped = [f"Not tried: {decided['not tried']}"] if "not tried" in decided else []
-        return "\n".join([decided["chosen"], decided["others"], *skipped, *findings])
+        found = [f"{words[:1].upper()}{words[1:].removesuffix('.')}." for words in findings]
+        others = [decided["others"]] if "others" in decided else []
+        return "\n".join([decided["chosen"], *others, *skipped, *found])
     settings = {
         name: value for name, value in decided.items() if name != "reason" and not isinstance(value, dict | list)
     }

@@ -1,0 +1,128 @@
+"""The chart of a contest: every candidate in the colour of its family, the frontier, and the winner by name."""
+
+from collections.abc import Callable
+
+import pytest
+
+from umix.bench.runs.record import RunRecord
+from umix.reports.charts.contest import (
+    FAMILIES,
+    contest_chart,
+    contest_rows,
+    family_colours,
+    family_of,
+    family_shapes,
+    frontier_rows,
+    has_contest,
+    kind_of,
+)
+from umix.reports.charts.palette import METHOD_COLOURS
+
+Make = Callable[..., RunRecord]
+
+
+def flat(spec: dict) -> list[dict]:
+    """The layers of a chart, those of layers included."""
+    return [one for layer in spec["layer"] for one in (flat(layer) if "layer" in layer else [layer])]
+
+
+def standing(candidate: str, worst: float | None, average: float | None, score: float | None = 0.5) -> dict:
+    return {"candidate": candidate, "score": score, "worst": worst, "average": average, "epochs": 4}
+
+
+STANDINGS = [
+    standing("umix pool=class eta=3 length=5", 0.8, 0.85),
+    standing("umix pool=example eta=1 length=5", 0.7, 0.9),
+    standing("erm", 0.5, 0.92),
+    standing("reweight by=class", None, 0.9),
+    standing("group_dro", 0.9, 0.6, None),
+]
+FRONTIER = [{"candidate": "umix pool=class eta=3 length=5", "worst": 0.75, "average": 0.91}]
+
+
+@pytest.fixture
+def raced(record: Make) -> RunRecord:
+    return record(0, [9, 5], "best", decisions={"method": "umix", "standings": STANDINGS, "frontier": FRONTIER})
+
+
+def test_a_run_has_a_contest_if_it_keeps_standings_and_a_frontier(raced: RunRecord, record: Make) -> None:
+    assert has_contest(raced)
+    assert not has_contest(record(0, [9, 5]))
+    assert not has_contest(record(0, [9, 5], decisions={"eta": 3.0, "reason": "best"}))
+
+
+def test_the_unit_is_that_of_the_rule_that_decided(raced: RunRecord, record: Make) -> None:
+    assert kind_of(raced) == "group"
+    assert kind_of(record(0, [9, 5], "best", use_groups="test")) == "class"
+
+
+def test_rows_are_percents_best_first_without_candidates_that_have_no_rate(raced: RunRecord) -> None:
+    rows = contest_rows(raced)
+    assert [row["family"] for row in rows] == ["UMIX", "UMIX", "ERM", "GroupDRO"]
+    assert (rows[0]["worst"], rows[0]["average"], rows[0]["epochs"]) == (80.0, 85.0, 4)
+    assert [row["winner"] for row in rows] == [True, False, False, False]
+    assert [row["allowed"] for row in rows] == [True, True, True, False]
+
+
+def test_the_line_is_the_frontier_of_the_race_and_of_all_standings(raced: RunRecord) -> None:
+    """DFR is no part of the race, so its standing may lie beyond the frontier that the race has left."""
+    assert [(row["average"], row["worst"]) for row in frontier_rows(raced)] == [
+        (60.0, 90.0),
+        (85.0, 80.0),
+        (91.0, 75.0),
+        (92.0, 50.0),
+    ]
+
+
+def test_families_are_told_apart_by_colour_and_by_shape() -> None:
+    families = list(FAMILIES.values())
+    assert len(set(family_colours(families).values())) == len(families)
+    colours, shapes = family_colours(families), family_shapes(families)
+    assert len({(colours[name], shapes[name]) for name in families}) == len(families)
+    assert (colours["ERM"], colours["UMIX"]) == METHOD_COLOURS[:2]
+    assert family_of("lisa_umix eta=3") == "lisa_umix"
+    assert family_colours(["lisa_umix"])["lisa_umix"] in METHOD_COLOURS
+
+
+def test_the_winner_is_ringed_and_named_and_axes_stay_within_0_and_100_percent(raced: RunRecord) -> None:
+    figure = contest_chart(contest_rows(raced), frontier_rows(raced), kind="group", label="best")
+    spec = figure.on_page()
+
+    def drawn(layer: dict) -> list[dict]:
+        return layer["data"]["values"] if "values" in layer["data"] else spec["datasets"][layer["data"]["name"]]
+
+    line, points, pointer, ring, name = flat(spec)
+    assert line["mark"]["type"] == "line"
+    assert name["mark"]["type"] == "text"
+    assert pointer["mark"]["type"] == "rule"
+    assert drawn(name)[0]["below"] > 90  # the name stands above every point
+    assert drawn(ring)[0]["text"] == "umix\npool=class eta=3 length=5"
+    assert [row["family"] for row in drawn(points)][:2] == ["UMIX", "UMIX"]  # the largest family lies below
+    for axis, title in (("x", "average on validation, percent"), ("y", "worst group on validation, percent")):
+        assert points["encoding"][axis]["title"] == title
+        low, high = points["encoding"][axis]["scale"]["domain"]
+        assert 0 <= low < high <= 100
+    assert [entry.name for entry in figure.legend] == ["ERM", "UMIX", "GroupDRO", "frontier"]
+    assert "umix pool=class eta=3 length=5, with 80.0 % in the worst group and 85.0 % on average" in figure.description
+    assert "DFR" not in figure.description
+
+
+def test_a_single_candidate_can_be_drawn(record: Make) -> None:
+    decisions = {"standings": [standing("dfr", 1.0, 1.0)], "frontier": FRONTIER}
+    run = record(0, [9, 5], "best", decisions=decisions)
+    figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best trials=1")
+    assert figure.name == "contest-best-trials-1"
+    assert "DFR is judged on the part of validation that it was not fitted to." in figure.description
+
+
+def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_the_best_of_its_family(
+    record: Make,
+) -> None:
+    near = [standing(f"umix eta={k}", 0.7, 0.8 + k / 100) for k in range(4)]
+    far = [standing("umix eta=100", 0.0, 0.1), standing("group_dro", 0.6, 0.2)]
+    run = record(0, [9, 5], "best", decisions={"standings": near + far, "frontier": FRONTIER})
+    figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best")
+    assert len(figure.rows) == 6
+    assert "Not drawn, but among the numbers: 1 far below the others on average." in figure.description
+    shown = [row["candidate"] for data in figure.on_page()["datasets"].values() for row in data]
+    assert "umix eta=100" not in shown
