@@ -105,6 +105,10 @@ def judge_settings(
     min_group: int | None, use_groups: str | None, decide: str | None = None, budget: float | None = None
 ) -> dict[str, Any]:
     """The settings of ``--min-group``, ``--use-groups``, ``--decide`` and ``--budget`` that were given."""
+    if budget is not None and not 0 <= budget <= 1:
+        raise UserError(
+            f"--budget must be a share of the examples, a number in [0, 1], got {budget:g}; 0.02 is two points."
+        )
     given = {
         "judge.min_group": min_group,
         "judge.use_groups": use_groups,

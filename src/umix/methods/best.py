@@ -12,7 +12,7 @@ Differs from the paper: there is none.
 Differs from the released code: there is none.
 """
 
-from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -89,44 +89,49 @@ class Best(Method):
             content=self.model_dump_json(exclude={"time", "trials"}) + trainer.use_groups,
             time=self.time,
         )
-        refitted = self._refitted(verdict, measured, trainer)
+        refitted = self._refitted(trainer)
         if refitted is not None:
-            return refitted
+            verdict = verdict.including(refitted[1])
+        trainer.decisions |= said(
+            verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"
+        )
+        if refitted is not None and verdict.standings[0] is refitted[1]:
+            trainer.decisions |= {"method": DFR.name, **verdict.as_json()}
+            trainer.trained_with = "validation"
+            trainer.warnings += refitted[2]
+            return refitted[0]
         winner = verdict.winner
-        trainer.decisions |= {
-            "method": winner.method,
-            **winner.settings,
-            **said(verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"),
-            **verdict.as_json(),
-        }
+        trainer.decisions |= {"method": winner.method, **winner.settings, **verdict.as_json()}
         if winner.method in (GroupMixup.name, GroupDRO.name):
             trainer.trained_with = "validation" if trainer.use_groups == "val" else "training"
         return self._fit(winner, measured, trainer)
 
-    def _refitted(self, verdict: Verdict, measured: Measured, trainer: Trainer) -> Net | None:
-        """DFR, if all groups are known and it beats the winner of the race on the part of validation that it was not fitted to."""
-        if trainer.use_groups != "train" or verdict.rule != "worst" or self.trials is not None:
-            return None
+    def _refitted(self, trainer: Trainer) -> tuple[Net, Standing, list[str]] | None:
+        """DFR with its standing and warnings, where all groups are known.
+
+        It is judged on the part of validation that it was not fitted to, if the groups there are large enough to be sure of them.
+        """
         splits = (trainer.task.splits["train"], trainer.task.splits["val"])
+        if trainer.use_groups != "train" or not trainer.task.groups or self.trials is not None:
+            return None
         if not all(len(split) and bool((split.some_groups >= 0).all()) for split in splits):
             return None
+        warned = len(trainer.warnings)
         try:
             net = DFR().train(trainer)
         except UserError as error:
             trainer.decisions["not tried"] = f"dfr: {error}"
             return None
+        warnings = trainer.warnings[warned:]
+        del trainer.warnings[warned:]  # nobody can act on them unless DFR wins
         counts = trainer.history.counts("val")
-        standing = standing_of("dfr", counts, best_score(counts, verdict.rule), verdict.rule, decide=trainer.decide)
-        if not standing.score > verdict.standings[0].score:
+        if not counts.judging.groups_decide(counts.sizes):
             return None
-        ranked = replace(verdict, standings=(standing, *verdict.standings))
-        words = said(ranked, standing, erm=measured.best_val, decides=trainer.decide == "biases")
-        trainer.decisions |= {"method": DFR.name, **words, **ranked.as_json()}
-        trainer.trained_with = "validation"
-        return net
+        standing = standing_of("dfr", counts, best_score(counts, "worst"), "worst", decide=trainer.decide)
+        return net, standing, warnings
 
     def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate]:
-        """All candidates, the simplest first."""
+        """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them."""
         balanced = Reweight(by="class").weights(trainer).to(trainer.device)
         found = [
             Candidate("erm", ERM.name, {}, MeanRisk()),
@@ -138,13 +143,12 @@ class Best(Method):
                 weights=balanced,
             ),
         ]
-        found += self._with_groups(trainer)
         umix = self._umix
         shared = {f"{UMIX.name}.{name}": getattr(umix, name) for name in ("sigma", "alpha", "mixing")}
         shared["trajectory.epochs"] = measured.longest
-        for candidate in umix.candidates(measured, trainer, umix.objective):
-            found.append(candidate.with_settings(shared))
-        return found
+        weighed = [one.with_settings(shared) for one in umix.candidates(measured, trainer, umix.objective)]
+        turns = zip_longest(self._with_groups(trainer), weighed)
+        return found + [one for turn in turns for one in turn if one is not None]
 
     def _with_groups(self, trainer: Trainer) -> list[Candidate]:
         """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""
@@ -153,7 +157,7 @@ class Best(Method):
             return []
         where: dict[str, Any] = {} if source == "train" else {"groups_from": source}
         found: list[Candidate] = []
-        for power in _POWERS:
+        for power in reversed(_POWERS):
             mixup = GroupMixup(power=power, groups_from=source, mixing=self.mixing)
             weights = mixup.weights(trainer, groups)
             settings = {

@@ -74,7 +74,7 @@ class Standing:
         return {
             "candidate": self.name,
             "score": None if np.isnan(self.score) else round(self.score, 4),
-            "worst": round(self.worst, 4),
+            "worst": None if np.isnan(self.worst) else round(self.worst, 4),
             "average": round(self.average, 4),
             "epochs": self.epochs,
         }
@@ -107,6 +107,14 @@ class Verdict:
     plain: Mapping[str, Standing]
     frontier: tuple[Point, ...]
     rule: Literal["worst", "worst_class"]
+
+    def including(self, standing: Standing) -> "Verdict":
+        """This verdict with the standing of one that was not in the race; it comes first if its score is higher than all others."""
+        first = self.standings[0]
+        rest = [*self.standings, standing] if not standing.score > first.score else [standing, *self.standings]
+        head, tail = rest[0], rest[1:]
+        ranked = sorted(tail, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
+        return replace(self, standings=(head, *ranked))
 
     @property
     def unit(self) -> str:
