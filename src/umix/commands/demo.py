@@ -46,6 +46,6 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     report(out, page)
     OUT.print(f"Report: {page} (open it in a browser)", highlight=False, markup=False, soft_wrap=True)
     OUT.print(
-        "Next: umix run your.csv umix --label COLUMN --groups COLUMN; umix tasks; umix methods",
+        "Next: umix run your.csv --label COLUMN --groups COLUMN; umix tasks; umix methods",
         highlight=False,
     )
