@@ -43,14 +43,14 @@ class Judging:
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
     break_ties: bool = True  # False: the first of equal epochs, as runs of earlier versions kept its weights
-    budget: float | None = (
-        None  # how far a choice may lower the average on validation; None: BUDGET without groups, else any
-    )
-    floor: float | None = None  # the lowest average allowed; None: ``budget`` below the run's own best average
-
-    few: bool = (
-        True  # whether smaller groups take part in a choice if few groups are known; False in runs of earlier versions
-    )
+    #: How far a contest may lower the average on validation below ERM's; None: as ``floor_below`` says.
+    budget: float | None = None
+    #: The lowest average on validation that an epoch and a decision may have; None: any.
+    floor: float | None = None
+    #: Whether many validation groups are estimates that are little better than chance.
+    doubtful: bool = False
+    #: Whether smaller groups take part in a choice where few groups are known; False in runs of earlier versions.
+    few: bool = True
 
     def for_choice(self, known: int) -> "Judging":
         """The judging of a choice where the groups of ``known`` validation examples are known.
@@ -68,7 +68,8 @@ class Judging:
     def groups_decide(self, sizes: NDArray[np.int64]) -> bool:
         """Whether groups of these validation ``sizes`` may choose, and all that are known are large enough to be sure of them."""
         known = sizes[sizes > 0]
-        return self.choose and len(known) > 0 and bool((known >= min(self.min_group, MIN_GROUP)).all())
+        large = bool((known >= min(self.min_group, MIN_GROUP)).all())
+        return self.choose and not self.doubtful and len(known) > 0 and large
 
     def floor_below(self, baseline: float, *, groups_decide: bool) -> float | None:
         """The lowest average accuracy on validation that a choice may have, where ERM's is ``baseline``; None: any.

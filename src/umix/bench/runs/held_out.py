@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,10 @@ def held_out_table(
         whole = len(split) == len(task.splits[name])
         prediction = decide(logits[name], torch.from_numpy(biases)).numpy()
         p = logits[name].softmax(dim=1).numpy()
-        columns = _columns(name, split, prediction, p, files[name] if whole else None, overlap=overlap)
+        shown = (
+            replace(split, groups=task.splits[name].groups) if whole else split
+        )  # not the groups that were estimated
+        columns = _columns(name, shown, prediction, p, files[name] if whole else None, overlap=overlap)
         parts.append(polars.DataFrame(columns))
     return polars.concat(parts, how="diagonal")
 

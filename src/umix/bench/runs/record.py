@@ -64,6 +64,7 @@ class RunRecord(Settings):
     min_group: int = 1  # runs of earlier versions judge every group by its own rate
     prior: float = 0.0
     floor: float | None = None  # the lowest average on validation that a choice may have
+    doubtful: bool = False  # whether validation groups that choose are estimates little better than chance
     few: bool = False  # whether small groups may choose where few are known; runs of earlier versions did not let them
     classes: list[str]
     input_shape: list[int]
@@ -110,6 +111,7 @@ class RunRecord(Settings):
             break_ties=bool(self.group_use),  # empty in runs of earlier versions
             floor=self.floor,
             few=self.few,
+            doubtful=self.doubtful,
         )
         return {
             name: replace(counts.arrays(), judging=judging, margins=margins)

@@ -23,6 +23,7 @@ from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.files import read_tensors
 from umix.methods.method import Method
+from umix.methods.parts.spread_groups import fill_validation_groups
 from umix.nets.backbone import Backbone
 from umix.nets.net import Net
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, weights_path
@@ -79,6 +80,7 @@ def train_run(
     )
     for note in task.notes:
         trainer.warn(note)
+    fill_validation_groups(trainer)
     net = plan.method.train(trainer)
     return TrainedRun(_record(spec, task, inputs, trainer), net, trainer)
 
@@ -142,6 +144,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         prior=plan.judge.prior,
         floor=trainer.judging.floor,
         few=trainer.judging.few,
+        doubtful=trainer.judging.doubtful,
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),

@@ -70,6 +70,16 @@ class Scores:
     accuracy: float
     usual: float
 
+    @property
+    def gain(self) -> float:
+        """How much lower the log loss is than by chance."""
+        return self.chance - self.log_loss
+
+    def as_json(self) -> dict[str, float]:
+        """The scores that a run keeps."""
+        kept = {"log_loss": self.log_loss, "chance": self.chance, "accuracy": self.accuracy, "usual": self.usual}
+        return {name: round(value, 4) for name, value in kept.items()}
+
 
 @final
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ by the features of an ERM net, which is trained first and shared with other runs
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
+from umix.data.groups import Groups
 from umix.data.lazy import Sliced
 from umix.data.task import Split
 from umix.errors import Setting, UserError
@@ -27,6 +29,8 @@ from umix.training.trainer import Trainer
 
 _MOST = 20_000  # known rows that the model is fitted to
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
+_CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
+_MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
 
 def spread_groups(trainer: Trainer) -> Tensor:
@@ -34,27 +38,73 @@ def spread_groups(trainer: Trainer) -> Tensor:
 
     How well groups can be told apart is saved as a decision of the run. It is refused where that is not better than chance.
     """
+    own = trainer.task.splits["train"].some_groups.cpu() if "train" in _usable_splits(trainer) else None
+    p, scores, n_known, n_new = _estimates(trainer, "train", own, _inputs(trainer, ("train", "val")))
+    words = _words(scores, n_known, n_new, "training")
+    trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
+    if scores.gain < _DOUBTFUL * scores.error:
+        trainer.warn(f"The groups of training rows are hardly told apart better than by chance: {words}.")
+    return p
+
+
+def fill_validation_groups(trainer: Trainer) -> None:
+    """Give validation rows without a group one that is drawn from an estimate, so that more than the few known rows can choose.
+
+    The trainer's own validation split gets them; the task keeps what is known. A group's rate over known and drawn rows is, in
+    expectation, that over all rows weighted by P(group | x, y). Nothing is drawn where groups may not choose, where nearly all are
+    known, where they overlap, where examples are no vectors of numbers (the estimate would need a net first), or where groups are
+    told apart no better than by chance. Where they are told apart only a little, drawn groups do not decide alone
+    (``Judging.groups_decide``).
+    """
+    val = trainer.task.splits["val"]
+    if trainer.use_groups == "test" or not val.groups.names or val.training_groups is not None or val.groups.overlap:
+        return
+    known = val.groups.codes.cpu()
+    blank = int((known < 0).sum())
+    if blank < _MANY * len(known) or blank == len(known) or _vectors(val) is None:
+        return
+    try:
+        p, scores, n_known, n_new = _estimates(trainer, "val", known, _inputs(trainer, ("train", "val")))
+    except UserError as error:
+        trainer.decisions["validation groups"] = {"words": f"The groups of validation rows are not estimated: {error}"}
+        return
+    rng = stream(trainer.seed, "spread", "validation")
+    drawn = (torch.from_numpy(rng.random((len(p), 1))) >= p.cumsum(1)).sum(1).clamp(max=p.shape[1] - 1)
+    ids = torch.where(known >= 0, known, drawn)
+    words = _words(scores, n_known, n_new, "validation")
+    trainer.decisions["validation groups"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
+    groups = Groups.from_ids(ids, val.groups.names)
+    groups = replace(groups, columns=val.groups.columns, parts=val.groups.parts).to(trainer.device)
+    trainer.splits = {**trainer.splits, "val": replace(trainer.splits["val"], groups=groups)}
+    trainer.judging = replace(trainer.judging, doubtful=scores.gain < _CLEAR * scores.chance)
+
+
+def _estimates(
+    trainer: Trainer, split: str, own: Tensor | None, z: Mapping[str, Floats]
+) -> tuple[Tensor, Scores, int, int]:
+    """P(group | x, y) of every example of ``split`` [n, groups], its scores, and how many rows were known and estimated.
+
+    ``own`` [n] are the groups of ``split`` that are known, -1 where not; None: none may be used. ``z`` represents the examples.
+    """
     task = trainer.task
-    train, n_groups = task.splits["train"], len(task.training_groups)
+    target, n_groups = task.splits[split], len(task.training_groups)
     usable = {name: task.splits[name] for name in _usable_splits(trainer)}
-    rows = {name: np.flatnonzero(split.some_groups.cpu().numpy() >= 0) for name, split in usable.items()}
+    rows = {name: np.flatnonzero(part.some_groups.cpu().numpy() >= 0) for name, part in usable.items()}
     y, t, group = _labels_of(usable, rows)
     _require_two_groups(trainer, y, group)
     group_of = np.full((task.n_classes, t.max() + 1), -1)  # of a class and value; -1 where no known row has them
     group_of[y, t] = group
-    p = one_hot(train.some_groups.cpu() if "train" in rows else torch.full((len(train),), -1), n_groups=n_groups)
+    p = one_hot(torch.full((len(target),), -1) if own is None else own, n_groups=n_groups)
     new = np.flatnonzero(p.sum(1).numpy() == 0)
-    new_y = train.y.cpu().numpy()[new]
+    new_y = target.y.cpu().numpy()[new]
     _require_classes(trainer, y, new_y)
-
-    z = _inputs(trainer, ("train", "val"))
     known = KnownRows(np.concatenate([z[name][rows[name]] for name in rows]), y, t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
-        model, shares = _estimate(known, z["train"][new], new_y, seed=trainer.seed)
-    _report(trainer, model.scores, {name: len(found) for name, found in rows.items()}, n_new=len(new))
+        model, shares = _estimate(known, z[split][new], new_y, seed=trainer.seed)
+    _require_better_than_chance(model.scores, len(y))
     values, columns = np.nonzero(group_of[new_y] >= 0)
     p[new[values], group_of[new_y[values], columns]] = torch.from_numpy(shares[values, columns])
-    return p
+    return p, model.scores, len(y), len(new)
 
 
 def _usable_splits(trainer: Trainer) -> tuple[str, ...]:
@@ -146,27 +196,20 @@ def _require_classes(trainer: Trainer, y: Ints, new_y: Ints) -> None:
         )
 
 
-def _report(trainer: Trainer, scores: Scores, known: Mapping[str, int], *, n_new: int) -> None:
-    """Save how well groups can be told apart, and raise if it is not better than chance."""
-    gain, n_known = scores.chance - scores.log_loss, sum(known.values())
-    if not gain > scores.error:
+def _require_better_than_chance(scores: Scores, n_known: int) -> None:
+    """Raise if groups cannot be told apart better than by chance."""
+    if not scores.gain > scores.error:
         raise UserError(
             f"groups_from=few must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better "
             f"than chance: log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in "
             f"each class, standard error {scores.error:.3f}; fill in the groups of more rows, or take a method that needs none "
             "(umix methods)."
         )
-    words = (
-        f"the groups of {n_new:,} training rows are estimated from {n_known:,} known ones; held-out rows: the likeliest group is "
+
+
+def _words(scores: Scores, n_known: int, n_new: int, split: str) -> str:
+    return (
+        f"the groups of {n_new:,} {split} rows are estimated from {n_known:,} known ones; held-out rows: the likeliest group is "
         f"right for {scores.accuracy:.1%} (the commonest of the class for {scores.usual:.1%}), log loss {scores.log_loss:.3f} "
         f"({scores.chance:.3f} by chance)"
     )
-    numbers = {
-        "log_loss": round(scores.log_loss, 4),
-        "chance": round(scores.chance, 4),
-        "accuracy": round(scores.accuracy, 4),
-        "usual": round(scores.usual, 4),
-    }
-    trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **numbers, "words": words}
-    if gain < _DOUBTFUL * scores.error:
-        trainer.warn(f"The groups of training rows are hardly told apart better than by chance: {words}.")

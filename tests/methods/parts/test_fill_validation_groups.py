@@ -1,0 +1,112 @@
+"""Validation rows without a group get one that is drawn from an estimate, so that more rows can choose."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars
+import pytest
+import torch
+
+from umix import RunSpec, execute
+from umix.bench.runs.places import Places
+from umix.bench.spec.task_reference import reference_to
+from umix.data.groups import Groups
+from umix.data.task import Split, Task
+from umix.methods.parts.spread_groups import fill_validation_groups
+from umix.nets.linear import Linear
+from umix.training.trainer import Trainer
+
+
+def task(n=1000, *, known=100, clear=4.0) -> Task:
+    """Groups: class × place, where one input tells the place the better the larger ``clear`` is; ``known`` of validation."""
+    rng = np.random.default_rng(0)
+    splits = {}
+    for name in ("train", "val", "test"):
+        y, place = rng.integers(0, 2, n), (rng.random(n) < 0.3).astype(np.int64)
+        x = rng.normal(size=(n, 4))
+        x[:, 0] += y
+        x[:, 1] += clear * place
+        groups = Groups.cells(torch.from_numpy(y), torch.from_numpy(place), labels=["0", "1"], attributes=["a", "b"])
+        if name == "val":
+            blank = torch.arange(n) >= known
+            member = groups.member & ~blank[:, None]
+            groups = replace(groups, member=member, attribute=groups.attribute.where(~blank, -1))
+        splits[name] = Split(torch.from_numpy(x).float(), torch.from_numpy(y), groups)
+    return Task("places", splits, ("0", "1"))
+
+
+def filled(made: Task, **options) -> Trainer:
+    trainer = Trainer(made, Linear(), **{"use_groups": "val"} | options)
+    fill_validation_groups(trainer)
+    return trainer
+
+
+def test_known_groups_stay_and_the_others_are_drawn_within_their_class():
+    made = task()
+    val = filled(made).splits["val"]
+    known = made.splits["val"].groups.codes
+    assert (val.groups.codes >= 0).all()
+    assert val.groups.codes[:100].equal(known[:100])
+    assert (val.groups.codes // 2 == val.y).all()
+    assert val.groups.columns == made.splits["val"].groups.columns
+
+
+def test_drawn_groups_are_nearly_the_true_ones_where_they_can_be_told():
+    made, whole = task(), task(known=1000)
+    right = filled(made).splits["val"].groups.codes == whole.splits["val"].groups.codes
+    assert right.double().mean() > 0.95
+
+
+def test_sizes_of_drawn_groups_are_the_expected_ones_even_where_they_can_hardly_be_told():
+    made, whole = task(known=400, clear=1.0), task(known=1000)
+    trainer = filled(made)
+    sizes, true = trainer.splits["val"].groups.sizes, whole.splits["val"].groups.sizes
+    assert (abs(sizes - true) < 60).all()
+    assert trainer.judging.doubtful  # such groups do not decide alone
+    assert not trainer.judging.groups_decide(sizes.numpy())
+
+
+def test_groups_that_can_be_told_decide():
+    trainer = filled(task())
+    assert not trainer.judging.doubtful
+    assert trainer.judging.groups_decide(trainer.splits["val"].groups.sizes.numpy())
+    assert "estimated from 100 known ones" in trainer.decisions["validation groups"]["words"]
+
+
+@pytest.mark.parametrize("options", [{"use_groups": "test"}])
+def test_nothing_is_drawn_where_groups_may_not_choose(options):
+    made = task()
+    trainer = filled(made, **options)
+    assert trainer.splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
+    assert trainer.decisions == {}
+
+
+@pytest.mark.parametrize("known", [0, 950, 1000])
+def test_nothing_is_drawn_where_none_or_nearly_all_are_known(known):
+    made = task(known=known)
+    assert filled(made).splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
+
+
+def test_groups_no_better_than_chance_stay_blank_and_the_run_says_why():
+    made = task(clear=0.0)
+    trainer = filled(made)
+    assert trainer.splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
+    assert "no better than chance" in trainer.decisions["validation groups"]["words"]
+
+
+def test_the_same_seed_draws_the_same_groups_and_the_task_keeps_what_is_known():
+    made = task()
+    first, second, other = filled(made), filled(made), filled(made, seed=1)
+    assert first.splits["val"].groups.codes.equal(second.splits["val"].groups.codes)
+    assert not first.splits["val"].groups.codes.equal(other.splits["val"].groups.codes)
+    assert int((made.splits["val"].groups.codes >= 0).sum()) == 100
+
+
+def test_drawn_groups_choose_but_are_not_written_as_if_they_were_known(tmp_path):
+    reference = reference_to(task())
+    spec = RunSpec(task=reference.name, method="erm", settings={"fit.epochs": 2, "judge.use_groups": "val"})
+    record = execute(spec, places=Places(tmp_path, tasks=reference.tasks))
+    assert sum(record.split_counts["val"].sizes) == 1000
+    rows = polars.read_parquet(record.directory / "predictions.parquet").filter(polars.col("split") == "val")
+    group = next(rows[name] for name in rows.columns if name.startswith("group"))
+    assert group.null_count() == 900 or (group.cast(polars.Int64) < 0).sum() == 900
