@@ -10,7 +10,8 @@ def judged_words(summary: Summary, min_group: int) -> str:
     stand_ins = [name for name in summary.judged if name not in summary.groups]
     if stand_ins:
         shown = ", ".join(stand_ins[:4]) + (f" and {len(stand_ins) - 4} more" if len(stand_ins) > 4 else "")
-        found.append(f"Some classes have no group of {min_group} test examples; {shown} stand in for their groups.")
+        stand = "stands in for its groups" if len(stand_ins) == 1 else "stand in for their groups"
+        found.append(f"Some classes have no group of {min_group} test examples; {shown} {stand}.")
     if summary.n_too_small:
         have = "has" if summary.n_too_small == 1 else "have"
         judged = summary.n_judged - len(stand_ins)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.counts import class_counts, confusion_counts, group_counts
+from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
 from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.margins import margin_matrix
@@ -74,7 +74,12 @@ class History:
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
-        self._composition = {name: _composition(split, n_classes) for name, split in self.splits.items()}
+        self._composition = {
+            name: class_composition(split.y, split.groups.pairs, n_groups=len(split.groups.names), n_classes=n_classes)
+            .cpu()
+            .numpy()
+            for name, split in self.splits.items()
+        }
         self._margins = {
             name: margin_matrix(split.groups.margins, len(split.groups.names)) for name, split in self.splits.items()
         }
@@ -192,14 +197,6 @@ class History:
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
         self._tail_losses = list(kept["val/tail_losses"])
-
-
-def _composition(split: Split, n_classes: int) -> np.ndarray:
-    """How many examples of each class each group has, [groups, classes]."""
-    rows, groups = split.groups.pairs
-    cell = groups * n_classes + split.y.index_select(0, rows)
-    counted = torch.bincount(cell, minlength=len(split.groups.names) * n_classes)
-    return counted.view(-1, n_classes).cpu().numpy()
 
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:
