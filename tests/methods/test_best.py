@@ -101,16 +101,16 @@ def standing(name: str, worst: float, average: float, score: float = 0.5) -> Sta
 
 def verdict(*standings: Standing) -> Verdict:
     plain = {"erm": standing("erm", 0.4, 0.7)}
-    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst")
+    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst", sure=True)
 
 
 def test_the_average_is_compared_with_the_best_of_erm_and_not_with_the_epochs_that_it_raced():
     found = verdict(standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8))
     assert said(found, found.standings[0], erm=0.9)["chosen"] == (
-        "best chose umix eta=3: 60.0% in the worst group of validation and 85.0% on average, "
-        "5.0 points below the best average of ERM."
+        "best chose umix eta=3, by the worst group: in the race it reached 60.0% in the worst group of validation and 85.0% on "
+        "average, 5.0 points below ERM's best average by argmax."
     )
-    assert said(found, found.standings[0], erm=0.85)["chosen"].endswith("the same as the best average of ERM.")
+    assert said(found, found.standings[0], erm=0.85)["chosen"].endswith("the same as ERM's best average by argmax.")
     assert "1.0 points above" in said(found, found.standings[0], erm=0.84)["chosen"]
 
 

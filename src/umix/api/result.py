@@ -102,6 +102,11 @@ class RunResult:
             directory=None,
         )
 
+    @property
+    def decisions(self) -> dict[str, Any]:
+        """What was left open (``best``, ``auto``, blank groups) and how it was decided, as in ``--json``."""
+        return dict(self.record.decisions)
+
     def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
         """Test rates at the epoch and with the decision that the rule ``select`` chooses on validation.
 

@@ -202,8 +202,12 @@ def said(verdict: Verdict, chosen: Standing, *, erm: float, decides: bool = True
     ``decides`` is whether candidates were judged with decisions that suit them, and not by argmax.
     """
     plain, unit = verdict.plain.get(ERM.name), verdict.unit
-    first = f"best chose {chosen.name}: {chosen.worst:.1%} in the worst {unit} of validation and {chosen.average:.1%} on average"
-    first += f", {_against(chosen.average - erm)} the best average of ERM"
+    first = (
+        f"best chose {chosen.name}, by {verdict.by}: in the race it reached {chosen.worst:.1%} in the worst {unit} of "
+    )
+    first += (
+        f"validation and {chosen.average:.1%} on average, {_against(chosen.average - erm)} ERM's best average by argmax"
+    )
     reached = [f"erm {plain.worst:.1%}"] if plain is not None else []
     by_name = {standing.name: standing for standing in reversed(verdict.standings)}
     for title, starts in _FAMILIES.items():

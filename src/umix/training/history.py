@@ -27,6 +27,11 @@ _MOST_CONFUSION = 4096  # numbers per epoch and split; tasks with more groups ×
 _MOST_DECIDED = 4096  # likewise; tasks with more decisions × (groups + classes) are decided by argmax
 
 
+def keeps_decisions(n_biases: int, *, n_units: int) -> bool:
+    """Whether the hits of so many biases are counted, where there are so many groups and classes together."""
+    return 1 < n_biases <= _MOST_DECIDED // n_units
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class HeldOutUncertainty:
@@ -89,7 +94,7 @@ class History:
         biases = torch.from_numpy(
             candidate_biases(torch.bincount(splits["train"].y, minlength=n_classes).cpu().numpy())
         )
-        self._keeps_decisions = 1 < len(biases) <= _MOST_DECIDED // (n_groups + n_classes)
+        self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_classes)
         self._biases = biases
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
 

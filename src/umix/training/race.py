@@ -32,6 +32,7 @@ from umix.training.checkpoint import thin_checkpoint
 from umix.training.engine import Prepared
 from umix.training.epoch_log import EpochLog
 from umix.training.fit import fit
+from umix.training.history import keeps_decisions
 from umix.training.loop import descend
 from umix.training.objective import Objective, State, check_given
 from umix.training.race_counts import RaceCounts, RaceResult
@@ -215,7 +216,7 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
         val.groups.member.cpu().numpy().tobytes()
     ).hexdigest()  # what is counted depends on the groups
     identity = hashlib.sha256(
-        json.dumps([content, names, val.fingerprint, val.groups.names, judged]).encode()
+        json.dumps([content, trainer.decide, names, val.fingerprint, val.groups.names, judged]).encode()
     ).hexdigest()
     earlier = "".join(report.key for name, report in trainer.reports.items() if name != RACE)
     settings = trainer.final_settings
@@ -238,8 +239,10 @@ def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: St
 def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
-    biases = biases if trainer.decide == "biases" else biases[:1]
     val, size = trainer.splits["val"], trainer.settings.batch_size
+    n_units = len(val.groups.names) + trainer.task.n_classes
+    if trainer.decide == "argmax" or not keeps_decisions(len(biases), n_units=n_units):
+        biases = biases[:1]  # what the final fit cannot choose is not tried
     return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain)
 
 

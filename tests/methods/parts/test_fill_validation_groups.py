@@ -102,6 +102,21 @@ def test_the_same_seed_draws_the_same_groups_and_the_task_keeps_what_is_known():
     assert int((made.splits["val"].groups.codes >= 0).sum()) == 100
 
 
+def test_a_group_column_that_is_an_input_itself_does_not_answer_for_the_rows_where_it_is_blank(tmp_path):
+    """A coin that nothing predicts, known for a third of the rows of a table, in which it is an input too."""
+    rng = np.random.default_rng(0)
+    n = 900
+    coin = np.where(rng.random(n) < 0.5, "a", "b").astype(object)
+    coin[rng.random(n) > 1 / 3] = None
+    columns = {f"x{j}": rng.normal(size=n) for j in range(3)}
+    y = (columns["x0"] + rng.normal(size=n) > 0).astype(int)
+    path = tmp_path / "coin.csv"
+    polars.DataFrame({**columns, "coin": coin.tolist(), "y": y}).write_csv(path)
+    settings = {"task.label": "y", "task.groups": "coin", "fit.epochs": 1}
+    record = execute(RunSpec(task=str(path), method="erm", settings=settings), out=tmp_path / "runs")
+    assert "no better than chance" in record.decisions["validation groups"]["words"]
+
+
 def test_drawn_groups_choose_but_are_not_written_as_if_they_were_known(tmp_path):
     reference = reference_to(task())
     spec = RunSpec(task=reference.name, method="erm", settings={"fit.epochs": 2, "judge.use_groups": "val"})

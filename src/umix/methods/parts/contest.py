@@ -98,8 +98,9 @@ class Point:
 class Verdict:
     """The winner of a contest and the standings of all candidates, best first.
 
-    ``rule`` is the rule of its final choice: ``worst`` where groups decide, else ``worst_class``. ``frontier`` has the points of
-    all candidates, epochs and decisions that no other beats in both rates. ``plain`` are standings by argmax.
+    ``rule`` is the rule of its final choice: ``worst`` where groups decide, else ``worst_class``; ``sure`` says that groups decide
+    alone. ``frontier`` has the points of all candidates, epochs and decisions that no other beats in both rates. ``plain`` are
+    standings by argmax.
     """
 
     winner: Candidate
@@ -107,6 +108,7 @@ class Verdict:
     plain: Mapping[str, Standing]
     frontier: tuple[Point, ...]
     rule: Literal["worst", "worst_class"]
+    sure: bool
 
     def including(self, standing: Standing) -> "Verdict":
         """This verdict with the standing of one that was not in the race; it comes first if its score is higher than all others."""
@@ -124,10 +126,21 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why the winner was chosen, in words."""
-        best, by = self.standings[0], "the worst group" if self.rule == "worst" else "a rule that sees no groups"
+        best = self.standings[0]
         return (
-            f"best of {len(self.standings)} candidates on validation by {by}: {best.worst:.1%} in the worst {self.unit}, "
+            f"best of {len(self.standings)} candidates on validation by {self.by}: {best.worst:.1%} in the worst {self.unit}, "
             f"{best.average:.1%} on average"
+        )
+
+    @property
+    def by(self) -> str:
+        """What decided, in words."""
+        if self.rule == "worst_class":
+            return "a rule that sees no groups"
+        return (
+            "the worst group"
+            if self.sure
+            else "the worst group and, as some groups are small or unclear, a rule that sees none"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -177,7 +190,7 @@ def contest(
     plain = {
         name: standing_of(name, result.counts, float("nan"), rule, decide="argmax") for name, result in results.items()
     }
-    return Verdict(winner, tuple(ranked), plain, _frontier(results, rule), rule)
+    return Verdict(winner, tuple(ranked), plain, _frontier(results, rule), rule, sure)
 
 
 def limit_cost(trainer: Trainer, baseline: float, budget: float | None = None) -> None:
@@ -217,8 +230,13 @@ def standing_of(name: str, counts: Counts, score: float, rule: str, *, decide: D
 
 
 def worst_rates(counts: Counts, rule: str) -> NDArray[np.float64]:
-    """The lowest rate of a judged group under the rule ``worst``, else that of a class, [epochs]; no rate is pulled anywhere."""
+    """The lowest rate of a judged group under the rule ``worst``, else that of a class, [epochs].
+
+    Where groups are too small to be sure of them, small ones are judged too, and their rates are pulled towards their class's.
+    """
     units = counts.units()
+    if rule == "worst" and not counts.judging.groups_decide(counts.sizes) and not np.isnan(RULES[rule](counts)).all():
+        return RULES[rule](counts)
     if rule == "worst" and units.judged.any():
         rates = per_group(units.hits, units.sizes)[:, units.judged]
     else:

@@ -30,6 +30,7 @@ from umix.training.trainer import Trainer
 _MOST = 20_000  # known rows that the model is fitted to
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
+_CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
 
@@ -98,13 +99,24 @@ def _estimates(
     new = np.flatnonzero(p.sum(1).numpy() == 0)
     new_y = target.y.cpu().numpy()[new]
     _require_classes(trainer, y, new_y)
-    known = KnownRows(np.concatenate([z[name][rows[name]] for name in rows]), y, t)
+    told = _telling(z[split][new])
+    known = KnownRows(np.concatenate([z[name][rows[name]][:, told] for name in rows]), y, t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
-        model, shares = _estimate(known, z[split][new], new_y, seed=trainer.seed)
+        model, shares = _estimate(known, z[split][new][:, told], new_y, seed=trainer.seed)
     _require_better_than_chance(model.scores, len(y))
     values, columns = np.nonzero(group_of[new_y] >= 0)
     p[new[values], group_of[new_y[values], columns]] = torch.from_numpy(shares[values, columns])
     return p, model.scores, len(y), len(new)
+
+
+def _telling(new: Floats) -> Ints:
+    """The inputs that vary over the rows to be estimated.
+
+    The others can tell nothing about them. Above all this leaves out a group column that is an input itself: known rows have the
+    answer there, and the rows to be estimated have a blank.
+    """
+    varies = np.ptp(new, axis=0) > _CONSTANT if len(new) else np.ones(new.shape[1], dtype=bool)
+    return np.flatnonzero(varies)
 
 
 def _usable_splits(trainer: Trainer) -> tuple[str, ...]:
