@@ -126,7 +126,7 @@ class DoesNotListItsStage(Method):
         (broken(Explodes, "explodes")(), check_finite_on_hostile_batches, "finite on batches of one example"),
         (PeeksAtGroups(), check_groups_untouched_unless_declared, "without declaring needs_groups"),
         (broken(Drifts, "local")(), check_picklable, "pickl"),
-        (HidesItsStage(), check_stages_are_described, "must train the stages that erm_stages describes"),
+        (HidesItsStage(), check_stages_are_described, r"must name \['reference'\] in its class variable stages"),
         (DoesNotListItsStage(), check_stages_are_described, "must name {'reference'} in its class variable stages"),
     ],
     ids=[

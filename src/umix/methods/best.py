@@ -114,6 +114,8 @@ class Best(Method):
         splits = (trainer.task.splits["train"], trainer.task.splits["val"])
         if trainer.use_groups != "train" or not trainer.task.groups or self.trials is not None:
             return None
+        if splits[0].weight is not None:
+            return None  # a refitted head would ignore them
         if not all(len(split) and bool((split.some_groups >= 0).all()) for split in splits):
             return None
         warned = len(trainer.warnings)
@@ -148,7 +150,9 @@ class Best(Method):
         shared["trajectory.epochs"] = measured.longest
         weighed = [one.with_settings(shared) for one in umix.candidates(measured, trainer, umix.objective)]
         turns = zip_longest(self._with_groups(trainer), weighed)
-        return found + [one for turn in turns for one in turn if one is not None]
+        found += [one for turn in turns for one in turn if one is not None]
+        weights = trainer.splits["train"].weight is not None
+        return [one for one in found if one.objective.takes_weights or not weights]
 
     def _with_groups(self, trainer: Trainer) -> list[Candidate]:
         """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""
