@@ -5,6 +5,7 @@ it takes two seconds. On several devices there is one process for each. They tra
 (``parallel``), and only the first process reads and writes files.
 """
 
+import atexit
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -117,6 +118,7 @@ class Engine:
         """Start the other processes, each with the command line of this one, or join the processes that torchrun has started."""
         if self.processes > 1:
             self._fabric("32-true", needs=f"{self.processes} devices need")
+            atexit.register(_leave)
 
     def from_first(self, value: _Value) -> _Value:
         """The ``value`` of the first process, in every process."""
@@ -165,6 +167,12 @@ class Engine:
         )
         fabric.launch()  # starts the processes at the first call only
         return fabric
+
+
+def _leave() -> None:
+    """End the group of processes before the interpreter ends: its threads would abort the process otherwise."""
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 @final
