@@ -43,7 +43,6 @@ from umix.nets.net import Net, NetSettings
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
-from umix.training.race import descend_each
 from umix.training.trainer import Trainer
 
 SIGMA, ALPHA = 0.5, 0.5
@@ -160,7 +159,7 @@ def fleet_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], Non
         order = Shuffled().draw(split, stream(0, "fit", "order"))
         with torch_stream(0, "fit", "noise"):
             seen = batches(split, order, batch_size=HEAD.batch_size)
-            run_epoch(prepared, seen, together, {}, stream(0, "fit", "objective"), step=descend_each)
+            run_epoch(prepared, seen, together, {}, stream(0, "fit", "objective"))
 
     return epoch
 

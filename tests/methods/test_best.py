@@ -50,8 +50,6 @@ def test_the_winner_is_the_run_of_its_own_method(tmp_path, use_groups):
         name: value for name, value in chosen.items() if name.startswith((f"{chosen['method']}.", "trajectory."))
     }
     again = run(task, tmp_path, chosen["method"], **judge, **settings)
-    if chosen["method"] == "dfr":
-        pytest.skip("DFR has no final fit to compare")
     for split in ("val", "test"):
         assert best.split_counts[split].hits == again.split_counts[split].hits
 

@@ -5,13 +5,16 @@ import numpy as np
 from umix.core.rates import per_group
 from umix.core.selection import Counts, Scores
 
+#: The share of wrong epochs from which on a validation example is called uncertain.
+UNCERTAIN = 0.5
+
 
 def trust_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: int) -> Scores:
     """How well an epoch does where a first stage was certain, where it was uncertain, and in the worst class, [epochs].
 
-    The mean of the three rates. Larger weights on misclassified examples raise the accuracy
-    on uncertain examples. If labels are noise, the accuracy on certain examples falls by as much; if there is something to learn,
-    by less. The worst class guards a small class against paying for it. Parts without examples are left out.
+    The mean of the three rates. Larger weights on misclassified examples raise the accuracy on uncertain examples. If labels are
+    noise, the accuracy on certain examples falls by as much; if there is something to learn, by less. The worst class guards a
+    small class against paying for it. Parts without examples are left out.
 
     ``every`` counts validation examples by class, ``uncertain_hits`` [epochs] those of which the first stage was uncertain.
 

@@ -26,7 +26,7 @@ from umix.methods.group_dro import GroupDRO
 from umix.methods.group_mixup import GroupMixup
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate, Standing, Verdict, contest, limit_cost, standing_of
+from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest, limit_cost, standing_of
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
 from umix.methods.parts.uncertainty_weights import Measured
@@ -213,13 +213,12 @@ def said(verdict: Verdict, chosen: Standing, *, erm: float, decides: bool = True
         f"validation and {chosen.average:.1%} on average, {_against(chosen.average - erm)} ERM's best average by argmax"
     )
     reached = [f"erm {plain.worst:.1%}"] if plain is not None else []
-    by_name = {standing.name: standing for standing in reversed(verdict.standings)}
     for title, starts in _FAMILIES.items():
         if starts == ERM.name and not decides:
             continue
-        found = [standing for name, standing in by_name.items() if name.startswith(starts)]
+        found = [standing for standing in verdict.standings if standing.name.startswith(starts)]
         if found:
-            first_of = max(found, key=lambda one: -np.inf if np.isnan(one.score) else one.score)
+            first_of = by_score(found)[0]
             reached.append(f"{title} {first_of.worst:.1%}{' (over the budget)' if np.isnan(first_of.score) else ''}")
     return {
         "chosen": f"{first}.",

@@ -29,7 +29,7 @@ from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.contest import Candidate
 from umix.methods.parts.left_open import Auto, settle
 from umix.methods.parts.weight_warnings import warn_about
-from umix.nets.fleet import can_stack
+from umix.nets.fleet import candidate_cost
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.history import HeldOutUncertainty
@@ -94,8 +94,7 @@ class JTT(Method):
         """The numbers of epochs and of copies, as they are set or as a contest chooses them."""
         if self.identification_epochs != "auto" and self.upweight != "auto":
             return self.identification_epochs, self.upweight
-        net = trainer.fresh_net()
-        tried = self._tried(longest, many=net.is_linear and can_stack(net))
+        tried = self._tried(longest, many=candidate_cost(trainer.fresh_net()) == "none")
         candidates = [self._candidate(trajectory, trainer, *values) for values in tried]
         winner = settle(self, trainer, candidates, erm=trajectory)
         return tried[candidates.index(winner)]

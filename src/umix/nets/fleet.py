@@ -4,7 +4,7 @@ All members see the same inputs, so their first layers are one matrix product, a
 nets most of the time of a step goes into starting operations: a fleet starts them once for all of its members.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal, final
 
 import torch
@@ -84,16 +84,6 @@ class Fleet(nn.Module):
         logits: Tensor = self.head(self.body(x))
         return logits
 
-    @torch.no_grad()
-    def member(self, index: int, like: Net) -> Net:
-        """``like``, an ordinary net of the same architecture, with the weights of one member."""
-        ours = [layer for layer in [*self.body, self.head] if isinstance(layer, Stacked)]
-        theirs = [layer for layer in _layers(like) if isinstance(layer, nn.Linear)]
-        for stacked, layer in zip(ours, theirs, strict=True):
-            layer.weight.copy_(stacked.weight[index])
-            layer.bias.copy_(stacked.bias[index])
-        return like
-
 
 def _stacked(layer: nn.Module, members: int) -> nn.Module:
     if not isinstance(layer, nn.Linear):
@@ -102,10 +92,10 @@ def _stacked(layer: nn.Module, members: int) -> nn.Module:
     return Stacked(weight.expand(members, *weight.shape).clone(), bias.expand(members, *bias.shape).clone())
 
 
-def members_of(tensors: dict[str, Tensor], index: Sequence[int], *, members: int) -> dict[str, Tensor]:
-    """The members ``index`` of every tensor of a fleet or of its optimiser; tensors without a member axis stay whole."""
-    chosen = torch.as_tensor(list(index), dtype=torch.int64)
-    return {
-        name: tensor.index_select(0, chosen.to(tensor.device)) if tensor.dim() and len(tensor) == members else tensor
-        for name, tensor in tensors.items()
-    }
+def clip_each(parameters: Iterable[nn.Parameter], longest: float) -> None:
+    """Shorten the gradient of every member of a fleet to at most ``longest``, as ``clip_grad_norm_`` does for one net."""
+    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    lengths = torch.stack([grad.flatten(1).square().sum(dim=1) for grad in grads]).sum(dim=0).sqrt()
+    scale = (longest / (lengths + 1e-6)).clamp_max(1)
+    for grad in grads:
+        grad.mul_(scale.view(-1, *[1] * (grad.dim() - 1)))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import torch
+from torch import nn
 
 from umix.data.batch import Batch
 from umix.training.engine import Prepared
@@ -22,13 +22,14 @@ def descend(
     state: State,
     rng: np.random.Generator,
     clip_norm: float | None = None,
+    clip: Callable[[Iterable[nn.Parameter], float], object] = nn.utils.clip_grad_norm_,
 ) -> State:
-    """One step of the optimiser down the gradient of the batch's risk."""
+    """One step of the optimiser down the gradient of the batch's risk; ``clip`` limits the gradient to ``clip_norm``."""
     risk, state = objective.risk(prepared.net, batch, state, rng)
     prepared.optimizer.zero_grad()
     prepared.backward(risk)
     if clip_norm is not None:
-        torch.nn.utils.clip_grad_norm_(prepared.net.parameters(), clip_norm)
+        clip(prepared.net.parameters(), clip_norm)
     prepared.optimizer.step()
     return state
 

@@ -14,27 +14,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from umix.core.decisions import candidate_biases
-from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
 from umix.files import locked, read_tensors, write_tensors
-from umix.nets.fleet import Fleet
+from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
 from umix.training.checkpoint import thin_checkpoint
-from umix.training.engine import Prepared
 from umix.training.epoch_log import EpochLog
 from umix.training.fit import fit
 from umix.training.history import keeps_decisions
 from umix.training.loop import descend
-from umix.training.objective import Objective, State, check_given
+from umix.training.objective import Objective, check_given
 from umix.training.race_counts import RaceCounts, RaceResult
 from umix.training.stage import Stage, StageReport
 
@@ -186,35 +184,11 @@ def _forget(trainer: "Trainer", stages: Sequence[Stage]) -> None:
             (cast(Path, stage.directory) / CHECKPOINT).unlink(missing_ok=True)
 
 
-def descend_each(
-    prepared: Prepared,
-    objective: Objective,
-    batch: Batch,
-    state: State,
-    rng: np.random.Generator,
-    clip_norm: float | None = None,
-) -> State:
-    """One step of a fleet; a limit to the length of gradients holds for each member's own."""
-    risk, state = objective.risk(prepared.net, batch, state, rng)
-    prepared.optimizer.zero_grad()
-    prepared.backward(risk)
-    if clip_norm is not None:
-        grads = [parameter.grad for parameter in prepared.net.parameters() if parameter.grad is not None]
-        lengths = torch.stack([grad.flatten(1).square().sum(dim=1) for grad in grads]).sum(dim=0).sqrt()
-        scale = (clip_norm / (lengths + 1e-6)).clamp_max(1)  # as clip_grad_norm_ does
-        for grad in grads:
-            grad.mul_(scale.view(-1, *[1] * (grad.dim() - 1)))
-    prepared.optimizer.step()
-    return state
-
-
 def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number: int) -> Stage:
     """A round of a fleet is a stage of its own, because its members change; a single net goes on in one stage."""
     names = {"candidates": list(lane.names), **({"round": number} if lane.is_fleet else {})}
     val = trainer.splits["val"]
-    judged = hashlib.sha256(
-        val.groups.member.cpu().numpy().tobytes()
-    ).hexdigest()  # what is counted depends on the groups
+    judged = hashlib.sha256(val.groups.member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
     identity = hashlib.sha256(
         json.dumps([content, trainer.decide, names, val.fingerprint, val.groups.names, judged]).encode()
     ).hexdigest()
@@ -271,7 +245,7 @@ def _run(
             lane.objective,
             n_groups=len(trainer.task.training_groups),
             sampler=lane.sampler,
-            step=descend_each if lane.is_fleet else descend,
+            step=partial(descend, clip=clip_each) if lane.is_fleet else descend,
             observer=observer,
             log=EpochLog(),
             engine=trainer.engine,

@@ -80,6 +80,11 @@ class Standing:
         }
 
 
+def by_score(standings: Sequence[Standing]) -> list[Standing]:
+    """The best first, those without a score last; equal ones stay in order."""
+    return sorted(standings, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
+
+
 @final
 @dataclass(frozen=True)
 class Point:
@@ -112,11 +117,9 @@ class Verdict:
 
     def including(self, standing: Standing) -> "Verdict":
         """This verdict with the standing of one that was not in the race; it comes first if its score is higher than all others."""
-        first = self.standings[0]
-        rest = [*self.standings, standing] if not standing.score > first.score else [standing, *self.standings]
-        head, tail = rest[0], rest[1:]
-        ranked = sorted(tail, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
-        return replace(self, standings=(head, *ranked))
+        first, *others = self.standings
+        head, other = (standing, first) if standing.score > first.score else (first, standing)
+        return replace(self, standings=(head, *by_score([other, *others])))
 
     @property
     def unit(self) -> str:
@@ -168,7 +171,6 @@ def contest(
     clearly better: what cannot be told from noise is not worth a more complicated method.
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
-
     sure = trainer.judging.groups_decide(trainer.splits["val"].groups.sizes.cpu().numpy())
 
     def score(result: RaceResult) -> float:
@@ -178,7 +180,7 @@ def contest(
     stays = None if sure else candidates[0].name  # what the others must clearly beat is trained as far as they are
     results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time, stays=stays)
     standings = [standing_of(one.name, results[one.name].counts, score(results[one.name]), rule) for one in candidates]
-    ranked = sorted(standings, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
+    ranked = by_score(standings)
     if np.isnan(ranked[0].score):
         trainer.warn(
             f"None of {len(candidates)} candidates kept validation accuracy within the budget: {candidates[0].name} is trained; "
@@ -297,7 +299,8 @@ def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, floa
         return torch.ones(n), plain
     if isinstance(objective, BatchRisk) and objective.loss is cross_entropy and objective.risk_of is torch.mean:
         return torch.ones(n) if objective.weights is None else objective.weights.cpu(), plain
-    mixes = isinstance(objective, WeightedMixup) and objective.pairing is any_pair and not objective.per_example
-    if mixes and isinstance(objective, WeightedMixup) and objective.mixing != "cutmix":
-        return objective.weights.cpu(), (objective.sigma, objective.alpha, objective.mixing)
-    return None
+    if not isinstance(objective, WeightedMixup) or objective.pairing is not any_pair:
+        return None
+    if objective.per_example or objective.mixing == "cutmix":
+        return None
+    return objective.weights.cpu(), (objective.sigma, objective.alpha, objective.mixing)

@@ -5,13 +5,13 @@ from typing import Literal
 
 import torch
 
+from umix.core.weight_choice import UNCERTAIN
 from umix.methods.method import Method
 from umix.methods.parts.contest import Candidate, contest, limit_cost
 from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 
 Auto = Literal["auto"]
-_UNCERTAIN = 0.5  # share of wrong epochs from which on a validation example is called uncertain
 
 
 def settle(
@@ -28,7 +28,7 @@ def settle(
         uncertain = torch.zeros(len(trainer.splits["val"]), dtype=torch.bool)
     else:
         limit_cost(trainer, max(erm.val_rates()))
-        uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= _UNCERTAIN
+        uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= UNCERTAIN
     prefix = f"{method.name}."
     open_options = {key.removeprefix(prefix) for candidate in candidates for key in candidate.settings}
     verdict = contest(trainer, candidates, uncertain=uncertain, content=method.model_dump_json(exclude=open_options))

@@ -9,6 +9,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from umix.core.weight_choice import UNCERTAIN
 from umix.core.weights import uncertainty
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
@@ -29,7 +30,6 @@ from umix.training.trajectory import Trajectory
 Eta = Annotated[float, Field(ge=0)] | Literal["auto"]
 Length = Annotated[int, Field(ge=1)] | Literal["auto"]
 LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: chosen on validation"
-_UNCERTAIN = 0.5  # share of wrong epochs from which on a validation example is called uncertain
 
 
 class UncertaintyWeights(Method, abc.ABC):
@@ -201,7 +201,7 @@ class Measured:
     @property
     def uncertain(self) -> Tensor:
         """Which validation examples were wrong in at least half of the longest window, bool [n_val]."""
-        return self.parts[self.longest]["val"] >= _UNCERTAIN
+        return self.parts[self.longest]["val"] >= UNCERTAIN
 
     def train(self, length: int) -> Tensor:
         """The uncertainty of the training examples, [n]."""
