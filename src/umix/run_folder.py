@@ -53,3 +53,8 @@ def weights_folder(directory: Path) -> Path:
 def trajectory_path(directory: Path, stage: str) -> Path:
     """The trajectory of a recorded stage, copied into the run's folder."""
     return directory / f"{stage}.safetensors"
+
+
+def fold_path(directory: Path, repeat: int, fold: int) -> Path:
+    """What was recorded of one fold of a stage that is cross-fitted, until the whole trajectory is there."""
+    return directory / f"fold-{repeat}-{fold}.safetensors"

@@ -278,7 +278,7 @@ def test_what_is_wrong_with_a_factory_is_said_in_one_sentence(own):
         ("def make(example, n_classes): raise SystemExit(3)", r"raised SystemExit: 3 \(.*line 2\)"),
         (
             "def make(): return 1",
-            r"^The factory my_own_net:make must be callable as \(example, n_classes\), but it is not: too many positional",
+            r"^my_own_net:make must give an estimator with fit and predict_proba, but int has no fit; a factory of nets must be",
         ),
         ("from os import getcwd as make", r"must be callable as \(example, n_classes\)"),
         (
@@ -340,5 +340,5 @@ def test_trying_a_net_leaves_it_as_it_was_made(own):
 def test_a_name_without_a_known_provider_is_a_module_only_if_it_can_be_one():
     assert net_kind("my.nets:make")[1] == {"factory": "my.nets:make"}
     for name in ("hf:", "resnet-50:x y", "mlpp", "hf/x"):
-        with pytest.raises(UserError, match=r"^Unknown net .*MODULE:FACTORY"):
+        with pytest.raises(UserError, match=r"^Unknown net "):
             net_kind(name)

@@ -55,7 +55,7 @@ def nets(
             state = "installed" if installed(kind.library) else "not installed"
             how = "" if installed(kind.library) else f": {install_command(kind.library, kind.extra)}"
             facts["library"] = f"{kind.library}, {state}{how}"
-        hidden = frozenset(kind.options_in(kind.usage()) or {})
+        hidden = frozenset({*(kind.options_in(kind.usage()) or {}), *kind.from_data})
         entries[kind.usage()] = Entry(kind, state, facts, hidden)
     _show(entries, name, other=usages, registry=NETS, column="library", as_json=as_json)
     _print_problems(NETS)

@@ -1,4 +1,4 @@
-"""Rows drawn by group: a split that keeps the groups' shares, and a subset that makes them equal."""
+"""Rows drawn by group: a split or folds that keep the groups' shares, and a subset that makes them equal."""
 
 import numpy as np
 
@@ -29,3 +29,16 @@ def balanced_subset(group: np.ndarray, *, rng: np.random.Generator) -> np.ndarra
     """
     present, sizes = np.unique(group, return_counts=True)
     return np.concatenate([rng.permutation(np.flatnonzero(group == g))[: sizes.min()] for g in present])
+
+
+def stratified_folds(group: np.ndarray, *, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """A fold of 0 … folds-1 for every row, int64 [n]: folds have the groups' shares, and their sizes differ by at most one.
+
+    >>> stratified_folds(np.array([0, 0, 1, 1]), folds=2, rng=np.random.default_rng(0)).reshape(2, 2).sum(axis=1).tolist()
+    [1, 1]
+    """
+    order = rng.permutation(len(group))
+    order = order[np.argsort(group[order], kind="stable")]  # by group, shuffled inside: dealt out in turn
+    fold = np.empty(len(group), dtype=np.int64)
+    fold[order] = (np.arange(len(group)) + rng.integers(folds)) % folds
+    return fold

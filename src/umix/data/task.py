@@ -171,6 +171,9 @@ class Task:
     preprocessing: Preprocessing | None = None
     notes: tuple[str, ...] = ()  # what people should know about how the data were read
     kind: str = ""  # kind of data whose presets apply: table, arrays, images, text or the name of a benchmark
+    categories: tuple[
+        int, ...
+    ] = ()  # of each input column the number of category values, 0 for a number; empty: no codes
     source: "TaskSource | None" = None  # what loads the same task again, if it came from files or is embedded
 
     def __post_init__(self) -> None:

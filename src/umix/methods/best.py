@@ -57,6 +57,7 @@ class Best(Method):
     paper: ClassVar[str] = "a contest between the methods of this library"
     uses_known_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "reference")
 
     trials: int | None = Field(None, ge=1, description="most candidates to try; none: all that fit the data")
@@ -152,7 +153,8 @@ class Best(Method):
         turns = zip_longest(self._with_groups(trainer), weighed)
         found += [one for turn in turns for one in turn if one is not None]
         weights = trainer.splits["train"].weight is not None
-        return [one for one in found if one.objective.takes_weights or not weights]
+        able = [one for one in found if trainer.can_train(one.objective)]
+        return [one for one in able if one.objective.takes_weights or not weights]
 
     def _with_groups(self, trainer: Trainer) -> list[Candidate]:
         """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""

@@ -84,6 +84,7 @@ class DFR(Method):
         "Kirichenko et al., Last layer re-training is sufficient for robustness to spurious correlations, ICLR 2023"
     )
     needs_val_groups: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     c: Annotated[float, between(0.01, 10.0, log=True)] = Field(1.0, gt=0, description="inverse strength of the penalty")

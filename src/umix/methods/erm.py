@@ -19,6 +19,7 @@ class ERM(Method):
     name: ClassVar[str] = "erm"
     paper: ClassVar[str] = "Vapnik, Principles of risk minimization for learning theory, NeurIPS 1992"
     takes_weights: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
 
     def train(self, trainer: Trainer) -> Net:
         return trainer.fit(MeanRisk())

@@ -35,6 +35,7 @@ class GroupMixup(TrainsWithGroups):
         "the weighted mixup of Han et al., UMIX, NeurIPS 2022, with the group weights of Idrissi et al., CLeaR 2022"
     )
     takes_weights: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
 
     power: Annotated[float, between(0.5, 1.0)] = Field(
         1.0,

@@ -52,6 +52,7 @@ class JTT(Method):
         "Liu et al., Just train twice: Improving group robustness without training group information, ICML 2021"
     )
     takes_weights: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     identification_epochs: Annotated[Epochs, among(1, 2, 3, 5, 10)] = Field(

@@ -20,6 +20,9 @@ class Method(Settings, abc.ABC):
     needs_some_groups: ClassVar[bool] = False  # of some rows of validation or training, to train with
     uses_known_groups: ClassVar[bool] = False  # trains with groups where they are known and allowed, else without
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
+    needs_gradients: ClassVar[bool] = (
+        True  # False if weights of examples are all it needs: then trees can be trained too
+    )
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:

@@ -55,6 +55,7 @@ class Balancing(TrainsWithGroups, abc.ABC):
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
     needs_groups_if: ClassVar[str] = "if by=group"
     takes_weights: ClassVar[bool] = True
+    needs_gradients: ClassVar[bool] = False
 
     by: Annotated[By, among("class", "group")] = Field(
         "class", description="what shall count the same; group needs training groups"

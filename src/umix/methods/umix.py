@@ -49,6 +49,8 @@ class UMIX(UncertaintyWeights):
         "Han et al., UMIX: Improving importance weighting for subpopulation shift via uncertainty-aware mixup, NeurIPS 2022"
     )
 
+    needs_gradients: ClassVar[bool] = False
+
     eta: Annotated[Eta, between(2.0, 100.0, log=True)] = Field(
         20.0, description="how much an example's weight grows with its uncertainty; auto tries some on validation"
     )

@@ -1,7 +1,8 @@
 """What every net of umix offers: ``features(x)``, ``head(z)``, and their composition."""
 
 import abc
-from typing import Any, ClassVar, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, final
 
 from torch import Tensor, nn
 
@@ -43,6 +44,9 @@ class NetSettings(Settings, abc.ABC):
     name: ClassVar[str]
     library: ClassVar[str] = ""  # the package that building it needs, beside those that umix always needs
     extra: ClassVar[str] = ""  # the extra of umix that installs it; without one it is installed by its own name
+    by_gradients: ClassVar[bool] = True  # trained by gradient steps; False: fitted to weighted rows in one go
+    takes_codes: ClassVar[bool] = False  # whether it takes columns of category codes and missing values as they are
+    from_data: ClassVar[tuple[str, ...]] = ()  # options that are not the user's: the data decide them
 
     @classmethod
     def usage(cls) -> str:
@@ -54,6 +58,16 @@ class NetSettings(Settings, abc.ABC):
         """The options that ``name`` stands for; None if ``name`` does not mean a net of this class."""
         return {} if name == cls.name else None
 
+    @classmethod
+    def usual_fit(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Fit settings that suit a net with these ``options`` better than those of a preset."""
+        return {}
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether it can be looked at after a part of its training."""
+        return True
+
     @property
     def content(self) -> str:
         """A hash of the files that decide the net beside its options: weights, configuration, code; empty without files."""
@@ -63,6 +77,10 @@ class NetSettings(Settings, abc.ABC):
         """Everything that decides the net: its name, its options and the content of its files, but not their paths."""
         content = self.content
         return {"name": self.name, **self.model_dump(mode="json"), **({"content": content} if content else {})}
+
+    def on_columns(self, categories: tuple[int, ...]) -> Self:
+        """These settings for inputs whose columns have so many category values, 0 for numbers; most nets do not care."""
+        return self
 
     @abc.abstractmethod
     def build(self, example: Tensor, n_classes: int) -> Net:

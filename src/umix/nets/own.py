@@ -48,7 +48,7 @@ class OwnNet(WeightsFromFile):
 
     @property
     def content(self) -> str:
-        file = self._module().__file__
+        file = own_module(self.factory).__file__
         paths = [] if file is None else [Path(file)]
         if self.weights is not None:
             if not self.weights.is_file():
@@ -62,10 +62,12 @@ class OwnNet(WeightsFromFile):
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, nn.Module | None]:
         module, _, name = self.factory.partition(":")
-        factory = getattr(self._module(), name, None)
+        factory = getattr(own_module(self.factory), name, None)
         if not callable(factory):
             raise unknown(
-                f"factory in {module}", name, [n for n, value in vars(self._module()).items() if callable(value)]
+                f"factory in {module}",
+                name,
+                [n for n, value in vars(own_module(self.factory)).items() if callable(value)],
             )
         made = self._made(factory, example, n_classes)
         match made:
@@ -100,25 +102,25 @@ class OwnNet(WeightsFromFile):
                 f"raised {cause(error)}; correct the factory."
             ) from None
 
-    def _module(self) -> ModuleType:
-        name = self.factory.partition(":")[0]
-        with _current_folder(), redirect_stdout(sys.stderr):
-            try:
-                return importlib.import_module(name)
-            except ModuleNotFoundError as error:
-                if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                    raise UserError(
-                        f"The module {name} of the net {self.factory} needs {error.name}, which is missing."
-                    ) from None
-                raise UserError(
-                    f"There is no module {name} in the current folder or among the installed packages, which the net "
-                    f"{self.factory} must come from."
-                ) from None
-            except (Exception, SystemExit) as error:
-                raise UserError(
-                    f"The module {name} of the net {self.factory} must be importable, but importing it raised {cause(error)}; "
-                    "correct the module."
-                ) from None
+
+def own_module(title: str) -> ModuleType:
+    """The module of ``title``, which is ``module.path:factory``; its prints go to standard error."""
+    name = title.partition(":")[0]
+    with _current_folder(), redirect_stdout(sys.stderr):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise UserError(f"The module {name} of the net {title} needs {error.name}, which is missing.") from None
+            raise UserError(
+                f"There is no module {name} in the current folder or among the installed packages, which the net "
+                f"{title} must come from."
+            ) from None
+        except (Exception, SystemExit) as error:
+            raise UserError(
+                f"The module {name} of the net {title} must be importable, but importing it raised {cause(error)}; "
+                "correct the module."
+            ) from None
 
 
 @contextmanager

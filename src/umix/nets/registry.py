@@ -20,6 +20,11 @@ NETS: "Registry[NetSettings]" = Registry(
         "monai": "umix.nets.monai:Monai",
         "torchvision": "umix.nets.torchvision:TorchVision",
         "timm": "umix.nets.timm:Timm",
+        "trees": "umix.nets.estimators.trees:Trees",
+        "lightgbm": "umix.nets.estimators.lightgbm:LightGBM",
+        "xgboost": "umix.nets.estimators.xgboost:XGBoost",
+        "catboost": "umix.nets.estimators.catboost:CatBoost",
+        "estimator": "umix.nets.estimators.own:OwnEstimator",
         "own": "umix.nets.own:OwnNet",
     },
 )
@@ -28,12 +33,12 @@ NETS: "Registry[NetSettings]" = Registry(
 def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     """The class of the net called ``name`` and the options that the name stands for.
 
-    A name is that of a net, ``provider:name``, or ``module.path:factory`` for a net of your own.
+    A name is that of a net, ``provider:name``, or ``module.path:factory`` for a net or an estimator of your own.
 
     >>> net_kind("hf:distilbert-base-uncased")[1]
     {'model': 'distilbert-base-uncased'}
     """
-    for key in (name.partition(":")[0], "own"):
+    for key in (name.partition(":")[0], "estimator", "own"):
         kind = NETS.get(key)
         options = None if kind is None else kind.options_in(name)
         if kind is not None and options is not None:

@@ -1,57 +1,28 @@
-"""One fit: runs the training loop epoch by epoch, calls an observer and writes a checkpoint after every epoch."""
+"""One fit: runs the training loop epoch by epoch, calls an observer and writes a checkpoint after every epoch.
+
+An estimator is fitted by ``estimator_fit`` instead.
+"""
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol, final
-
-from torch import Tensor
 
 from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.files import ensure_writable, sweep
+from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
+from umix.training.estimator_fit import fit_estimator
 from umix.training.loop import Step, run_epoch
 from umix.training.objective import Objective, State
+from umix.training.observer import Observer
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
-
-
-class Observer(Protocol):
-    """Is called with the net after every epoch.
-
-    There are four: History (final fits), Recorder (trajectories), RaceCounts (races) and Unobserved.
-    """
-
-    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Restore the observer as it was after ``epochs`` epochs.
-
-        ``kept`` is what ``tensors`` returned then.
-        """
-
-    def observe(self, net: Net, epoch: int) -> None:
-        """Evaluate ``net`` at the end of ``epoch``."""
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        """What a checkpoint must contain of this observer."""
-
-
-@final
-class Unobserved:
-    """The observer that ignores every epoch."""
-
-    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
-
-    def observe(self, net: Net, epoch: int) -> None: ...
-
-    def tensors(self) -> dict[str, Tensor]:
-        return {}
 
 
 def fit(
@@ -73,6 +44,18 @@ def fit(
 
     With ``until`` only so many epochs are trained now; a later call goes on from the checkpoint.
     """
+    if isinstance(net.body, Fitted):
+        return fit_estimator(
+            stage,
+            net,
+            train,
+            objective,
+            sampler=sampler,
+            observer=observer,
+            log=log,
+            progress=progress,
+            until=until,
+        )
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -25,11 +26,20 @@ class Objective(abc.ABC):
 
     needs_groups: bool = False  # without it batches have no group
     takes_weights: bool = False  # whether an example with ``batch.weight`` k counts as k copies of it
+    mixes: bool = False  # whether examples are mixed
     reset_at: tuple[int, ...] = ()  # steps before which the optimiser's state is reset, because the risk changes there
 
     def init(self, n_groups: int) -> State:
         """The state before the first batch."""
         return {}
+
+    @property
+    def example_weights(self) -> Tensor | None:
+        """What each training example counts for, [n] or one number for all; None if there is more to this objective than that.
+
+        Mixing does not count as more: learners that are fitted to weighted rows cannot mix, and the run says so.
+        """
+        return None
 
     def logging_lambda(self, see: Callable[[float], None]) -> "Objective":
         """This objective, which also calls ``see`` with the λ of every batch.
@@ -65,6 +75,10 @@ class MeanRisk(Objective):
     takes_weights = True
 
     watch: Watch | None = None
+
+    @property
+    def example_weights(self) -> Tensor:
+        return torch.ones(())
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)

@@ -13,17 +13,21 @@ from umix.core.selection import Counts, Decide
 from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
+from umix.errors import UserError
 from umix.files import locked, write_tensors
+from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Net, NetSettings
 from umix.run_folder import EXAMPLES, trajectory_path
+from umix.training.cross_fit import cross_fit
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
-from umix.training.evaluate import outputs
-from umix.training.fit import Observer, Unobserved, fit
+from umix.training.evaluate import correctness, outputs
+from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
 from umix.training.history import BestWeights, HeldOutUncertainty, History, fit_warnings
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, check_given
+from umix.training.observer import Observer, Unobserved
 from umix.training.progress import Progress, Silent
 from umix.training.recorder import Recorder
 from umix.training.stage import ErmStage, Stage, StageReport, require_epochs
@@ -32,6 +36,7 @@ from umix.training.trajectory import Trajectory
 
 #: The stage whose net is the result. All methods use this name, so runs with one seed share initialisation and order.
 FINAL = "fit"
+NOTHING_MIXED = "none: an estimator is fitted to rows as they are, so examples are weighted and not mixed"
 
 
 @final
@@ -74,6 +79,10 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
+        if self.engine.processes > 1 and not self.net.by_gradients:
+            raise UserError(
+                f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
+            )
         self.splits: Mapping[str, Split] = {name: split.to(self.device) for name, split in self.task.splits.items()}
         self.history = self._new_history(self.final_settings.epochs)
 
@@ -84,8 +93,9 @@ class Trainer:
 
     @property
     def final_settings(self) -> FitSettings:
-        """The settings of the final fit."""
-        return self.settings.updated(self.stages.get(FINAL, {}))
+        """The settings of the final fit; an estimator without stages has one epoch."""
+        settings = self.settings.updated(self.stages.get(FINAL, {}))
+        return settings if self.net.has_epochs else settings.updated({"epochs": 1})
 
     def fit(
         self,
@@ -108,6 +118,8 @@ class Trainer:
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
+        if objective.mixes and not self.net.by_gradients:
+            self.decisions["mixing"] = NOTHING_MIXED
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
         self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step)
         self.warnings += fit_warnings(net, self.history.counts("val"))
@@ -131,6 +143,23 @@ class Trainer:
             self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
 
+    def reference_hits(self, stage: ErmStage, splits: tuple[str, ...]) -> dict[str, Tensor]:
+        """Whether the net at the end of ``stage`` predicts each example correctly, bool [n] by split.
+
+        An estimator is judged by models that have not seen the example.
+        """
+        if isinstance(self.net, EstimatorSettings):
+            recorded = self._cross_fit(self._erm_fit(stage), self.net)
+            parts = {"train": recorded, "val": recorded.val, "test": recorded.test}
+            return {
+                name: ~part.uncertainty(start=part.epochs - 1, length=1).bool()
+                for name in splits
+                if (part := parts[name])
+            }
+        net = self.engine.shared(self.reference(stage))
+        size = self.settings.batch_size
+        return {name: correctness(net, self.splits[name], batch_size=size) for name in splits}
+
     def trajectory(self, stage: ErmStage) -> Trajectory:
         """Train ``stage`` and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
@@ -141,6 +170,8 @@ class Trainer:
         test = self.splits["test"] if "test" in recorded_splits(self.task) else None
         shared = self._erm_fit(stage)
         require_epochs(shared, stage.epochs)
+        if isinstance(self.net, EstimatorSettings):
+            return self._cross_fit(shared, self.net)
         net = self.fresh_net(stage.name)
         with locked(shared.directory):
             recorder = Recorder.open(shared, self.splits, record=stage.record, test=test, engine=self.engine)
@@ -149,6 +180,21 @@ class Trainer:
         if self.directory is not None:
             recorder.trajectory.save(trajectory_path(self.directory, stage.name))
         return recorder.trajectory
+
+    def _cross_fit(self, stage: Stage, net: EstimatorSettings) -> Trajectory:
+        self._require_new(stage.name)
+        splits = {name: self.splits[name] for name in ("train", *recorded_splits(self.task))}
+        with locked(stage.directory):
+            trajectory, self.reports[stage.name] = cross_fit(
+                stage, net, splits, n_classes=self.task.n_classes, progress=self.progress
+            )
+        if self.directory is not None:
+            trajectory.save(trajectory_path(self.directory, stage.name))
+        return trajectory
+
+    def can_train(self, objective: Objective) -> bool:
+        """Whether the learner can minimise ``objective``: a net can, an estimator if weights of examples are all there is."""
+        return self.net.by_gradients or objective.example_weights is not None
 
     def logits(self, net: Net, split: str) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]."""
@@ -201,8 +247,7 @@ class Trainer:
         self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
     ) -> None:
         check_given(objective, groups=self.groups, weights=self.splits["train"].weight is not None)
-        if stage.name in self.reports:
-            raise ValueError(f"Every fit of a run needs a stage of its own, got {stage.name!r} twice.")
+        self._require_new(stage.name)
         self.reports[stage.name] = fit(
             stage,
             net,
@@ -216,3 +261,7 @@ class Trainer:
             engine=self.engine,
             progress=self.progress,
         )
+
+    def _require_new(self, stage: str) -> None:
+        if stage in self.reports:
+            raise ValueError(f"Every fit of a run needs a stage of its own, got {stage!r} twice.")

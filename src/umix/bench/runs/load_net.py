@@ -48,7 +48,9 @@ def _built(record: RunRecord, net_name: str | None) -> Net:
     implied = net_kind(name)[1]
     if "net.weights" in record.settings:
         options["weights"] = record.settings["net.weights"]
-    settings = net_settings(name, **{key: v for key, v in options.items() if key not in implied})
+    kind = net_kind(name)[0]
+    given = {key: value for key, value in options.items() if key not in {*implied, *kind.from_data}}
+    settings = net_settings(name, **given).on_columns(tuple(record.input_categories))
     if settings.content != content:
         raise UserError(f"The files of the net {name} have changed since the run {record.key} was trained with it.")
     if settings.model_dump().get("freeze"):

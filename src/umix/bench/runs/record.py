@@ -69,6 +69,7 @@ class RunRecord(Settings):
     classes: list[str]
     input_shape: list[int]
     input_dtype: str = "float32"
+    input_categories: list[int] = Field(default_factory=list)
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
     train_sizes: list[int]

@@ -148,6 +148,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
+        input_categories=list(task.categories),
         body=inputs.body,
         net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
         train_sizes=task.splits["train"].groups.sizes.tolist(),

@@ -39,7 +39,7 @@ def training_inputs(
     if isinstance(net, Backbone):
         with torch_stream(seed, "check", "init"):  # what is wrong with the net is said before images are decoded
             net.build(task.splits["train"].example, task.n_classes)
-    return TrainingInputs(task if stream else _decoded(task, cache, progress), net)
+    return TrainingInputs(task if stream else _decoded(task, cache, progress), net.on_columns(task.categories))
 
 
 def stored_inputs(task: Task, net: Backbone, cache: Path, *, seed: int) -> TrainingInputs | None:

@@ -147,7 +147,9 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     net, net_implied = net_kind(net_name)
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are for another net
-    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
+    tables["fit"] = {**tables.get("fit", {}), **net.usual_fit(net_implied)}
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, *net.from_data})
+    _check_learner(net, net_name, method_name)
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
             Setting("freeze", "True"),
@@ -157,6 +159,11 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
         )
     for key, value in settings.items():
         part, field = _locate(key, parts, data=kind.name)
+        if not net.by_gradients and field != "epochs" and part in ("fit", *METHODS[method_name].stages):
+            raise UserError(
+                f"The setting {part}.{field} must be left out for {net_name}, which takes no gradient steps; umix nets shows "
+                "what can be set."
+            )
         tables.setdefault(part, {})[field] = value
     used = {part: values for part, values in tables.items() if part in parts and values}
     return _ResolvedSettings(kind, implied, net_name, used)
@@ -168,6 +175,18 @@ def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[Tas
         return kind
     loaded_as = implied["kind"]
     return OWN[loaded_as] if loaded_as in OWN else TASKS.find(loaded_as)
+
+
+def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> None:
+    """Refuse a method that takes gradient steps, or mixes, for a learner that is only fitted to weighted rows."""
+    if not net.by_gradients and METHODS[method_name].needs_gradients:
+        able = ", ".join(name for name, kind in METHODS.items() if not kind.needs_gradients)
+        raise UserError(
+            f"{method_name} must train a net: it takes gradient steps of its own or mixes examples, and {net_name} is only fitted "
+            f"to weighted rows; choose another net with ",
+            Setting("net"),
+            f", or one of {able}.",
+        )
 
 
 def _check_weights(source: object, method_name: str) -> None:

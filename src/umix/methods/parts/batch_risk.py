@@ -31,6 +31,12 @@ class BatchRisk(Objective):
         """A weight of k has the effect of k copies only if the risk is the mean of the losses."""
         return self.risk_of is torch.mean
 
+    @property
+    def example_weights(self) -> Tensor | None:
+        if self.loss is not cross_entropy or self.risk_of is not torch.mean:
+            return None
+        return torch.ones(()) if self.weights is None else self.weights
+
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses = self.loss(net(batch.x), batch.y)
         if self.weights is not None:

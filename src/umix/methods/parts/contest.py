@@ -17,18 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.frontier import frontier
-from umix.core.losses import cross_entropy
 from umix.core.rates import per_group
 from umix.core.selection import RULES, Counts, Decide, best_choice, best_score
 from umix.core.weight_choice import trust_scores
 from umix.data.samplers import Sampler, Shuffled
-from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.fleet_mixup import FleetMixup
 from umix.methods.parts.mixers import Mixing
 from umix.methods.parts.weight_family import Weighting
-from umix.methods.parts.weighted_mixup import WeightedMixup, any_pair
+from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.fleet import can_stack
-from umix.training.objective import MeanRisk, Objective
+from umix.training.objective import Objective
 from umix.training.race import Lane, race
 from umix.training.race_counts import RaceResult
 from umix.training.trainer import Trainer
@@ -295,12 +293,11 @@ def _lanes(trainer: Trainer, candidates: Sequence[Candidate]) -> list[Lane]:
 def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, float, Mixing]] | None:
     """``objective`` as weights [n] and a kind of mixup (sigma, alpha, what is mixed); None if it is none."""
     plain: tuple[float, float, Mixing] = (0.0, 1.0, "input")
-    if isinstance(objective, MeanRisk):
-        return torch.ones(n), plain
-    if isinstance(objective, BatchRisk) and objective.loss is cross_entropy and objective.risk_of is torch.mean:
-        return torch.ones(n) if objective.weights is None else objective.weights.cpu(), plain
-    if not isinstance(objective, WeightedMixup) or objective.pairing is not any_pair:
+    weights = objective.example_weights
+    if weights is None:
         return None
+    if not isinstance(objective, WeightedMixup):
+        return weights.cpu().expand(n), plain
     if objective.per_example or objective.mixing == "cutmix":
         return None
-    return objective.weights.cpu(), (objective.sigma, objective.alpha, objective.mixing)
+    return weights.cpu(), (objective.sigma, objective.alpha, objective.mixing)

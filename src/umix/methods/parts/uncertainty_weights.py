@@ -19,7 +19,6 @@ from umix.methods.parts.weight_family import POOLS, Pool, Weighting, weightings
 from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.fleet import candidate_cost
 from umix.settings import among
-from umix.training.evaluate import correctness
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import Objective
 from umix.training.stage import ErmStage
@@ -224,9 +223,8 @@ def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measu
     """
     correct: dict[str, list[Tensor]] = {split: [] for split in ("train", *recorded_splits(trainer.task))}
     for member in members:
-        net = trainer.engine.shared(trainer.reference(member))
-        for split, rows in correct.items():
-            rows.append(correctness(net, trainer.splits[split], batch_size=trainer.settings.batch_size))
+        for split, hits in trainer.reference_hits(member, tuple(correct)).items():
+            correct[split].append(hits)
     u = {
         split: uncertainty(torch.stack(rows, dim=1), start=0, length=len(members)).cpu()
         for split, rows in correct.items()

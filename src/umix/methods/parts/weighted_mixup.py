@@ -45,6 +45,14 @@ class WeightedMixup(Objective):
     pairing: Pairing = any_pair
     watch: Callable[[float], None] | None = None
 
+    @property
+    def mixes(self) -> bool:  # type: ignore[override]
+        return self.sigma > 0
+
+    @property
+    def example_weights(self) -> Tensor | None:
+        return self.weights if self.pairing is any_pair else None
+
     def logging_lambda(self, see: Callable[[float], None]) -> "WeightedMixup":
         return replace(self, watch=see)
 

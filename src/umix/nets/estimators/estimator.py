@@ -1,0 +1,170 @@
+"""Estimators as learners: a fitted model is the body of a net, so that all that evaluates, selects and stores nets can use it.
+
+The features of an example are the logits by the first tenth of the model's stages, by two tenths, … by all. The head takes the
+last of them as they are. Refitting it, as DFR does, weighs the parts of the model anew.
+"""
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from umix.errors import UserError, cause
+from umix.nets.estimators.library import Floats, Ints, Library
+from umix.nets.net import Net, NetSettings
+
+BLOCKS = 10  # parts of the stages that features tell apart
+_NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
+
+
+class EstimatorSettings(NetSettings, abc.ABC):
+    """Options of a learner that is fitted to weighted rows in one go instead of by gradient steps."""
+
+    by_gradients: ClassVar[bool] = False
+    from_data: ClassVar[tuple[str, ...]] = ("categories",)
+
+    folds: int = Field(
+        5,
+        ge=1,
+        description="parts of the training rows: whether a row is uncertain is judged by a model that was fitted without its part; "
+        "1 judges by models that have seen the row",
+    )
+    options: dict[str, Any] = Field(
+        {}, description="further options of the library's own estimator, by their names there"
+    )
+    categories: tuple[int, ...] = Field(
+        (), description="values of each column that holds codes, 0 for numbers; the data say it"
+    )
+
+    @property
+    @abc.abstractmethod
+    def kind(self) -> Library:
+        """The library of the estimator."""
+
+    @property
+    def has_epochs(self) -> bool:
+        return bool(self.kind.stages_option)
+
+    @property
+    def per_epoch(self) -> int:
+        """How many stages an epoch adds."""
+        return 1
+
+    @abc.abstractmethod
+    def make(self, *, stages: int, seed: int) -> Any:
+        """A new estimator of so many stages, not fitted yet."""
+
+    def on_columns(self, categories: tuple[int, ...]) -> Self:
+        return self.model_copy(update={"categories": categories})
+
+    def build(self, example: Tensor, n_classes: int) -> Net:
+        return Net(Fitted(self, n_classes), _last_block(n_classes))
+
+    def made(self, factory: Any, options: Mapping[str, Any]) -> Any:
+        """``factory`` called with ``options`` and those that the user gave; an option that it does not take raises UserError."""
+        try:
+            return factory(**{**options, **self.options})
+        except TypeError as error:
+            raise UserError(
+                f"net.options must be options of {getattr(factory, '__name__', factory)}, got {self.options}: {cause(error)}."
+            ) from None
+
+
+def _last_block(n_classes: int) -> nn.Linear:
+    """A head that takes the last block of the features as logits."""
+    head = nn.Linear(BLOCKS * n_classes, n_classes)
+    with torch.no_grad():
+        head.weight.zero_()
+        head.weight[:, -n_classes:] = torch.eye(n_classes)
+        head.bias.zero_()
+    return head.requires_grad_(False)
+
+
+@final
+class Fitted(nn.Module):
+    """A model that is fitted or will be; ``cut`` is how many of its stages predict.
+
+    ``memo`` keeps what several fits to the same rows can share, such as the rows cut into bins.
+    """
+
+    def __init__(self, settings: EstimatorSettings, n_classes: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.n_classes = n_classes
+        self.cut = 0
+        self.memo: dict[str, Any] | None = None
+        self._model: Any = None
+        self._seen = np.zeros(0, dtype=np.int64)  # the classes of the rows that were fitted
+        self._stored: Tensor | None = None  # the model as bytes, once it was asked for
+
+    @property
+    def model(self) -> Any:
+        """The library's fitted model; None before the fit, or where all rows had one class."""
+        return self._model
+
+    @property
+    def stages(self) -> int:
+        """How many stages the model has."""
+        return self.settings.kind.n_stages(self._model) if self._model is not None else self.cut
+
+    def fit(self, x: Any, y: Ints, weight: Floats | None, *, stages: int, seed: int) -> None:
+        """Fit the model until it has so many ``stages``.
+
+        A fitted model goes on if its library can do that, else it starts again.
+        """
+        settings, kind = self.settings, self.settings.kind
+        self._seen, codes = np.unique(y, return_inverse=True)
+        self._stored, self.cut = None, stages
+        if len(self._seen) < 2:
+            self._model = None
+            return
+        if self._model is None or not kind.goes_on:
+            self._model = settings.make(stages=stages, seed=seed)
+        else:
+            self._model.set_params(**{kind.stages_option: stages})
+        with kind.sharing(self._model, self.memo, x):
+            kind.fit(self._model, x, codes.astype(np.int64), weight, settings.categories)
+        self.cut = self.stages
+
+    def logits_at(self, x: Any, ends: Sequence[int]) -> Tensor:
+        """The logits by the first ``end`` stages, for each of ``ends``, float32 [ends, n, classes]."""
+        n, found = len(x), torch.full((len(ends), len(x), self.n_classes), _NEVER)
+        if not n:
+            return found
+        if self._model is None:
+            found[:, :, self._seen] = 0.0
+            return found
+        known = [min(end, self.stages) for end in ends]
+        rising = sorted(set(known))
+        scores = self.settings.kind.scores(self._model, x, rising, self.settings.categories)
+        if scores.shape[2] == 1:
+            scores = np.concatenate([-scores / 2, scores / 2], axis=2)
+        places = [rising.index(end) for end in known]
+        found[:, :, self._seen] = torch.from_numpy(np.ascontiguousarray(scores[places], dtype=np.float32))
+        return found
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits by every tenth of the stages, [n, 10 × classes], the last by all that predict."""
+        ends = [max(1, round(self.cut * (block + 1) / BLOCKS)) for block in range(BLOCKS)]
+        logits = self.logits_at(x.cpu().numpy(), ends)
+        return logits.transpose(0, 1).flatten(1).to(x.device)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        if self._stored is None:
+            content = b"" if self._model is None else self.settings.kind.dumps(self._model)
+            self._stored = torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else torch.zeros(0).byte()
+        destination[f"{prefix}model"] = self._stored
+        destination[f"{prefix}classes"] = torch.from_numpy(self._seen)
+        destination[f"{prefix}cut"] = torch.tensor(self.cut)
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        content = bytes(state_dict[f"{prefix}model"].cpu().numpy())
+        self._seen = state_dict[f"{prefix}classes"].cpu().numpy()
+        self.cut = int(state_dict[f"{prefix}cut"])
+        self._stored = state_dict[f"{prefix}model"]
+        fresh = self.settings.make(stages=max(1, self.cut), seed=0)
+        self._model = self.settings.kind.loads(content, fresh) if content else None

@@ -1,0 +1,78 @@
+"""What umix needs of a library of estimators beside ``fit`` and ``predict_proba``: stages, and a file without pickle.
+
+A boosted model is a sum of stages, so the model of the first k trees is known as soon as all of them are: its logits are read off
+stage by stage. An estimator that is not boosted has one stage.
+"""
+
+import abc
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
+
+_TINY = 1e-15  # probabilities are cut there before their logarithm is taken
+
+
+class Library(abc.ABC):
+    """How the estimators of one library are fitted, cut after some of their stages, and stored."""
+
+    name: ClassVar[str]  # the package whose classes it is for
+    stages_option: ClassVar[str] = ""  # the option of an estimator that sets how many stages it has; empty: it has one
+    goes_on: ClassVar[bool] = False  # whether a fitted model can be fitted on, with the same result as in one go
+
+    def fit(self, model: Any, x: Any, y: Ints, weight: Floats | None, categories: Sequence[int]) -> None:
+        """Fit ``model`` to the rows ``x``, their classes ``y`` [n], 0 … k-1, and their ``weight`` [n], or none.
+
+        ``categories`` has the number of values of every column that holds codes, and 0 for numbers.
+        """
+        model.fit(x, y, **({} if weight is None else {weight_argument(model): weight}))
+
+    def sharing(self, model: Any, memo: dict[str, Any] | None, x: Any) -> AbstractContextManager[None]:
+        """Inside the block a fit of ``model`` to the rows ``x`` may take from ``memo`` what an earlier one left there."""
+        return nullcontext()
+
+    def n_stages(self, model: Any) -> int:
+        """How many stages the fitted ``model`` has."""
+        return 1
+
+    @abc.abstractmethod
+    def scores(self, model: Any, x: Any, ends: Sequence[int], categories: Sequence[int]) -> Floats:
+        """What the first ``end`` stages say of the rows ``x``, for each of ``ends``, which rise: [ends, n, columns].
+
+        Columns are the logits of the classes. Of two classes there may be one column, how far the second is ahead.
+        """
+
+    @abc.abstractmethod
+    def dumps(self, model: Any) -> bytes:
+        """The fitted ``model`` in a format that no code is stored in."""
+
+    @abc.abstractmethod
+    def loads(self, content: bytes, fresh: Any) -> Any:
+        """The model that ``dumps`` wrote; ``fresh`` is an estimator that is not fitted. Nothing in it is executed."""
+
+
+def weight_argument(model: Any) -> str:
+    """How ``fit`` calls the weights of rows: ``sample_weight``, in a pipeline with the name of its last step before it."""
+    steps = getattr(model, "steps", None)
+    return f"{steps[-1][0]}__sample_weight" if isinstance(steps, list) else "sample_weight"
+
+
+def log_shares(p: Floats) -> Floats:
+    """The logarithms of probabilities ``p`` [n, classes], which are logits; 0 counts as 1e-15."""
+    logs: Floats = np.log(np.clip(p, _TINY, None))
+    return logs
+
+
+def summed(parts: Sequence[Floats], last: Floats) -> Floats:
+    """Scores after each of several blocks of stages, [blocks, n, columns], from what each adds; ``last`` are the final ones.
+
+    Sums of parts may differ from the library's own sum in the last digit, so the last scores are its own.
+    """
+    scores: Floats = np.cumsum(np.stack(parts), axis=0)
+    scores[-1] = last
+    return scores

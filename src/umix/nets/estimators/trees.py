@@ -1,0 +1,111 @@
+"""Gradient-boosted trees of scikit-learn, which is always installed: categories and missing values are taken as they are."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar, final
+
+import numpy as np
+from pydantic import Field
+
+from umix.nets.estimators.boosted import Boosted
+from umix.nets.estimators.library import Floats, Library
+from umix.nets.estimators.trusted import BOOSTING, dump_model, load_model
+from umix.settings import among
+
+_MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ordered numbers
+
+
+@final
+class HistBoosting(Library):
+    """scikit-learn's HistGradientBoostingClassifier, whose fits go on exactly where they stopped."""
+
+    name: ClassVar[str] = "sklearn"
+    stages_option: ClassVar[str] = "max_iter"
+    goes_on: ClassVar[bool] = True
+
+    @contextmanager
+    def sharing(self, model: Any, memo: dict[str, Any] | None, x: Any) -> Iterator[None]:
+        """Fits that share ``memo`` cut the rows into bins once, without weights.
+
+        A fit of its own cuts them by its weights, as the library does.
+        """
+        if memo is None:
+            yield
+            return
+        cut, rows_given = model._bin_data, _address(x)
+
+        def shared(rows: Any, *rest: Any, is_training_data: bool) -> Any:
+            if not is_training_data:
+                return cut(rows, *rest, is_training_data=False)
+            if memo.get("rows") != rows_given:
+                binned = cut(rows, *[None for _ in rest], is_training_data=True)
+                memo.update({"rows": rows_given, "mapper": model._bin_mapper, "binned": binned})
+            model._bin_mapper = memo["mapper"]
+            return memo["binned"]
+
+        model._bin_data = shared
+        try:
+            yield
+        finally:
+            del model._bin_data
+
+    def n_stages(self, model: Any) -> int:
+        return int(model.n_iter_)
+
+    def scores(self, model: Any, x: Any, ends: Sequence[int], categories: Sequence[int]) -> Floats:
+        wanted, found = set(ends), []
+        for stage, scores in enumerate(model.staged_decision_function(x), start=1):
+            if stage in wanted:
+                found.append(scores.reshape(len(x), -1).copy())
+            if stage == ends[-1]:
+                break
+        stacked: Floats = np.stack(found)
+        return stacked
+
+    def dumps(self, model: Any) -> bytes:
+        return dump_model(model)
+
+    def loads(self, content: bytes, fresh: Any) -> Any:
+        return load_model(content, trusted=BOOSTING.__contains__)
+
+
+def _address(x: Any) -> tuple[Any, ...]:
+    """Where the rows lie in memory, and how many they are."""
+    array = np.asarray(x)
+    return (array.__array_interface__["data"], array.shape)
+
+
+@final
+class Trees(Boosted):
+    """Boosted trees (scikit-learn's HistGradientBoostingClassifier); an epoch adds some of them."""
+
+    name: ClassVar[str] = "trees"
+
+    leaves: Annotated[int, among(7, 15, 31, 63)] = Field(31, ge=2, description="most leaves of a tree")
+    depth: int | None = Field(None, ge=1, description="most splits above a leaf; none: any")
+    min_leaf: int = Field(20, ge=1, description="fewest training rows in a leaf")
+    l2: float = Field(0.0, ge=0, description="penalty of the squared values of the leaves")
+
+    @property
+    def kind(self) -> Library:
+        return HistBoosting()
+
+    def make(self, *, stages: int, seed: int) -> Any:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        few = [0 < count <= _MOST_VALUES for count in self.categories]
+        return self.made(
+            HistGradientBoostingClassifier,
+            {
+                "max_iter": stages,
+                "learning_rate": self.learning_rate,
+                "max_leaf_nodes": self.leaves,
+                "max_depth": self.depth,
+                "min_samples_leaf": self.min_leaf,
+                "l2_regularization": self.l2,
+                "categorical_features": few if any(few) else None,
+                "early_stopping": False,  # validation chooses the stage, as it chooses the epoch of a net
+                "warm_start": True,
+                "random_state": seed,
+            },
+        )

@@ -1,0 +1,120 @@
+"""The trajectory of an estimator: was a row predicted correctly by the model of the first stages that was fitted without it?
+
+Fitted values memorise: what a boosted model says of rows that it has seen tells little about how hard they are. So the training
+rows are divided into folds, a model is fitted to all folds but one, and its stages predict that one. Rows of other splits are
+dealt out to the models. An estimator without stages has a trajectory too: every epoch is a division of its own, so that the
+uncertainty is that of an ensemble, as in the appendix of the paper.
+"""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from umix.core.streams import stream
+from umix.core.subsets import stratified_folds
+from umix.data.task import Split
+from umix.files import ensure_writable, read_tensors, write_tensors
+from umix.nets.estimators.estimator import EstimatorSettings, Fitted
+from umix.run_folder import TRAJECTORY, fold_path
+from umix.training.at_stage import stage_logits
+from umix.training.estimator_fit import inputs_of
+from umix.training.progress import Progress
+from umix.training.stage import Stage, StageReport
+from umix.training.trajectory import Trajectory
+
+
+def cross_fit(
+    stage: Stage,
+    settings: EstimatorSettings,
+    splits: Mapping[str, Split],
+    *,
+    n_classes: int,
+    progress: Progress,
+) -> tuple[Trajectory, StageReport]:
+    """The trajectory of the epochs of ``stage``, for ``splits``: train, val and, if it is among them, test.
+
+    Every finished fold is kept in the stage's directory, so a killed stage goes on with the next one.
+    """
+    began, path = time.perf_counter(), None if stage.directory is None else stage.directory / TRAJECTORY
+    train, epochs = splits["train"], stage.settings.epochs
+    if path is not None and path.exists():
+        known = Trajectory.load(path, fingerprint=train.fingerprint)
+        return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
+    if stage.directory is not None:
+        ensure_writable(stage.directory)
+    staged = bool(settings.kind.stages_option)
+    repeats = 1 if staged else epochs
+    ends = [settings.per_epoch * (epoch + 1) for epoch in range(epochs)] if staged else [1]
+    progress.start(stage.name, total=repeats * settings.folds, done=0)
+    correct = {name: torch.zeros(epochs, len(split), dtype=torch.bool) for name, split in splits.items()}
+    for repeat in range(repeats):
+        dealt = _dealt(stage, splits, settings.folds, repeat)
+        rows = slice(repeat, repeat + len(ends))
+        for fold in range(settings.folds):
+            found = _fold(stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat)
+            for name, hits in found.items():
+                correct[name][rows, dealt[name] == fold] = hits
+            progress.advance(1)
+    progress.finish()
+    trajectory = _trajectory(splits, correct)
+    if path is not None:
+        trajectory.save(path)
+        for repeat in range(repeats):
+            for fold in range(settings.folds):
+                fold_path(path.parent, repeat, fold).unlink(missing_ok=True)
+    return trajectory, StageReport(stage.key, epochs, time.perf_counter() - began, reused=False)
+
+
+def _dealt(stage: Stage, splits: Mapping[str, Split], folds: int, repeat: int) -> dict[str, Tensor]:
+    """The fold of every row of every split, [n] each; training rows are stratified by class."""
+    found = {}
+    for name, split in splits.items():
+        rng = stream(stage.seed, stage.name, f"folds/{name}", repeat)
+        found[name] = torch.from_numpy(stratified_folds(split.y.cpu().numpy(), folds=folds, rng=rng))
+    return found
+
+
+def _fold(
+    stage: Stage,
+    settings: EstimatorSettings,
+    splits: Mapping[str, Split],
+    dealt: Mapping[str, Tensor],
+    ends: list[int],
+    n_classes: int,
+    *,
+    fold: int,
+    repeat: int,
+) -> dict[str, Tensor]:
+    """Whether each row of this fold is predicted correctly by a model that was fitted to the others, bool [ends, rows] by split."""
+    kept = None if stage.directory is None else fold_path(stage.directory, repeat, fold)
+    if kept is not None and kept.exists():
+        tensors, _ = read_tensors(kept, kind="fold")
+        return tensors
+    train = splits["train"]
+    others = (dealt["train"] != fold).numpy() if settings.folds > 1 else np.ones(len(train), dtype=bool)
+    model = Fitted(settings, n_classes)
+    weight = None if train.weight is None else train.weight.cpu().numpy()[others].astype(np.float64)
+    seed = int(stream(stage.seed, stage.name, "init", repeat * settings.folds + fold).integers(2**31))
+    model.fit(inputs_of(train)[others], train.y.cpu().numpy()[others], weight, stages=ends[-1], seed=seed)
+    found = {}
+    for name, split in splits.items():
+        part = split.rows((dealt[name] == fold).nonzero(as_tuple=True)[0].to(split.y.device))
+        found[name] = stage_logits(model, part, ends).argmax(dim=2) == part.y.cpu()
+    if kept is not None:
+        write_tensors(kept, found, {"kind": "fold"})
+    return found
+
+
+def _trajectory(splits: Mapping[str, Split], correct: Mapping[str, Tensor]) -> Trajectory:
+    """The trajectory of hits [epochs, n] of every split."""
+    parts = {name: Trajectory(len(split), fingerprint=split.fingerprint) for name, split in splits.items()}
+    for name, part in parts.items():
+        for row in correct[name]:
+            part.see_all(row)
+            part.end_epoch()
+    whole = parts["train"]
+    whole.val, whole.test = parts.get("val"), parts.get("test")
+    return whole

@@ -1,0 +1,171 @@
+"""Estimators as the bodies of nets: what they say stage by stage, and how they are stored."""
+
+import numpy as np
+import pytest
+import torch
+
+from umix.errors import UserError
+from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
+from umix.nets.estimators.library import weight_argument
+from umix.nets.estimators.own import AnyLibrary, library_of
+from umix.nets.estimators.trees import Trees
+from umix.nets.registry import net_settings
+
+LIBRARIES = ("trees", "lightgbm", "xgboost", "catboost", "sklearn.linear_model:LogisticRegression")
+OWN = LIBRARIES[-1]
+
+
+def settings_of(name: str, **options: object) -> EstimatorSettings:
+    if name in ("lightgbm", "xgboost", "catboost"):
+        pytest.importorskip(name)
+    made = net_settings(name, **options)
+    assert isinstance(made, EstimatorSettings)
+    return made
+
+
+def rows(n: int = 200, *, classes: int = 2, codes: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, and with ``codes`` a third column of codes with gaps, that decide the class."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3)).astype(np.float32)
+    if codes:
+        x[:, 2] = rng.integers(0, 4, n)
+        x[rng.random(n) < 0.1, 2] = np.nan
+    score = x[:, 0] + np.nan_to_num(x[:, 2], nan=0.0) * (1 if codes else 0.5) + 0.3 * rng.normal(size=n)
+    return x, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes)).astype(np.int64)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_logits_of_all_stages_give_the_librarys_own_probabilities(name: str, classes: int) -> None:
+    settings = settings_of(name)
+    x, y = rows(classes=classes)
+    net = settings.build(torch.from_numpy(x[0]), classes)
+    assert isinstance(net.body, Fitted)
+    net.body.fit(x, y, None, stages=12, seed=0)
+    p = net(torch.from_numpy(x)).double().softmax(dim=1).detach().numpy()
+    np.testing.assert_allclose(p, net.body.model.predict_proba(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LIBRARIES[:4])
+def test_the_first_stages_are_the_model_that_was_fitted_with_so_few(name: str) -> None:
+    settings = settings_of(name)
+    x, y = rows()
+    whole, part = Fitted(settings, 2), Fitted(settings, 2)
+    whole.fit(x, y, None, stages=12, seed=0)
+    part.fit(x, y, None, stages=5, seed=0)
+    torch.testing.assert_close(whole.logits_at(x, [5, 12])[0], part.logits_at(x, [5])[0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_stored_model_predicts_the_same(name: str) -> None:
+    settings = settings_of(name)
+    x, y = rows(classes=3)
+    net = settings.build(torch.from_numpy(x[0]), 3)
+    assert isinstance(net.body, Fitted)
+    net.body.fit(x, y, None, stages=12, seed=0)
+    net.body.cut = 12 if not settings.has_epochs else 7
+    loaded = settings.build(torch.from_numpy(x[0]), 3)
+    loaded.load_state_dict({name: tensor.clone() for name, tensor in net.state_dict().items()})
+    assert torch.equal(loaded(torch.from_numpy(x)), net(torch.from_numpy(x)))
+
+
+@pytest.mark.parametrize("name", LIBRARIES[:4])
+def test_codes_and_gaps_are_taken_as_they_are(name: str) -> None:
+    x, y = rows(400, codes=True)
+    fitted = Fitted(settings_of(name).on_columns((0, 0, 4)), 2)
+    fitted.fit(x, y, None, stages=30, seed=0)
+    assert (fitted.logits_at(x, [30])[0].argmax(dim=1).numpy() == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_weights_count_as_copies(name: str) -> None:
+    """A class of weight 0.01 is nearly forgotten where classes overlap."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 1)).astype(np.float32), np.repeat([0, 1], 200)
+    fitted = Fitted(settings_of(name), 2)
+    fitted.fit(x, y, np.where(y == 1, 0.01, 1.0), stages=5, seed=0)
+    assert (fitted.logits_at(x, [5])[0].argmax(dim=1) == 0).all()
+
+
+def test_a_class_that_no_row_has_is_never_predicted_and_one_class_alone_always() -> None:
+    x, y = rows(classes=2)
+    fitted = Fitted(Trees(), 4)
+    fitted.fit(x, np.where(y == 1, 3, 1), None, stages=3, seed=0)
+    assert set(fitted.logits_at(x, [3])[0].argmax(dim=1).tolist()) == {1, 3}
+    fitted.fit(x, np.full(len(x), 2), None, stages=3, seed=0)
+    assert (fitted.logits_at(x, [3])[0].argmax(dim=1) == 2).all()
+    assert fitted.logits_at(x[:0], [3]).shape == (1, 0, 4)
+
+
+def test_features_are_the_logits_by_each_tenth_of_the_stages() -> None:
+    x, y = rows()
+    net = Trees().build(torch.from_numpy(x[0]), 2)
+    assert isinstance(net.body, Fitted)
+    net.body.fit(x, y, None, stages=20, seed=0)
+    z = net.features(torch.from_numpy(x)).view(len(x), BLOCKS, 2)
+    assert torch.equal(z[:, 3], net.body.logits_at(x, [8])[0])
+    assert torch.equal(z[:, -1], net(torch.from_numpy(x)))
+
+
+def test_fits_that_share_their_bins_differ_in_weights_only() -> None:
+    """Without weights bins are the library's own, so the result is the same to the bit."""
+    x, y = rows()
+    alone, memo = Fitted(Trees(), 2), {}
+    alone.fit(x, y, None, stages=6, seed=0)
+    for _ in range(2):
+        sharing = Fitted(Trees(), 2)
+        sharing.memo = memo
+        sharing.fit(x, y, None, stages=6, seed=0)
+        assert torch.equal(sharing.logits_at(x, [6]), alone.logits_at(x, [6]))
+    other = Fitted(Trees(), 2)
+    other.memo = memo
+    other.fit(x[:150], y[:150], None, stages=6, seed=0)  # other rows: bins of their own
+    assert other.model._bin_mapper is memo["mapper"]
+    assert len(memo["binned"]) == 150
+
+
+def test_a_fit_goes_on_to_the_bit() -> None:
+    x, y = rows()
+    weight = np.random.default_rng(1).random(len(x)) + 0.5
+    once, twice = Fitted(Trees(), 2), Fitted(Trees(), 2)
+    once.fit(x, y, weight, stages=10, seed=0)
+    twice.fit(x, y, weight, stages=4, seed=0)
+    twice.fit(x, y, weight, stages=10, seed=0)
+    assert torch.equal(once.logits_at(x, [10]), twice.logits_at(x, [10]))
+
+
+def test_a_stored_model_of_foreign_types_is_refused() -> None:
+    import skops.io
+    from sklearn.tree import DecisionTreeClassifier
+
+    content = skops.io.dumps({"model": DecisionTreeClassifier(), "other": __import__("collections").deque})
+    with pytest.raises(UserError, match="must hold nothing but a scikit-learn model, but it holds"):
+        Trees().kind.loads(content, None)
+    with pytest.raises(UserError, match="must be whole"):
+        Trees().kind.loads(b"nothing", None)
+
+
+def test_the_library_of_an_estimator_is_known_by_its_class() -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    assert library_of(HistGradientBoostingClassifier()).stages_option == "max_iter"
+    assert isinstance(library_of(RandomForestClassifier()), AnyLibrary)
+    assert weight_argument(make_pipeline(RandomForestClassifier())) == "randomforestclassifier__sample_weight"
+
+
+def test_options_that_the_library_does_not_know_are_refused() -> None:
+    with pytest.raises(
+        UserError, match=r"^net.options must be options of HistGradientBoostingClassifier, got \{'max_bin'"
+    ):
+        Trees(options={"max_bin": 3}).make(stages=1, seed=0)
+    assert Trees(options={"max_bins": 63}).make(stages=1, seed=0).max_bins == 63
+
+
+def test_an_estimator_without_probabilities_or_weights_is_refused() -> None:
+    with pytest.raises(
+        UserError, match="must give an estimator with fit and predict_proba, but LinearSVC has no predict_proba"
+    ):
+        net_settings("sklearn.svm:LinearSVC").make(stages=1, seed=0)
+    with pytest.raises(UserError, match="must take sample_weight in fit, but KNeighborsClassifier does not"):
+        net_settings("sklearn.neighbors:KNeighborsClassifier").make(stages=1, seed=0)

@@ -1,0 +1,207 @@
+"""Fits of estimators: weights, stages as epochs, checkpoints, and trajectories by cross-fitting."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from umix.core.streams import stream
+from umix.core.subsets import stratified_folds
+from umix.data.samplers import Repeated, Weighted
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.focal import Focal
+from umix.methods.parts.batch_risk import BatchRisk
+from umix.nets.estimators.trees import Trees
+from umix.nets.registry import net_settings
+from umix.training import estimator_fit
+from umix.training.objective import MeanRisk
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+SMALL = Trees(min_leaf=2)
+
+
+def plain(task: Task, trainer: Trainer, *, stages: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """Probabilities of test rows by scikit-learn alone."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    train = task.splits["train"]
+    seed = int(stream(trainer.seed, "fit", "init").integers(2**31))
+    model = HistGradientBoostingClassifier(max_iter=stages, min_samples_leaf=2, early_stopping=False, random_state=seed)
+    model.fit(train.x.numpy(), train.y.numpy(), sample_weight=weight)
+    return model.predict_proba(task.splits["test"].x.numpy())
+
+
+def test_erm_is_the_plain_library(trainer: Make, moons: Task) -> None:
+    make = trainer(net=SMALL)
+    p = make.logits(make.fit(MeanRisk()), "test").double().softmax(dim=1).numpy()
+    expected = plain(moons, make, stages=4 * SMALL.trees)
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+    assert (p.argmax(axis=1) == expected.argmax(axis=1)).all()
+
+
+def test_weights_visits_and_the_users_weights_multiply(trainer: Make, moons: Task) -> None:
+    make, n = trainer(net=SMALL), len(moons.splits["train"])
+    weights, copies = torch.linspace(0.5, 2, n), torch.arange(n) % 3
+    net = make.fit(BatchRisk(weights=weights), sampler=Repeated(copies))
+    there = (copies > 0).numpy()
+    train = moons.splits["train"]
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    seed = int(stream(make.seed, "fit", "init").integers(2**31))
+    model = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=2, early_stopping=False, random_state=seed)
+    weight = (weights * copies).double().numpy()[there]
+    model.fit(train.x.numpy()[there], train.y.numpy()[there], sample_weight=weight)
+    p = make.logits(net, "test").double().softmax(dim=1).numpy()
+    np.testing.assert_allclose(p, model.predict_proba(moons.splits["test"].x.numpy()), atol=1e-6)
+
+
+def test_drawn_rows_count_as_often_as_they_are_drawn(moons: Task) -> None:
+    train, rng = moons.splits["train"], np.random.default_rng(0)
+    sampler = Weighted(torch.rand(len(train), generator=torch.Generator().manual_seed(0)))
+    found = estimator_fit.row_weights(MeanRisk(), sampler, train, rng)
+    drawn = sampler.draw(train, np.random.default_rng(0))
+    assert found.tolist() == torch.bincount(drawn, minlength=len(train)).tolist()
+    assert estimator_fit.row_weights(MeanRisk(), Repeated(torch.ones(len(train)).long()), train, rng).tolist() == [
+        1.0
+    ] * len(train)
+
+
+def test_epochs_are_blocks_of_trees(trainer: Make, moons: Task) -> None:
+    make = trainer(net=SMALL)
+    make.fit(MeanRisk())
+    hits = make.history.counts("test").all_hits
+    assert len(hits) == 4
+    y = moons.splits["test"].y.numpy()
+    for epoch in range(4):
+        p = plain(moons, make, stages=SMALL.trees * (epoch + 1))
+        assert hits[epoch] == (p.argmax(axis=1) == y).sum()
+
+
+def test_an_objective_that_needs_gradients_is_refused(trainer: Make) -> None:
+    objective = Focal().objective() if hasattr(Focal, "objective") else BatchRisk(risk_of=torch.amax)
+    with pytest.raises(UserError, match="must be minimised by gradient steps, which trees"):
+        trainer(net=SMALL).fit(objective)
+
+
+def test_pieces_with_checkpoints_are_the_whole_fit(
+    trainer: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trainer(net=SMALL)
+    expected = whole.logits(whole.fit(MeanRisk()), "test")
+    monkeypatch.setattr(estimator_fit, "_PIECE", 1.0)  # a checkpoint after every epoch
+
+    class StopError(Exception):
+        pass
+
+    class Stop:
+        def start(self, stage: str, *, total: int, done: int) -> None:
+            self.done = done
+
+        def advance(self, steps: int) -> None:
+            self.done += steps
+            if self.done == 3:
+                raise StopError
+
+        def finish(self) -> None: ...
+
+        def note(self, text: str) -> None: ...
+
+    with pytest.raises(StopError):
+        trainer(net=SMALL, directory=tmp_path, progress=Stop()).fit(MeanRisk())
+    resumed = trainer(net=SMALL, directory=tmp_path)
+    net = resumed.fit(MeanRisk())
+    assert torch.equal(resumed.logits(net, "test"), expected)
+    assert np.array_equal(resumed.history.counts("val").hits, whole.history.counts("val").hits)
+
+
+def test_a_finished_fit_is_loaded(trainer: Make, tmp_path: Path) -> None:
+    first = trainer(net=SMALL, directory=tmp_path)
+    expected = first.logits(first.fit(MeanRisk()), "test")
+    again = trainer(net=SMALL, directory=tmp_path)
+    net = again.fit(MeanRisk())
+    assert again.reports["fit"].reused
+    assert torch.equal(again.logits(net, "test"), expected)
+
+
+def test_the_trajectory_is_that_of_models_that_did_not_see_the_row(trainer: Make, moons: Task) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    make = trainer(net=SMALL.model_copy(update={"folds": 3}))
+    found = make.trajectory(ErmStage("trajectory", 2, record="online"))
+    train, wrong = moons.splits["train"], np.full((2, len(moons.splits["train"])), np.nan)
+    x, y = train.x.numpy(), train.y.numpy()
+    fold = stratified_folds(y, folds=3, rng=stream(0, "trajectory", "folds/train", 0))
+    for held in range(3):
+        seed = int(stream(0, "trajectory", "init", held).integers(2**31))
+        for epoch in range(2):
+            model = HistGradientBoostingClassifier(
+                max_iter=SMALL.trees * (epoch + 1), min_samples_leaf=2, early_stopping=False, random_state=seed
+            ).fit(x[fold != held], y[fold != held])
+            wrong[epoch, fold == held] = model.predict(x[fold == held]) != y[fold == held]
+    for length in (1, 2):
+        assert found.uncertainty(start=0, length=length).numpy() == pytest.approx(wrong[:length].mean(axis=0))
+    assert found.val is not None
+    assert found.val.epochs == 2
+
+
+def test_one_fold_judges_rows_by_the_model_that_has_seen_them(trainer: Make) -> None:
+    seen = trainer(net=Trees(min_leaf=1, folds=1, trees=30, options={"max_leaf_nodes": None}))
+    u = seen.trajectory(ErmStage("trajectory", 4, record="online")).uncertainty(start=3, length=1)
+    assert not u.any()  # memorised
+
+
+def test_a_killed_trajectory_goes_on_with_the_next_fold(trainer: Make, tmp_path: Path) -> None:
+    class StopError(Exception):
+        pass
+
+    class Stop:
+        def __init__(self) -> None:
+            self.folds = 0
+
+        def start(self, stage: str, *, total: int, done: int) -> None: ...
+
+        def advance(self, steps: int) -> None:
+            self.folds += steps
+            if self.folds == 2:
+                raise StopError
+
+        def finish(self) -> None: ...
+
+        def note(self, text: str) -> None: ...
+
+    stage = ErmStage("trajectory", 3, record="online")
+    expected = trainer(net=SMALL).trajectory(stage).uncertainty(start=0, length=3)
+    with pytest.raises(StopError):
+        trainer(net=SMALL, directory=tmp_path, progress=Stop()).trajectory(stage)
+    assert len(list(tmp_path.rglob("fold-*.safetensors"))) == 2
+    again = trainer(net=SMALL, directory=tmp_path)
+    assert torch.equal(again.trajectory(stage).uncertainty(start=0, length=3), expected)
+    assert not list(tmp_path.rglob("fold-*.safetensors"))
+    third = trainer(net=SMALL, directory=tmp_path)
+    third.trajectory(stage)
+    assert third.reports["trajectory"].reused
+
+
+def test_an_estimator_without_stages_has_repeats_for_epochs(trainer: Make) -> None:
+    make = trainer(net=net_settings("sklearn.naive_bayes:GaussianNB", folds=2))
+    found = make.trajectory(ErmStage("trajectory", 3, record="online"))
+    assert found.epochs == 3
+    u = found.uncertainty(start=0, length=3)
+    assert {round(value, 4) for value in u.tolist()} - {
+        0.0,
+        1.0,
+    }  # divisions differ, so some rows are wrong now and then
+    make.fit(MeanRisk())
+    assert make.history.counts("val").epochs == 1
+
+
+def test_several_devices_are_refused(trainer: Make) -> None:
+    from umix.training.engine import Engine
+
+    with pytest.raises(UserError, match="trees must be trained in one process, got 2 devices"):
+        trainer(net=SMALL, engine=Engine(devices=2))
