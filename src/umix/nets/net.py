@@ -42,6 +42,7 @@ class NetSettings(Settings, abc.ABC):
     part: ClassVar[str] = "net"
     name: ClassVar[str]
     library: ClassVar[str] = ""  # the package that building it needs, beside those that umix always needs
+    takes_codes: ClassVar[bool] = False  # categories as codes and missing values as NaN (Task.categories), as trees do
     extra: ClassVar[str] = ""  # the extra of umix that installs it; without one it is installed by its own name
 
     @classmethod
