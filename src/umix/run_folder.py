@@ -34,6 +34,8 @@ CONFUSION = "confusion.safetensors"
 DECISIONS = "decisions.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.
 TABLE_INPUTS = "preprocessing.skops"
+TABLE_CODES = "codes.json"
+TABLE_TEXTS = "codes-texts.skops"
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"

@@ -181,3 +181,11 @@ def test_values_that_cannot_be_read_are_said_when_predicting(result: umix.RunRes
     new = people()[:3].drop("income").with_columns(age=polars.Series(["abc", "40", "41"]))
     with pytest.warns(UserWarning, match="count as missing"):
         assert len(result.predict(new)) == 3
+
+
+def test_a_task_of_codes_is_refused_by_a_net_that_computes_with_its_inputs(tmp_path: Path) -> None:
+    task = umix.task_from_table(people(60), label="income", groups=["sex"], categories="codes")
+    with pytest.raises(
+        umix.UserError, match="'mlp' must be given numbers without gaps, but the task 'table' has categories"
+    ):
+        umix.train(task, "erm", out=tmp_path, fit={"epochs": 1})

@@ -122,7 +122,7 @@ class Groups:
         if not self.names:
             return torch.full((len(self.member),), -1, device=self.member.device)
         known = self.member.any(dim=1)
-        return torch.where(known, self.member.int().argmax(dim=1), -1)
+        return torch.where(known, self.member.view(torch.uint8).argmax(dim=1), -1)
 
     @cached_property
     def overlap(self) -> bool:
@@ -149,4 +149,4 @@ class Groups:
                 f"Every example must be in exactly one of the groups {', '.join(self.names)}, but they overlap or leave "
                 "some out; declare disjoint training groups for this task."
             )
-        return self.member.int().argmax(dim=1)
+        return self.member.view(torch.uint8).argmax(dim=1)

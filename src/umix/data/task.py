@@ -171,10 +171,8 @@ class Task:
     preprocessing: Preprocessing | None = None
     notes: tuple[str, ...] = ()  # what people should know about how the data were read
     kind: str = ""  # kind of data whose presets apply: table, arrays, images, text or the name of a benchmark
-    categories: tuple[
-        int, ...
-    ] = ()  # of each input column the number of category values, 0 for a number; empty: no codes
     source: "TaskSource | None" = None  # what loads the same task again, if it came from files or is embedded
+    categories: tuple[int, ...] = ()  # category values of each input column, 0 for a number; empty: no input is a code
 
     def __post_init__(self) -> None:
         missing = {"train", "val", "test"} - set(self.splits)
@@ -208,6 +206,8 @@ class Task:
     def fingerprint(self) -> str:
         """A hash of everything in the task."""
         digest = hashlib.sha256(repr((self.classes, self.groups, self.training_groups)).encode())
+        if self.categories:
+            digest.update(repr(self.categories).encode())
         for name in sorted(self.splits):
             split = self.splits[name]
             digest.update(f"{name}{split.fingerprint}".encode())
@@ -225,8 +225,11 @@ class TaskSource(Settings, abc.ABC):
     preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
-        """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size."""
+    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
+        """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size.
+
+        ``takes_codes`` says that it takes categories as codes and missing values as NaN, as trees do.
+        """
         return options
 
     @property

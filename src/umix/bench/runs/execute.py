@@ -59,6 +59,7 @@ def execute(
     if (record := _finished_for(engine, spec, places.out, task)) is not None:
         return record
     require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
+    _require_fitting_inputs(spec, task)
     lock = run_lock(places.out, name, wait=wait, note=progress.note)
     with lock if engine.first else contextlib.nullcontext():
         record = _finished_for(engine, spec, places.out, task)  # another process may have finished it meanwhile
@@ -75,6 +76,7 @@ def execute_in_memory(
 ) -> TrainedRun:
     """Train ``spec`` on ``task`` and return the result; nothing is written but features of a frozen net, into ``cache``."""
     require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
+    _require_fitting_inputs(spec, task)
     engine, progress = engine or Engine(), progress or Silent()
     with contextlib.ExitStack() as stack:
         folder = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="umix-")))
@@ -136,6 +138,17 @@ def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> N
             "columns with ",
             Setting("groups"),
             ", or take a method that needs none (umix methods).",
+        )
+
+
+def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
+    """Raise if ``task`` was made in Python with codes, which the net would compute with as with other numbers."""
+    if task.categories and not spec.plan.net.takes_codes:
+        raise UserError(
+            f"The net {spec.plan.net_name!r} must be given numbers without gaps, but the task {task.name!r} has categories as "
+            "codes and missing values as NaN; make it with ",
+            Setting("categories", "one_hot"),
+            ".",
         )
 
 

@@ -13,6 +13,7 @@ from umix.data.arrays.source import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
 from umix.data.rows.row_roles import RowRoles
+from umix.data.tables.source import TableSource
 from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
@@ -88,7 +89,9 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
             FitSettings(**{**fit.model_dump(), **override})
         except UserError as error:
             raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
-    source = kind(**kind.suited(tables.get("task", {}), net_name), **resolved.implied)
+    takes_codes = net_kind(net_name)[0].takes_codes
+    source = kind(**kind.suited(tables.get("task", {}), net_name, takes_codes=takes_codes), **resolved.implied)
+    _check_codes(source, net_name, takes_codes=takes_codes)
     source.check_files()
     _check_weights(source, method_name)
     usual = usual_decide(preset_name)
@@ -186,6 +189,15 @@ def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> N
             f"to weighted rows; choose another net with ",
             Setting("net"),
             f", or one of {able}.",
+        )
+
+
+def _check_codes(source: object, net_name: str, *, takes_codes: bool) -> None:
+    """Refuse codes and NaN as the inputs of a net that would compute with them as with other numbers."""
+    if isinstance(source, TableSource) and source.categories == "codes" and not takes_codes:
+        raise UserError(
+            Setting("task.categories", "codes"),
+            f" must be used with a net that takes categories as codes and missing values as NaN, got {net_name!r}; leave it out.",
         )
 
 

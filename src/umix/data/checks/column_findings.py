@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_FOLDS = 20
 MANY_VALUES = 100
 MOST_MISSING = 0.9
+_FIRST = 10_000  # rows that are looked at before all are
 _SPLIT_NAMES = {"split", "splits", "fold", "folds", "partition", "subset", "set"}
 _MARKS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _ID_NAMES = {"id", "ids", "uuid", "guid"}
@@ -38,7 +39,7 @@ def _split_column(column: "polars.Series") -> list[Finding]:
     name, words = column.name, _words(column.name)
     named = bool(_SPLIT_NAMES.intersection(words))
     marked = len(words) > 1 and words[0] in ("is", "in") and words[1] in _MARKS
-    if column.dtype.is_nested() or not (named or marked or column.dtype == _text_type()):
+    if column.dtype.is_nested() or not (named or marked or _is_text(column)):
         return []  # numbers mean splits only under the name of a split
     values = column.unique(maintain_order=False).head(MOST_FOLDS + 2)
     known = sorted(set(texts(values).str.to_lowercase().drop_nulls().to_list()))
@@ -71,6 +72,9 @@ def identifiers(table: "polars.DataFrame") -> list[Finding]:
         named = bool(_ID_NAMES.intersection(_words(name)))
         if column.dtype.is_float() and not named:
             continue  # measurements differ in every row
+        first = column.head(_FIRST)
+        if not named and first.n_unique() < len(first):
+            continue  # not different in every row
         distinct = column.n_unique()
         if distinct == n:
             sentence = f"The column {name!r} is different in every row but is an input: it seems to only name the row."
@@ -119,8 +123,8 @@ def _missing(column: "polars.Series") -> int:
     """How many values are missing: null, NaN, and in texts the empty one and ``?``."""
     if column.dtype.is_float():
         return int((column.is_null() | column.is_nan()).sum())
-    if column.dtype == _text_type():
-        return int((column.is_null() | column.str.strip_chars().is_in(["", "?"])).sum())
+    if _is_text(column):
+        return texts(column).null_count()
     return column.null_count()
 
 
@@ -133,7 +137,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-def _text_type() -> "type[polars.String]":
+def _is_text(column: "polars.Series") -> bool:
     import polars
 
-    return polars.String
+    return column.dtype in (polars.String, polars.Categorical, polars.Enum)

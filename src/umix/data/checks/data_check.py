@@ -22,8 +22,8 @@ from umix.data.rows.role_columns import encode_labels
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
 from umix.data.tables.column_kinds import kind_of
-from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
+from umix.data.tables.table_reader import TableReader
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.source import TextSource
 from umix.errors import UserError
@@ -124,7 +124,7 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
         found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
         return _counted(source.path, task, found)
     labelled = LabelledTable(frame, inputs, source.label, source.groups, y, rows)
-    constant = task.preprocessing.dropped if isinstance(task.preprocessing, TablePreprocessing) else []
+    constant = task.preprocessing.dropped if isinstance(task.preprocessing, TableReader) else []
     return _counted(source.path, task, table_findings(labelled, constant=constant), constant_columns(constant))
 
 
@@ -138,7 +138,7 @@ def first_findings(source: object) -> list[Finding]:
     if not isinstance(source, TableSource):
         return []
     try:
-        frame = as_frame(source.path)
+        frame = source.read()
         inputs, known = source.input_columns(frame), known_rows(source, frame)
         for name in inputs:
             kind_of(frame[name])  # raises for lists, structures and bytes

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,12 @@ def column_names(path: Path) -> list[str]:
         raise _unreadable(path, error) from None
 
 
-def read_table(path: Path) -> "polars.DataFrame":
-    """The table at ``path``, whose suffix decides the format."""
+def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | None" = None) -> "polars.DataFrame":
+    """The table at ``path``, whose suffix decides the format.
+
+    The columns of a CSV or TSV for whose first rows ``categorical`` is true are read as polars Categoricals, which take 4
+    bytes a value where texts take 16 and more.
+    """
     import polars
 
     _check_there(path)
@@ -79,7 +84,7 @@ def read_table(path: Path) -> "polars.DataFrame":
             case ".arrow" | ".feather":
                 return polars.read_ipc(path)
             case _:
-                return _read_text(path)
+                return _read_text(path, categorical)
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(path, error) from None
 
@@ -113,17 +118,30 @@ def as_frame(table: Any) -> "polars.DataFrame":
     raise UserError(f"A table must be a path, a polars or a pandas frame, got {type(table).__name__}.")
 
 
-def _read_text(path: Path) -> "polars.DataFrame":
+def category_columns(table: Any) -> list[str]:
+    """The columns of a pandas frame that are of type category; none of other tables, whose columns keep their type."""
+    if type(table).__module__.partition(".")[0] != "pandas":
+        return []
+    return [str(name) for name, kind in table.dtypes.items() if str(kind) == "category"]
+
+
+def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None") -> "polars.DataFrame":
     import polars
 
     names, separator = _header(path)
     _check_distinct(path.name, names)
+    types: dict[str, type[polars.Categorical]] = {}
+    if categorical is not None:
+        inferred = polars.scan_csv(path, separator=separator, infer_schema_length=_TYPED_BY).collect_schema()
+        texts = [name for name, kind in inferred.items() if kind == polars.String]
+        first = polars.read_csv(path, separator=separator, infer_schema_length=0, n_rows=_TYPED_BY)
+        types = {name: polars.Categorical for name in texts if categorical(first[name])}
     try:
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY, schema_overrides=types)
     except (
         polars.exceptions.ComputeError
     ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=None)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=None, schema_overrides=types)
     if frame.width == len(names):
         frame.columns = names  # polars keeps the doubled quotes of a quoted name
     return frame

@@ -9,6 +9,14 @@ if TYPE_CHECKING:
     import polars
 
 Kind = Literal["number", "text", "moment"]
+#: Texts with more values than these are summed up in numbers that keep similar texts near each other.
+FEW_VALUES = 100
+#: Texts that mean a missing value, beside those of nothing but white space; they are skrub's.
+GAPS = (
+    *("?", "...", "null", "NULL", "nan", "NaN", "NA", "N/A", "n/a", "#NA", "#N/A", "<NA>", "none", "None"),
+    *("-nan", "-NaN", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+)
+_FIRST = 100
 
 
 def kind_of(column: "polars.Series") -> Kind:
@@ -34,6 +42,55 @@ def kind_of(column: "polars.Series") -> Kind:
     )
 
 
+def is_text(column: "polars.Series") -> bool:
+    """Whether the column holds texts, in whichever of polars' three types."""
+    import polars
+
+    return column.dtype in (polars.String, polars.Categorical, polars.Enum)
+
+
+def is_missing(column: "polars.Series") -> "polars.Series":
+    """Which values are missing: null, and in texts what people write for it.
+
+    >>> import polars
+    >>> is_missing(polars.Series(["a", "", "?", None])).to_list()
+    [False, True, True, True]
+    """
+    import polars
+
+    if not is_text(column):
+        return column.is_null()
+    text = column.cast(polars.String)
+    return (text.is_in(GAPS) | (text.str.strip_chars() == "")).fill_null(True)
+
+
+def reads_as(texts: "polars.Series") -> Kind:
+    """What the distinct texts of a column all are, none of which is missing.
+
+    >>> import polars
+    >>> reads_as(polars.Series(["1", " 2.5"])), reads_as(polars.Series(["2024-02-29"])), reads_as(polars.Series(["1", "b"]))
+    ('number', 'moment', 'text')
+    """
+    for kind in ("number", "moment"):
+        for some in (texts.head(_FIRST), texts):  # most columns of texts show it in the first values
+            if not len(some) or _as(some, kind).null_count():
+                break
+        else:
+            return kind
+    return "text"
+
+
+def holds_few_texts(column: "polars.Series") -> bool:
+    """Whether the column holds texts of few values that are neither all numbers nor all dates; missing ones are not counted."""
+    import polars
+
+    if column.dtype != polars.String:
+        return False
+    values = column.unique()
+    values = values.filter(~is_missing(values))
+    return 0 < len(values) <= FEW_VALUES and reads_as(values) == "text"
+
+
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":
     """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars
@@ -50,8 +107,8 @@ def _as(column: "polars.Series", kind: str) -> "polars.Series":
         return column.cast(polars.String, strict=False)
     if kind == "moment":
         return _moment(column)
-    if column.dtype == polars.String:
-        return column.str.strip_chars().cast(polars.Float64, strict=False)
+    if is_text(column):
+        return column.cast(polars.String).str.strip_chars().cast(polars.Float64, strict=False)
     if column.dtype.is_float() or (column.dtype.is_integer() and column.dtype not in (polars.Int128, polars.UInt128)):
         return column
     if column.dtype in (polars.Duration, polars.Time):
@@ -62,9 +119,9 @@ def _as(column: "polars.Series", kind: str) -> "polars.Series":
 def _moment(column: "polars.Series") -> "polars.Series":
     import polars
 
-    if column.dtype == polars.String:
+    if is_text(column):
         try:
-            column = column.str.to_datetime(strict=False)
+            column = column.cast(polars.String).str.to_datetime(strict=False)
         except polars.exceptions.ComputeError:  # no value looks like a date
             return polars.Series(column.name, [None] * len(column), dtype=polars.Datetime("us"))
     if isinstance(column.dtype, polars.Datetime) and column.dtype.time_zone:

@@ -3,21 +3,27 @@
 Groups are label × every combination of the group columns' values that occurs. They are disjoint, so that methods which need
 groups can be compared with those that do not. Without group columns the task has no groups. Group columns stay inputs unless
 they are dropped. The label, split, id and weight columns are never inputs.
+
+Inputs are standardised numbers and 0/1 columns, for nets (``preprocessing.py``), or codes and NaN, for trees (``codes.py``).
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import torch
 from pydantic import Field, field_serializer
 
-from umix.data.rows.known_rows import check_roles, known_rows
+from umix.data.rows.known_rows import KnownRows, check_roles, known_rows
 from umix.data.rows.row_notes import constant_columns, identifiers, small_groups
 from umix.data.rows.row_roles import RowRoles, require_label
-from umix.data.rows.table_file import as_frame, content_hash
+from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table
+from umix.data.tables.codes import TableCodes
+from umix.data.tables.column_kinds import holds_few_texts
 from umix.data.tables.preprocessing import TablePreprocessing
+from umix.data.tables.table_reader import Matrix, TableReader
 from umix.data.task import Task, TaskSource
 from umix.errors import UserError, unknown
 
@@ -30,10 +36,19 @@ class TableSource(RowRoles, TaskSource):
     """A table of your own (CSV, TSV, Parquet, JSON lines, Arrow): which column is what, and how it is divided."""
 
     name: ClassVar[str] = "table"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks",)
+    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "categories")
 
     path: Path = Field(description="the file")
     drop: tuple[str, ...] = Field((), description="columns that are not inputs")
+    categories: Literal["one_hot", "codes"] = Field(
+        "one_hot",
+        description="what a text of few values becomes: 0/1 columns, for nets; or a code, with numbers as they are, for trees",
+    )
+
+    @classmethod
+    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
+        """``options`` with codes for nets that take them, where nothing else is given."""
+        return {"categories": "codes", **options} if takes_codes else options
 
     @field_serializer("path")
     def _file_name(self, path: Path) -> str:
@@ -56,20 +71,52 @@ class TableSource(RowRoles, TaskSource):
     def load(self, root: Path | None = None) -> Task:
         """The task in the file; ``root`` is not needed."""
         self.check_files()
-        return self.task(as_frame(self.path))
+        if self.categories == "codes":
+            return self._codes_task(self.read())
+        return self.task(self.read())
 
-    def task(self, frame: "polars.DataFrame") -> Task:
-        """The task in ``frame``, with preprocessing fitted on its training rows."""
+    def read(self) -> "polars.DataFrame":
+        """The table in the file; for codes, texts of few values are polars Categoricals, which take less memory."""
+        return read_table(self.path, categorical=holds_few_texts if self.categories == "codes" else None)
+
+    def task(self, frame: "polars.DataFrame", *, as_categories: Collection[str] = ()) -> Task:
+        """The task in ``frame``, with preprocessing fitted on its training rows.
+
+        With codes, numbers in the columns ``as_categories`` are categories.
+        """
+        if self.categories == "codes":
+            return self._codes_task(frame.clone(), as_categories)
         inputs = self.input_columns(frame)
         known = known_rows(self, frame)
         rows, table = known.rows, frame.select(inputs)
-        others = [name for name in (*self.single, *self.drop) if name != self.id]
-        preprocessing, x = TablePreprocessing.fit(table[rows["train"]], label=self.label, id=self.id, others=others)
+        preprocessing, x = TablePreprocessing.fit(
+            table[rows["train"]], label=self.label, id=self.id, others=self._others
+        )
         matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
-        splits = {name: known.split(name, torch.from_numpy(matrix)) for name, matrix in matrices.items()}
-        notes = list(known.notes)
-        notes += constant_columns(preprocessing.dropped) + identifiers(table) + small_groups(splits)
-        return Task(self.title, splits, known.classes, preprocessing=preprocessing, notes=tuple(notes))
+        return self._made(known, matrices, preprocessing, identifiers(table))
+
+    def _codes_task(self, frame: "polars.DataFrame", as_categories: Collection[str] = ()) -> Task:
+        """The task in ``frame``, out of which columns are taken when they are read: the table and codes need not fit at once."""
+        inputs = self.input_columns(frame)
+        known = known_rows(self, frame)
+        for name in set(frame.columns) - set(inputs):
+            frame.drop_in_place(name)
+        found = identifiers(frame)
+        codes = TableCodes.fit(
+            frame, known.rows["train"], label=self.label, id=self.id, others=self._others, as_categories=as_categories
+        )
+        return replace(self._made(known, codes.take(frame, known.rows), codes, found), categories=codes.categories)
+
+    @property
+    def _others(self) -> list[str]:
+        """The columns that are not inputs and are not copied into predictions."""
+        return [name for name in (*self.single, *self.drop) if name != self.id]
+
+    def _made(self, known: KnownRows, x: Mapping[str, Matrix], reader: TableReader, found: list[str]) -> Task:
+        """The task of the rows ``known`` with the inputs ``x``; ``found`` are notes about identifiers."""
+        splits = {name: known.split(name, torch.from_numpy(matrix)) for name, matrix in x.items()}
+        notes = [*known.notes, *constant_columns(reader.dropped), *found, *small_groups(splits)]
+        return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
     def input_columns(self, frame: "polars.DataFrame") -> list[str]:
         """The input columns; raises where a named column is missing or has two roles."""
@@ -105,4 +152,5 @@ def task_from_table(table: Any, *, label: str, groups: Any = None, **options: An
         source = TableSource(path=Path(table), label=label, groups=groups or (), **options)
         return replace(source.load(), kind=source.name, source=source)
     made = TableSource(path=Path("table"), label=label, groups=groups or (), **options)  # the path is only a title
-    return replace(made.task(as_frame(table)), kind=TableSource.name)
+    task = made.task(as_frame(table), as_categories=category_columns(table))
+    return replace(task, kind=TableSource.name)

@@ -39,7 +39,7 @@ class TextSource(RowRoles, TaskSource):
         return path.name  # the folder does not decide the run's numbers
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
 
     @property

@@ -1,0 +1,300 @@
+"""From the columns of a table to what trees take: numbers as they are, a code for each category, NaN for what is missing.
+
+- A number is its float32 value, neither standardised nor clipped; infinite is missing. Whole numbers above 2**24, such as ids and
+  timestamps, lose their last digits.
+- A text, categorical or boolean of at most 100 training values is the place of its value among them, sorted; values that
+  training did not have are missing. White space counts: " a" and "a" are two values, as in one-hot columns.
+- A text whose training values all are numbers, or all are dates, is read as these.
+- A date is the days since 1970, and its month, weekday and hour where they differ in training.
+- A text of more values is the 30 numbers of skrub's StringEncoder. Only for these skrub is imported.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umix.data.rows.role_columns import Rows
+from umix.data.tables.column_kinds import FEW_VALUES, cast, is_missing, is_text, kind_of, reads_as
+from umix.data.tables.skrub_state import load_state, save_state, steady
+from umix.data.tables.table_reader import Matrix, TableReader
+from umix.errors import UserError
+from umix.files import write_whole
+from umix.run_folder import TABLE_CODES, TABLE_TEXTS
+
+if TYPE_CHECKING:
+    import polars
+
+_FORMAT, _TEXTS_FORMAT = "umix table codes 1", "umix table texts 1"
+_PARTS = ("days", "month", "weekday", "hour")
+_MICROSECONDS = 86_400e6  # in a day
+Numbers = NDArray[np.float32]
+
+
+@final
+@dataclass(frozen=True)
+class CodedColumn:
+    """How one input column becomes numbers; ``width`` 0: constant or empty in training, left out.
+
+    ``values`` are those of a category, ``parts`` those of a moment. ``was_text`` says that it held texts in training.
+    """
+
+    name: str
+    kind: Literal["number", "category", "moment", "text"]
+    width: int = 1
+    values: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    was_text: bool = False
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """The number of category values of each number that the column becomes, 0 for a quantity."""
+        return (len(self.values),) * self.width
+
+
+@final
+class TableCodes(TableReader):
+    """The codes of a table's input columns, fitted on its training rows.
+
+    ``encoders`` has a fitted StringEncoder for each column of kind text.
+    """
+
+    def __init__(
+        self,
+        coded: Sequence[CodedColumn],
+        encoders: Mapping[str, Any],
+        *,
+        label: str,
+        id: str | None,
+        others: Sequence[str],
+    ) -> None:
+        TableReader.__init__(
+            self,
+            label=label,
+            id=id,
+            others=others,
+            kinds={one.name: "text" if one.kind == "category" else one.kind for one in coded},
+            dropped=[one.name for one in coded if not one.width],
+            values={one.name: one.values for one in coded if one.values},
+        )
+        self._coded = tuple(coded)
+        self._encoders = dict(encoders)
+
+    @classmethod
+    def fit(
+        cls,
+        frame: "polars.DataFrame",
+        train: Rows,
+        *,
+        label: str,
+        id: str | None,
+        others: Sequence[str] = (),
+        as_categories: Collection[str] = (),
+    ) -> Self:
+        """The codes of the input columns ``frame``, learned from its rows ``train``.
+
+        ``others`` have another role. Numbers, and texts of numbers, in ``as_categories`` are categories.
+        """
+        coded, encoders = [], {}
+        for column in frame.iter_columns():
+            known = column.rechunk().gather(train)
+            one = _fit_column(known, category=column.name in as_categories)
+            if one.kind == "text":
+                encoder, width = _fit_encoder(known)
+                encoders[one.name], one = encoder, replace(one, width=width)
+            coded.append(one)
+        if not any(one.width for one in coded):
+            names = ", ".join(frame.columns)
+            raise UserError(f"The inputs {names} must differ between training rows, but all are constant.")
+        return cls(coded, encoders, label=label, id=id, others=others)
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """The number of category values of each column of the matrix, 0 for a number."""
+        return tuple(size for one in self._coded for size in one.categories)
+
+    def transform(self, frame: "polars.DataFrame") -> Matrix:
+        """The matrix of ``frame``, [n, width]; unseen values of categories and unreadable numbers are NaN."""
+        self.check_columns(frame)
+        return self.take(frame.clone(), {"all": np.arange(len(frame))})["all"]
+
+    def take(self, frame: "polars.DataFrame", rows: Mapping[str, Rows]) -> dict[str, Matrix]:
+        """The matrices of the given rows, each [n, width] in Fortran order; the input columns are taken out of ``frame``.
+
+        A column of the table is freed when its numbers are written, and a matrix takes memory column by column. So the
+        table and the matrices are never in memory together, which a table that fills half of it would not survive.
+        """
+        width = sum(one.width for one in self._coded)
+        made = {name: np.empty((len(index), width), dtype=np.float32, order="F") for name, index in rows.items()}
+        place = 0
+        for one in self._coded:
+            if not one.width:
+                if one.name in frame.columns:
+                    frame.drop_in_place(one.name)
+                continue
+            for numbers in self._numbers(one, frame.drop_in_place(one.name)):
+                for name, index in rows.items():
+                    np.take(numbers, index, out=made[name][:, place], mode="clip")  # "raise" copies it once more
+                place += 1
+        return made
+
+    def _numbers(self, one: CodedColumn, column: "polars.Series") -> Iterator[Numbers]:
+        """The float32 columns, [n] each, that ``column`` becomes."""
+        if one.kind == "category":
+            yield _codes(column, one.values)
+        elif one.kind == "moment":
+            yield from _moment_parts(column, one.parts)
+        elif one.kind == "text":
+            with steady():
+                yield from _columns(self._encoders[one.name].transform(_known_texts(column)))
+        else:
+            yield _number(column)
+
+    def _missing(self, column: "polars.Series") -> "polars.Series":
+        was_text = {one.name for one in self._coded if one.was_text}
+        return is_missing(column) if column.name in was_text else column.is_null()
+
+    def _text(self, column: "polars.Series") -> "polars.Series":
+        return _as_text(column)
+
+    def save(self, directory: Path) -> None:
+        """Write everything into ``directory``: JSON, and a skops file where there are long texts."""
+        state = {
+            "format": _FORMAT,
+            "label": self.label,
+            "id": self.id,
+            "others": self.others,
+            "columns": [asdict(one) for one in self._coded],
+        }
+        if self._encoders:
+            save_state(directory / TABLE_TEXTS, {"format": _TEXTS_FORMAT, "encoders": dict(self._encoders)})
+        write_whole(directory / TABLE_CODES, json.dumps(state, ensure_ascii=False).encode())
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """What ``save`` wrote; nothing in it is ever executed."""
+        path = directory / TABLE_CODES
+        try:
+            state = json.loads(path.read_bytes())
+            if state["format"] != _FORMAT:
+                raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
+            coded = tuple(
+                CodedColumn(**{**one, "values": tuple(one["values"]), "parts": tuple(one["parts"])})
+                for one in state["columns"]
+            )
+            label, id, others = state["label"], state["id"], tuple(state["others"])
+        except FileNotFoundError:
+            raise UserError(f"{directory} must hold a run on a table, but it has no {TABLE_CODES}.") from None
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, UserError):
+                raise
+            raise UserError(
+                f"{path} must be a whole file that umix wrote, but it cannot be read ({' '.join(str(error).split())})."
+            ) from None
+        encoders = {}
+        if any(one.kind == "text" for one in coded):
+            encoders = load_state(directory / TABLE_TEXTS, format=_TEXTS_FORMAT)["encoders"]
+        return cls(coded, encoders, label=label, id=id, others=others)
+
+
+def _fit_column(column: "polars.Series", *, category: bool) -> CodedColumn:
+    """How the column becomes numbers, learned from its training values; a text of many values has no width yet."""
+    import polars
+
+    name, was_text = column.name, is_text(column)
+    kind = kind_of(column)
+    if column.dtype == polars.Boolean or (category and kind == "number"):
+        kind = "text"
+    values = polars.Series([], dtype=polars.String)
+    if kind == "text":
+        distinct = _as_text(column.unique())
+        values = distinct.filter(~is_missing(distinct)).sort()
+        if column.dtype == polars.String and not category:
+            kind = reads_as(values)
+    if kind == "text" and len(values) > FEW_VALUES:
+        return CodedColumn(name, "text", was_text=was_text)
+    if kind == "text":
+        only = len(values) == 1 and not is_missing(_as_text(column)).any()
+        found = tuple(values.to_list())
+        return CodedColumn(name, "category", int(bool(found) and not only), found, was_text=was_text)
+    if kind == "moment":
+        parts = tuple(
+            part
+            for part, numbers in zip(_PARTS, _moment_parts(column, _PARTS), strict=True)
+            if _differs(numbers, gaps_count=part == "days")
+        )
+        return CodedColumn(name, "moment", len(parts), parts=parts, was_text=was_text)
+    return CodedColumn(name, "number", int(_differs(_number(column))), was_text=was_text)
+
+
+def _differs(numbers: Numbers, *, gaps_count: bool = True) -> bool:
+    """Whether there are two values; with ``gaps_count`` a missing one is a value beside another."""
+    missing = np.isnan(numbers)
+    if missing.all():
+        return False
+    return (gaps_count and bool(missing.any())) or bool(np.nanmin(numbers) < np.nanmax(numbers))
+
+
+def _number(column: "polars.Series") -> Numbers:
+    import polars
+
+    read = cast(column.to_frame(), {column.name: "number"})[column.name]
+    numbers: Numbers = read.cast(polars.Float32, strict=False).to_numpy(writable=True)
+    numbers[np.isinf(numbers)] = np.nan
+    return numbers
+
+
+def _codes(column: "polars.Series", values: Sequence[str]) -> Numbers:
+    import polars
+
+    text = column if is_text(column) else _as_text(column)
+    codes = text.cast(polars.Enum(values), strict=False).to_physical()
+    numbers: Numbers = codes.cast(polars.Float32).to_numpy()
+    return numbers
+
+
+def _moment_parts(column: "polars.Series", parts: Sequence[str]) -> Iterator[Numbers]:
+    import polars
+
+    moment = cast(column.to_frame(), {column.name: "moment"})[column.name]
+    for part in parts:
+        numbers = moment.to_physical() / _MICROSECONDS if part == "days" else getattr(moment.dt, part)()
+        yield numbers.cast(polars.Float32).to_numpy()
+
+
+def _as_text(column: "polars.Series") -> "polars.Series":
+    """The values as texts, whole numbers without a point."""
+    import polars
+
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        if (column.round() == column).all():
+            column = column.cast(polars.Int64, strict=False)
+    return column.cast(polars.String, strict=False)
+
+
+def _known_texts(column: "polars.Series") -> "polars.Series":
+    """The values as texts, null where they are missing."""
+    text = _as_text(column)
+    return text.set(is_missing(text), None)
+
+
+def _fit_encoder(column: "polars.Series") -> tuple[Any, int]:
+    """A StringEncoder fitted to the training values, and how many numbers it makes of each."""
+    from skrub import StringEncoder
+
+    encoder = StringEncoder(random_state=0)
+    with steady():
+        made = encoder.fit_transform(_known_texts(column))
+    return encoder, made.width
+
+
+def _columns(table: "polars.DataFrame") -> Iterator[Numbers]:
+    import polars
+
+    for column in table.iter_columns():
+        yield column.cast(polars.Float32).to_numpy()

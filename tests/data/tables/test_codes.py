@@ -1,0 +1,363 @@
+"""Tables as codes: one column of numbers for each column of the table, categories by their place, NaN where it is missing."""
+
+import datetime
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+import torch
+
+from umix import task_from_table
+from umix.data.reader_registry import READERS
+from umix.data.tables.codes import TableCodes
+from umix.data.tables.column_kinds import FEW_VALUES, GAPS
+from umix.data.tables.preprocessing import TablePreprocessing
+from umix.data.tables.source import TableSource
+from umix.errors import UserError
+from umix.run_folder import TABLE_CODES, TABLE_TEXTS
+
+NAN = math.nan
+
+
+def fitted(**columns: object) -> TableCodes:
+    frame = polars.DataFrame(columns)
+    return TableCodes.fit(frame, np.arange(len(frame)), label="y", id="key")
+
+
+def numbers(codes: TableCodes, **columns: object) -> list[list[float]]:
+    """The matrix of new rows, column by column."""
+    return codes.transform(polars.DataFrame(columns)).T.tolist()
+
+
+def same(found: list[float], expected: list[float]) -> bool:
+    return np.array_equal(np.array(found), np.array(expected), equal_nan=True)
+
+
+def people(n: int = 120) -> polars.DataFrame:
+    start = datetime.date(2020, 1, 1)
+    return polars.DataFrame(
+        {
+            "age": [18 + i % 70 for i in range(n)],
+            "height": [None if i % 10 == 0 else 150.5 + i % 40 for i in range(n)],
+            "member": [i % 3 == 0 for i in range(n)],
+            "job": [["clerk", "smith", None, "?", "Bäcker"][i % 5] for i in range(n)],
+            "since": [start + datetime.timedelta(days=7 * (i % 90)) for i in range(n)],
+            "sex": [["f", "m"][i % 2] for i in range(n)],
+            "y": [["no", "no", "yes"][i % 3] for i in range(n)],
+        }
+    )
+
+
+def test_numbers_are_as_they_are_and_gaps_and_infinities_are_nan() -> None:
+    codes = fitted(x=[1.5, -3e6, None, NAN, math.inf], whole=[1, 2, 3, 4, None])
+    x, whole = numbers(codes, x=[1.5, -3e6, None, NAN, -math.inf, 1e300], whole=[7, 8, 9, None, 0, 2**24])
+    assert same(x, [1.5, -3e6, NAN, NAN, NAN, NAN])
+    assert same(whole, [7, 8, 9, NAN, 0, 2**24])
+    assert codes.categories == (0, 0)
+
+
+def test_a_category_is_its_place_among_the_sorted_training_values() -> None:
+    codes = fitted(job=["smith", "clerk", "?", "Äpfel", "", None, "NA", " \t"])
+    (job,) = numbers(codes, job=["clerk", "smith", "Äpfel", "?", "", None, "  ", "none", "baker"])
+    assert codes.values == {"job": ("clerk", "smith", "Äpfel")}
+    assert same(job, [0, 1, 2, NAN, NAN, NAN, NAN, NAN, NAN])
+    assert codes.categories == (3,)
+
+
+@pytest.mark.parametrize("kind", [polars.String, polars.Categorical, polars.Enum(["b", "a", "?", "c"])])
+def test_all_types_of_texts_give_the_same_codes(kind: polars.DataType) -> None:
+    texts = polars.Series(["b", "a", "?", None, "b", "c"], dtype=kind)
+    codes = fitted(t=texts)
+    assert same(numbers(codes, t=texts)[0], [1, 0, NAN, NAN, 1, 2])
+    assert same(numbers(codes, t=texts.cast(polars.String))[0], [1, 0, NAN, NAN, 1, 2])
+
+
+def test_the_codes_do_not_depend_on_the_order_of_rows() -> None:
+    texts = [f"v{i % 7}" for i in range(50)]
+    assert fitted(t=texts).values == fitted(t=texts[::-1]).values
+
+
+def test_values_that_look_alike_after_stripping_stay_apart() -> None:
+    codes = fitted(t=["a", " a", "a ", "b"])
+    assert same(numbers(codes, t=[" a", "a ", "a", "b", "b "])[0], [0, 2, 1, 3, NAN])
+
+
+def test_booleans_are_categories_of_two_values() -> None:
+    codes = fitted(t=[True, False, None])
+    assert same(numbers(codes, t=[False, True, None])[0], [0, 1, NAN])
+    assert codes.categories == (2,)
+
+
+def test_texts_that_are_all_numbers_or_all_dates_are_read_as_these() -> None:
+    codes = fitted(
+        digits=["1", " 2.5", "?", ""], day=["2024-02-29", "2024-03-01", None, "NA"], mixed=["1", "b", "2", "3"]
+    )
+    assert codes.kinds == {"digits": "number", "day": "moment", "mixed": "text"}
+    new = {"digits": ["7", "?", "x"], "day": ["1970-01-03", "", "never"], "mixed": ["1", "2", "4"]}
+    digits, day, *_, mixed = numbers(codes, **new)
+    assert same(digits, [7, NAN, NAN])
+    assert same(day, [2, NAN, NAN])
+    assert same(mixed, [0, 1, NAN])
+    assert codes.unreadable(polars.DataFrame(new)) == {"digits": 1, "day": 1}
+
+
+def test_a_date_is_days_and_those_of_month_weekday_and_hour_that_differ() -> None:
+    first = datetime.datetime(1970, 1, 5)
+    weeks = [first + datetime.timedelta(days=7 * i) for i in range(20)]
+    assert fitted(t=weeks).transform(polars.DataFrame({"t": weeks[:6]})).tolist()[5] == [39, 2]
+    hours = [first + datetime.timedelta(hours=6 * i) for i in range(20)]
+    assert fitted(t=hours).transform(polars.DataFrame({"t": hours})).tolist()[5] == [5.25, 2, 6]
+    zoned = polars.Series(hours).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")
+    assert np.array_equal(fitted(t=zoned).transform(zoned.alias("t").to_frame())[:, 0], np.arange(20) / 4 + 4)
+
+
+def test_times_and_durations_are_seconds() -> None:
+    codes = fitted(at=[datetime.time(0, 1), datetime.time(1)], took=[datetime.timedelta(minutes=2), None])
+    assert numbers(codes, at=[datetime.time(0, 2)], took=[datetime.timedelta(hours=1)]) == [[120], [3600]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["a", "a", "a"],
+        [1, 1, 1],
+        [True, True, True],
+        [None, None, None],
+        ["?", "", None],
+        [NAN, math.inf, None],
+        [datetime.date(2020, 1, 1)] * 3,
+    ],
+    ids=str,
+)
+def test_constant_and_empty_columns_are_left_out(column: list[object]) -> None:
+    codes = fitted(odd=polars.Series(column, strict=False), x=[1, 2, 3])
+    assert codes.dropped == ["odd"]
+    assert numbers(codes, x=[5]) == [[5]]
+    assert numbers(codes, odd=["anything"], x=[5]) == [[5]]
+    assert codes.categories == (0,)
+
+
+@pytest.mark.parametrize("column", [["a", None], [1, None], [True, None], [datetime.date(2020, 1, 1), None]], ids=str)
+def test_one_value_and_gaps_are_two_kinds_of_rows(column: list[object]) -> None:
+    made = numbers(fitted(t=column), t=column)
+    assert len(made) == 1
+    assert math.isnan(made[0][1])
+    assert not math.isnan(made[0][0])
+
+
+def test_a_table_of_constants_is_refused() -> None:
+    with pytest.raises(UserError, match="The inputs a, b must differ between training rows"):
+        fitted(a=[1, 1], b=["x", "x"])
+
+
+def test_one_hundred_values_are_a_category_and_one_more_are_thirty_numbers(tmp_path: Path) -> None:
+    few = [f"person number {i % FEW_VALUES}" for i in range(300)]
+    many = [f"person number {i % (FEW_VALUES + 1)}" for i in range(300)]
+    codes = fitted(few=few, many=["?", *many[1:]])
+    assert codes.categories == (FEW_VALUES, *[0] * 30)
+    new = polars.DataFrame({"few": few[:4], "many": [many[5], "someone else", None, "?"]})
+    x = codes.transform(new)
+    assert np.isfinite(x).all()
+    assert np.array_equal(x[2, 1:], x[3, 1:])
+    codes.save(tmp_path)
+    assert np.array_equal(TableCodes.load(tmp_path).transform(new), x)
+
+
+def test_it_comes_back_from_plain_json_with_the_same_numbers_and_the_registry_finds_it(tmp_path: Path) -> None:
+    frame = people().drop("y")
+    codes = TableCodes.fit(frame, np.arange(60), label="y", id="key", others=["dropped"])
+    codes.save(tmp_path)
+    again = READERS["table"].load(tmp_path)
+    assert isinstance(again, TableCodes)
+    assert np.array_equal(again.transform(frame), codes.transform(frame), equal_nan=True)
+    assert (again.label, again.id, again.others) == ("y", "key", ["dropped"])
+    assert (again.categories, again.columns, again.dropped) == (codes.categories, codes.columns, codes.dropped)
+    assert [path.name for path in tmp_path.iterdir()] == [TABLE_CODES]
+    assert "Bäcker" in (tmp_path / TABLE_CODES).read_text(encoding="utf-8")
+
+
+def test_the_registry_loads_the_one_hot_preprocessing_where_there_are_no_codes(tmp_path: Path) -> None:
+    TablePreprocessing.fit(polars.DataFrame({"x": [1, 2, 3]}), label="y", id=None)[0].save(tmp_path)
+    assert isinstance(READERS["table"].load(tmp_path), TablePreprocessing)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "umix table codes 0"}', "half"])
+def test_a_file_that_umix_did_not_write_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    fitted(x=[1, 2]).save(tmp_path)
+    path = tmp_path / TABLE_CODES
+    path.write_text(path.read_text()[:50] if content == "half" else content)
+    with pytest.raises(UserError, match=r"codes\.json must be") as caught:
+        TableCodes.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_the_files_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"but it has no {TABLE_CODES}"):
+        TableCodes.load(tmp_path)
+    fitted(t=[f"text {i}" for i in range(200)]).save(tmp_path)
+    (tmp_path / TABLE_TEXTS).unlink()
+    with pytest.raises(UserError, match=f"but it has no {TABLE_TEXTS}"):
+        TableCodes.load(tmp_path)
+
+
+def test_new_rows_are_noted_as_those_of_one_hot_columns_are() -> None:
+    codes = fitted(x=[1, 2, 3], place=["sea", "land", "sea"], when=[datetime.date(2020, 1, i) for i in (1, 2, 3)])
+    new = polars.DataFrame(
+        {"x": ["tall", "2", "?"], "place": ["moon", "", "sea"], "when": ["no", None, "2020-01-01"], "c": 0}
+    )
+    made = codes.inputs(new)
+    assert made.x[:, 0].isnan().tolist() == [True, False, True]
+    assert made.notes == (
+        "Ignored columns that the model was not trained with: c.",
+        "2 values of 'x' are not what they were in training and count as missing.",
+        "1 values of 'when' are not what they were in training and count as missing.",
+        "1 values of 'place' were never seen in training and count as none of its values: 'moon'.",
+        "The table has no id column 'key': predictions are in the order of its rows.",
+    )
+
+
+def test_ids_are_copied_and_one_row_is_enough() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    made = codes.inputs(polars.DataFrame({"key": ["k7"], "x": [4], "place": ["land"]}))
+    assert made.x.tolist() == [[4, 0]]
+    assert made.ids["key"].to_list() == ["k7"]
+    assert made.notes == ()
+
+
+def test_missing_columns_and_empty_tables_are_refused() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    with pytest.raises(UserError, match="but 'place' is missing"):
+        codes.transform(polars.DataFrame({"x": [1]}))
+    with pytest.raises(UserError, match="must have rows, but it is empty"):
+        codes.transform(polars.DataFrame({"x": [], "place": []}))
+
+
+def test_new_rows_keep_their_columns() -> None:
+    frame = polars.DataFrame({"x": [1, 2], "place": ["sea", "land"]})
+    fitted(x=[1, 2], place=["sea", "land"]).transform(frame)
+    assert frame.columns == ["x", "place"]
+
+
+def test_a_task_has_one_column_for_each_input_and_says_which_are_categories() -> None:
+    frame = people()
+    task = task_from_table(frame, label="y", groups="sex", drop="since", categories="codes")
+    assert task.categories == (0, 0, 2, 3, 2)
+    for split in task.splits.values():
+        rows = frame[split.origin]
+        assert split.x.dtype == torch.float32
+        assert same(split.x[:, 0].tolist(), rows["age"].to_list())
+        assert same(split.x[:, 1].tolist(), rows["height"].cast(polars.Float64).fill_null(NAN).to_list())
+        assert same(split.x[:, 4].tolist(), [["f", "m"].index(sex) for sex in rows["sex"]])
+    assert frame.columns == people().columns
+    one_hot = task_from_table(frame, label="y", groups="sex", drop="since")
+    assert one_hot.categories == ()
+    assert torch.equal(one_hot.splits["val"].y, task.splits["val"].y)
+    assert one_hot.groups == task.groups
+
+
+def test_values_that_only_held_out_rows_have_are_missing() -> None:
+    split = ["train"] * 40 + ["val"] * 20 + ["test"] * 20
+    place = [["sea", "land"][i % 2] for i in range(60)] + ["moon", "sea"] * 10
+    frame = polars.DataFrame({"place": place, "y": [i % 3 == 0 for i in range(80)], "split": split})
+    task = task_from_table(frame, label="y", split="split", categories="codes")
+    assert task.categories == (2,)
+    assert task.splits["test"].x[:, 0].isnan().sum() == 10
+
+
+def test_a_file_gives_the_task_of_its_frame(tmp_path: Path) -> None:
+    frame = people().with_columns(day=polars.lit("2020-01-0") + (polars.int_range(120) % 9 + 1).cast(polars.String))
+    frame.write_csv(tmp_path / "table.csv")
+    frame.write_parquet(tmp_path / "table.parquet")
+    options = {"label": "y", "groups": "sex", "categories": "codes"}
+    expected = task_from_table(frame, **options).fingerprint
+    assert task_from_table(tmp_path / "table.parquet", **options).fingerprint == expected
+    assert task_from_table(tmp_path / "table.csv", **options).fingerprint == expected
+    source = TableSource(path=tmp_path / "table.csv", **options)
+    kinds = {name: source.read()[name].dtype for name in ("job", "sex", "day", "member")}
+    assert kinds == {
+        "job": polars.Categorical,
+        "sex": polars.Categorical,
+        "day": polars.String,
+        "member": polars.Boolean,
+    }
+
+
+def test_a_file_whose_later_rows_do_not_fit_the_first_is_read(tmp_path: Path) -> None:
+    rows = ["1,a,no", "2,b,yes"] * 6000 + [f"three,c{i},no" for i in range(200)]
+    (tmp_path / "late.csv").write_text("x,t,y\n" + "\n".join(rows) + "\n")
+    task = task_from_table(tmp_path / "late.csv", label="y", categories="codes")
+    assert task.categories[0] == 3
+    assert task.preprocessing.kinds == {"x": "text", "t": "text"}
+    assert len(task.categories) > 2  # t has many values
+
+
+def test_pandas_categories_are_categories_whatever_they_hold() -> None:
+    pandas = pytest.importorskip("pandas")
+    n = 60
+    frame = pandas.DataFrame(
+        {
+            "word": pandas.Categorical([["p", "q", None][i % 3] for i in range(n)]),
+            "digit": pandas.Categorical([str(i % 4) for i in range(n)]),
+            "code": pandas.Categorical([[30, 4, 500, None][i % 4] for i in range(n)]),
+            "flag": [i % 2 == 0 for i in range(n)],
+            "number": [i / 4 for i in range(n)],
+            "y": [i % 3 == 0 for i in range(n)],
+        }
+    )
+    task = task_from_table(frame, label="y", categories="codes")
+    assert task.categories == (2, 4, 3, 2, 0)
+    assert task.preprocessing.values["code"] == ("30", "4", "500")
+    split = task.splits["test"]
+    assert same(split.x[:, 2].tolist(), [[0, 1, 2, NAN][i % 4] for i in split.origin])
+    new = task.preprocessing.inputs(frame.head(4).astype({"code": float}))
+    assert same(new.x[:, 2].tolist(), [0, 1, 2, NAN])
+    assert new.notes == ()
+
+
+def test_the_codes_change_no_key_of_a_run_that_does_without_them(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "table.csv")
+    plain = TableSource(path=tmp_path / "table.csv", label="y")
+    assert "categories" not in plain.as_json()
+    coded = TableSource(path=tmp_path / "table.csv", label="y", categories="codes")
+    assert coded.as_json()["categories"] == "codes"
+
+
+def test_the_number_of_categories_is_part_of_a_tasks_fingerprint() -> None:
+    from dataclasses import replace
+
+    task = task_from_table(people(), label="y", categories="codes")
+    assert replace(task, categories=(0,) * len(task.categories)).fingerprint != task.fingerprint
+
+
+def test_codes_are_the_default_for_nets_that_take_them_and_only_there() -> None:
+    assert TableSource.suited({"label": "y"}, "trees", takes_codes=True) == {"label": "y", "categories": "codes"}
+    assert TableSource.suited({"categories": "one_hot"}, "trees", takes_codes=True) == {"categories": "one_hot"}
+    assert TableSource.suited({"label": "y"}, "mlp") == {"label": "y"}
+
+
+def test_texts_of_few_values_need_no_skrub(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "table.csv")
+    code = (
+        "import sys; from umix import task_from_table; "
+        f"task_from_table({str(tmp_path / 'table.csv')!r}, label='y', groups='sex', categories='codes'); "
+        "print('skrub' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_the_gap_texts_are_those_of_skrub() -> None:
+    from skrub._clean_null_strings import STR_NA_VALUES
+
+    assert {*GAPS, ""} == set(STR_NA_VALUES)
+
+
+def test_the_saved_file_is_nothing_but_json(tmp_path: Path) -> None:
+    fitted(t=["b", "a"]).save(tmp_path)
+    state = json.loads((tmp_path / TABLE_CODES).read_bytes())
+    assert state["columns"][0]["values"] == ["a", "b"]
