@@ -183,6 +183,12 @@ class Task:
                 "Task.splits must share one set of group names: the groups belong to the task, not to a split."
             )
 
+        x = self.splits["train"].x
+        if self.categories and isinstance(x, Tensor) and len(self.categories) != x.shape[1]:
+            raise ValueError(
+                f"Task.categories must have a number for each of {x.shape[1]} inputs, got {self.categories}."
+            )
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split):,}" for name, split in self.splits.items())
         return f"<Task {self.name}: {sizes}; {self.n_classes} classes, {len(self.groups)} groups>"

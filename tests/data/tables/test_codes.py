@@ -221,6 +221,21 @@ def test_new_rows_are_noted_as_those_of_one_hot_columns_are() -> None:
     )
 
 
+def test_new_columns_without_any_value_are_missing_and_columns_left_out_are_not_noted() -> None:
+    day = [datetime.date(2020, 1, i) for i in (1, 2, 3)]
+    codes = fitted(x=[1, 2, 3], place=["sea", "land", "sea"], when=day, same=["a", "a", "a"])
+    made = codes.inputs(polars.DataFrame({"key": [1], "x": [None], "place": [None], "when": [None], "same": ["b"]}))
+    assert made.x.isnan().all()
+    assert made.notes == ()
+
+
+def test_numbers_that_are_categories_are_compared_as_numbers_are_written() -> None:
+    frame = polars.DataFrame({"t": [1.0, 2.5, -0.0, 0.0, NAN, None]})
+    codes = TableCodes.fit(frame, np.arange(6), label="y", id=None, as_categories=["t"])
+    assert same(numbers(codes, t=[1, 0, 3])[0], [codes.values["t"].index("1"), codes.values["t"].index("0"), NAN])
+    assert same(numbers(codes, t=[1.0, 2.5])[0], [codes.values["t"].index(value) for value in ("1", "2.5")])
+
+
 def test_ids_are_copied_and_one_row_is_enough() -> None:
     codes = fitted(x=[1, 2], place=["sea", "land"])
     made = codes.inputs(polars.DataFrame({"key": ["k7"], "x": [4], "place": ["land"]}))
@@ -332,6 +347,8 @@ def test_the_number_of_categories_is_part_of_a_tasks_fingerprint() -> None:
 
     task = task_from_table(people(), label="y", categories="codes")
     assert replace(task, categories=(0,) * len(task.categories)).fingerprint != task.fingerprint
+    with pytest.raises(ValueError, match=r"Task\.categories must have a number for each of \d+ inputs"):
+        replace(task, categories=(0,))
 
 
 def test_codes_are_the_default_for_nets_that_take_them_and_only_there() -> None:

@@ -27,9 +27,12 @@ FEWEST = 100
 _HELD_OUT = 1 / 3
 
 
-def leaks(table: "polars.DataFrame", y: Rows, *, label: str, most_rows: int = MOST_ROWS) -> list[Finding]:
-    """The columns of the training rows ``table`` that alone tell the class ``y`` of nearly every row."""
-    order = stream(0, "data", "checks/leaks").permutation(len(table))[:most_rows]
+def leaks(
+    table: "polars.DataFrame", y: Rows, *, label: str, rows: Rows | None = None, most_rows: int = MOST_ROWS
+) -> list[Finding]:
+    """The columns of ``table`` that alone tell the class ``y`` of nearly every one of the training rows, ``rows`` or all."""
+    train = np.arange(len(table)) if rows is None else rows
+    order = train[stream(0, "data", "checks/leaks").permutation(len(train))[:most_rows]]
     y = y[order]
     n_held_out = round(_HELD_OUT * len(order))
     if len(order) < FEW_EXAMPLES or len(np.unique(y)) < 2:

@@ -72,4 +72,4 @@ def run_findings(of: LabelledTable) -> list[Finding]:
 def _leaks(of: LabelledTable, names: Sequence[str], *, most_rows: int | None = None) -> list[Finding]:
     train = np.sort(of.rows["train"])
     chosen = {} if most_rows is None else {"most_rows": most_rows}
-    return leaks(of.frame.select(names)[train], of.y[train], label=of.label, **chosen)
+    return leaks(of.frame.select(names), of.y, label=of.label, rows=train, **chosen)

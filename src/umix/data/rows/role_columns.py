@@ -42,11 +42,20 @@ def texts(column: "polars.Series") -> "polars.Series":
         if (column.round() == column).all():
             column = column.cast(polars.Int64, strict=False)
     try:
-        text = column.cast(polars.String).str.strip_chars()
+        text = column.cast(polars.String)
     except polars.exceptions.PolarsError:
         raise UserError(
             f"The column {column.name!r} must hold numbers or texts to be used so, got {column.dtype}."
         ) from None
+    if column.dtype in (polars.Categorical, polars.Enum):
+        values = column.unique().cast(polars.String)
+        if values.equals(_cleaned(values)):
+            return text  # not copied twice more, which matters for millions of rows
+    return _cleaned(text)
+
+
+def _cleaned(text: "polars.Series") -> "polars.Series":
+    text = text.str.strip_chars()
     return text.set(text.is_in(["", "?"]).fill_null(False), None)
 
 
@@ -87,9 +96,9 @@ def encode_attribute(
         codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
         parts.append([named(column, value) for value in values])
         combined = combined * len(values) + codes
-    present, known = np.unique(combined[~unknown_rows], return_inverse=True)
-    attribute = np.full(len(combined), -1, dtype=np.int64)
-    attribute[~unknown_rows] = known
+    present = np.unique(combined[~unknown_rows])
+    attribute = np.searchsorted(present, combined)
+    attribute[unknown_rows] = -1
     places = np.unravel_index(present, [len(values) for values in parts])
     found = [tuple(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)]
     if len({", ".join(values) for values in found}) < len(found):

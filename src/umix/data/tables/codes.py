@@ -79,7 +79,7 @@ class TableCodes(TableReader):
             others=others,
             kinds={one.name: "text" if one.kind == "category" else one.kind for one in coded},
             dropped=[one.name for one in coded if not one.width],
-            values={one.name: one.values for one in coded if one.values},
+            values={one.name: one.values for one in coded if one.width and one.values},
         )
         self._coded = tuple(coded)
         self._encoders = dict(encoders)
@@ -126,7 +126,7 @@ class TableCodes(TableReader):
         """The matrices of the given rows, each [n, width] in Fortran order; the input columns are taken out of ``frame``.
 
         A column of the table is freed when its numbers are written, and a matrix takes memory column by column. So the
-        table and the matrices are never in memory together, which a table that fills half of it would not survive.
+        table and the matrices are never whole in memory at the same time.
         """
         width = sum(one.width for one in self._coded)
         made = {name: np.empty((len(index), width), dtype=np.float32, order="F") for name, index in rows.items()}
@@ -212,7 +212,7 @@ def _fit_column(column: "polars.Series", *, category: bool) -> CodedColumn:
     values = polars.Series([], dtype=polars.String)
     if kind == "text":
         distinct = _as_text(column.unique())
-        values = distinct.filter(~is_missing(distinct)).sort()
+        values = distinct.filter(~is_missing(distinct)).unique().sort()
         if column.dtype == polars.String and not category:
             kind = reads_as(values)
     if kind == "text" and len(values) > FEW_VALUES:
@@ -271,9 +271,7 @@ def _as_text(column: "polars.Series") -> "polars.Series":
     import polars
 
     if column.dtype.is_float():
-        column = column.fill_nan(None)
-        if (column.round() == column).all():
-            column = column.cast(polars.Int64, strict=False)
+        return column.fill_nan(None).cast(polars.String).str.strip_suffix(".0").replace("-0", "0")
     return column.cast(polars.String, strict=False)
 
 
