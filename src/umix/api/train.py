@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from umix.api.result import RunResult
 from umix.api.settings import flat_settings, net_setting
-from umix.bench.runs.execute import execute, execute_in_memory
+from umix.bench.runs.execute import execute, train_in_memory
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.spec.task_reference import reference_to
@@ -64,7 +64,6 @@ def train(
         if progress is not None:
             progress.label = f"{method}, seed {seed}"
         if out is None:
-            loaded = places.load(spec)
-            return RunResult.in_memory(execute_in_memory(spec, loaded, cache=folder, progress=progress), loaded)
+            return RunResult.in_memory(*train_in_memory(spec, places, cache=folder, progress=progress))
         places = Places(Path(out), places.root, cache=folder, tasks=reference.tasks)
         return RunResult.in_folder(execute(spec, places=places, progress=progress))

@@ -44,6 +44,7 @@ class NetSettings(Settings, abc.ABC):
     name: ClassVar[str]
     library: ClassVar[str] = ""  # the package that building it needs, beside those that umix always needs
     extra: ClassVar[str] = ""  # the extra of umix that installs it; without one it is installed by its own name
+    takes_any_method: ClassVar[bool] = True  # False: only methods for which weights of examples are enough can train it
     by_gradients: ClassVar[bool] = True  # trained by gradient steps; False: fitted to weighted rows in one go
     takes_codes: ClassVar[bool] = False  # whether it takes columns of category codes and missing values as they are
     from_data: ClassVar[tuple[str, ...]] = ()  # options that are not the user's: the data decide them
@@ -62,6 +63,11 @@ class NetSettings(Settings, abc.ABC):
     def usual_fit(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Fit settings that suit a net with these ``options`` better than those of a preset."""
         return {}
+
+    @property
+    def title(self) -> str:
+        """The name by which the same net can be made again from its other options."""
+        return self.name
 
     @property
     def has_epochs(self) -> bool:

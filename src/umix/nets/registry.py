@@ -13,6 +13,7 @@ NETS: "Registry[NetSettings]" = Registry(
     base="umix.nets.net:NetSettings",
     group="umix.nets",
     own={
+        "auto": "umix.nets.auto:AutoNet",
         "mlp": "umix.nets.mlp:MLP",
         "cnn": "umix.nets.cnn:CNN",
         "linear": "umix.nets.linear:Linear",

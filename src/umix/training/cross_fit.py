@@ -20,7 +20,7 @@ from umix.files import ensure_writable, read_tensors, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.run_folder import TRAJECTORY, fold_path
 from umix.training.at_stage import stage_logits
-from umix.training.estimator_fit import inputs_of
+from umix.training.estimator_fit import few_threads, inputs_of
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
 from umix.training.trajectory import Trajectory
@@ -54,7 +54,8 @@ def cross_fit(
         dealt = _dealt(stage, splits, settings.folds, repeat)
         rows = slice(repeat, repeat + len(ends))
         for fold in range(settings.folds):
-            found = _fold(stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat)
+            with few_threads(train):
+                found = _fold(stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat)
             for name, hits in found.items():
                 correct[name][rows, dealt[name] == fold] = hits
             progress.advance(1)

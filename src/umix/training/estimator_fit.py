@@ -5,10 +5,13 @@ Long fits of libraries that can go on exactly where they stopped are cut into pi
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from umix.core.streams import stream
@@ -27,6 +30,7 @@ from umix.training.observer import Observer
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
 
+_FEW = 2**20  # rows × columns that one thread fits as fast as several
 _PIECE = 2e9  # rows × columns × stages between two checkpoints: about a minute
 
 
@@ -46,7 +50,7 @@ def fit_estimator(
 
     A fit that was finished before is loaded. One that was killed goes on after its last piece, or starts again.
     """
-    began, fitted = time.perf_counter(), fitted_body(net)
+    began = time.perf_counter()
     last = stage.settings.epochs if until is None else min(until, stage.settings.epochs)
     done = 0
     if stage.directory is not None:
@@ -55,7 +59,27 @@ def fit_estimator(
         done = _restore(stage.directory / CHECKPOINT, stage.key, net, observer, log, needed=last)
     reused = done >= last
     progress.start(stage.name, total=last, done=done)
-    rows = None if reused else _rows(stage, train, objective, sampler)
+    with few_threads(train):
+        _fit(stage, net, train, objective, sampler, observer, log, progress, done=done, last=last)
+    progress.finish()
+    return StageReport(stage.key, last, time.perf_counter() - began, reused=reused)
+
+
+def _fit(
+    stage: Stage,
+    net: Net,
+    train: Split,
+    objective: Objective,
+    sampler: Sampler,
+    observer: Observer,
+    log: EpochLog,
+    progress: Progress,
+    *,
+    done: int,
+    last: int,
+) -> None:
+    """Fit the epochs from ``done`` to ``last``, in pieces with a checkpoint after each."""
+    fitted, rows = fitted_body(net), None if done >= last else _rows(stage, train, objective, sampler)
     while rows is not None and done < last:
         started, to = time.perf_counter(), min(last, done + _piece(fitted, train, last - done))
         seed = int(stream(stage.seed, stage.name, "init").integers(2**31))
@@ -69,8 +93,18 @@ def fit_estimator(
         done = to
         if stage.directory is not None:
             _save(stage.directory / CHECKPOINT, stage.key, done, net, observer, log)
-    progress.finish()
-    return StageReport(stage.key, last, time.perf_counter() - began, reused=reused)
+
+
+@contextmanager
+def few_threads(train: Split) -> Iterator[None]:
+    """Inside the block estimators use as many threads as torch, and one where there are few rows.
+
+    The threads of a boosted tree wait for each other at every split, actively: on few rows they only slow each other down, and
+    where another process wants their core, by a factor of ten and more.
+    """
+    numbers = len(train) * max(1, train.example.numel())
+    with threadpool_limits(1 if numbers < _FEW else torch.get_num_threads(), user_api="openmp"):
+        yield
 
 
 def fitted_body(net: Net) -> Fitted:

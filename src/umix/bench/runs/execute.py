@@ -3,8 +3,10 @@
 import contextlib
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from umix.bench.runs.learners import as_run_of, choose_learner, learner_places, learner_specs, take_over
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
@@ -16,6 +18,7 @@ from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method
+from umix.nets.auto import AutoNet
 from umix.run_folder import RECORD
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
@@ -52,6 +55,8 @@ def execute(
         raise UserError("execute must be given out or places, which holds an out of its own, got both.")
     places = places or Places(Path("runs" if out is None else out))
     progress, engine = progress or Silent(), engine or Engine()
+    if isinstance(spec.plan.net, AutoNet):
+        return _execute_learners(spec, places, task, engine=engine, progress=progress, wait=wait)
     name = (
         spec.directory_name
     )  # reads the files of the net: a net that is not there is refused before the data are loaded
@@ -64,6 +69,48 @@ def execute(
     with lock if engine.first else contextlib.nullcontext():
         record = _finished_for(engine, spec, places.out, task)  # another process may have finished it meanwhile
         return record or _train(spec, task, places, engine=engine, progress=progress, on_epoch=on_epoch)
+
+
+def _execute_learners(
+    spec: RunSpec, places: Places, task: Task | None, *, engine: Engine, progress: Progress, wait: bool
+) -> RunRecord:
+    """The run of the better learner; the runs of all learners are executed first, or loaded if they are finished."""
+    records = []
+    for one in learner_specs(spec):
+        # Another learner may take the same table in another form.
+        shared = task if one.plan.source == spec.plan.source else None
+        if _can_train(one, shared, engine):
+            below = learner_places(places)
+            records.append(execute(one, places=below, task=shared, engine=engine, progress=progress, wait=wait))
+    directory = places.run_folder(spec)
+    if engine.first and not (directory / RECORD).exists():
+        with run_lock(places.out, spec.directory_name, wait=wait, note=progress.note):
+            take_over(choose_learner(records), spec, directory)
+    return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
+
+
+def _can_train(spec: RunSpec, task: Task | None, engine: Engine) -> bool:
+    """Whether the learner of ``spec`` takes the inputs of a ``task`` that was made in Python, on these devices."""
+    net = spec.plan.net
+    if engine.processes > 1 and not net.by_gradients:
+        return False
+    return task is None or not task.categories or net.takes_codes
+
+
+def train_in_memory(
+    spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
+) -> tuple[TrainedRun, Task]:
+    """The trained run of ``spec`` and its task; of several learners that of the better one."""
+    runs = []
+    for one in learner_specs(spec):
+        task = places.load(one)
+        if len(learner_specs(spec)) == 1 or _can_train(one, task, Engine()):
+            runs.append((execute_in_memory(one, task, cache=cache, progress=progress), task))
+    if not isinstance(spec.plan.net, AutoNet):
+        return runs[0]
+    choice = choose_learner([trained.record for trained, _ in runs])
+    trained, task = next(run for run in runs if run[0].record is choice.chosen)
+    return replace(trained, record=as_run_of(choice, spec)), task
 
 
 def execute_in_memory(

@@ -24,7 +24,6 @@ from umix.data.task import Task
 from umix.files import read_tensors
 from umix.methods.method import Method
 from umix.methods.parts.spread_groups import fill_validation_groups
-from umix.nets.backbone import Backbone
 from umix.nets.net import Net
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, weights_path
 from umix.training.engine import Engine
@@ -150,7 +149,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         input_dtype=str(example.dtype).removeprefix("torch."),
         input_categories=list(task.categories),
         body=inputs.body,
-        net=plan.net.title if isinstance(plan.net, Backbone) else plan.net.name,
+        net=plan.net.title,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},

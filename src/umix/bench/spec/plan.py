@@ -144,6 +144,8 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     else:
         base = preset(data_kind.name, preset_name, presets)
     tables = _tables(base, method_name)
+    if "net.name" in settings and settings["net.name"] == base.get("net", {}).get("name"):
+        tables["net"] = dict(base["net"])  # the preset's options for this net, though the method usually takes another
     if kind is MemorySource:
         tables.pop("task", None)  # a task in memory has no settings of data any more
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", data_kind.default_net)))
@@ -182,11 +184,16 @@ def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[Tas
 
 def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> None:
     """Refuse a method that takes gradient steps, or mixes, for a learner that is only fitted to weighted rows."""
-    if not net.by_gradients and METHODS[method_name].needs_gradients:
+    if not net.takes_any_method and METHODS[method_name].needs_gradients:
         able = ", ".join(name for name, kind in METHODS.items() if not kind.needs_gradients)
+        kind = (
+            "is only fitted to weighted rows"
+            if not net.by_gradients
+            else "may choose one that is only fitted to weighted rows"
+        )
         raise UserError(
-            f"{method_name} must train a net: it takes gradient steps of its own or mixes examples, and {net_name} is only fitted "
-            f"to weighted rows; choose another net with ",
+            f"{method_name} must train a net: it takes gradient steps of its own or mixes examples, and {net_name} {kind}; choose "
+            "another net with ",
             Setting("net"),
             f", or one of {able}.",
         )
@@ -217,7 +224,10 @@ def _tables(base: Tables, method_name: str) -> Tables:
     tables = {part: dict(table) for part, table in base.items()}
     of_method = tables.get(method_name, {})
     for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
-        tables[part] = {**tables.get(part, {}), **of_method.pop(part)}
+        own = of_method.pop(part)
+        tables[part] = (
+            own if "name" in own else {**tables.get(part, {}), **own}
+        )  # a net of another name has options of its own
     return tables
 
 

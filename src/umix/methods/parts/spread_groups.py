@@ -17,6 +17,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from umix.core.coded_columns import one_hot_columns
 from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
 from umix.data.groups import Groups
@@ -31,6 +32,7 @@ _MOST = 20_000  # known rows that the model is fitted to
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
+_FARTHEST = 10.0  # deviations at which numbers of a table are cut
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
 
@@ -149,13 +151,19 @@ def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[I
 
 def _inputs(trainer: Trainer, names: tuple[str, ...]) -> dict[str, Floats]:
     """What represents the examples of these splits, [n, width] each, standardised with the training split's statistics."""
-    splits = trainer.task.splits
+    splits, categories = trainer.task.splits, trainer.task.categories
     found = {name: x for name in names if (x := _vectors(splits[name])) is not None}
+    if categories:
+        middle = found["train"].nanmean(0).nan_to_num(0.0)
+        offset = middle.where(torch.tensor(categories) == 0, 0.0)  # a gap becomes the mean
+        found = {name: one_hot_columns(x - offset, categories) for name, x in found.items()}
     if len(found) < len(names):
         net = trainer.reference(ErmStage("reference", trainer.settings.epochs))
         found = {name: trainer.features(net, name).float().cpu().flatten(1) for name in names}
     mean, scale = found["train"].mean(0), found["train"].std(0, correction=0)
     scale = scale.where(scale > 0, 1.0)
+    if categories:  # numbers are as they are in the table
+        return {name: ((x - mean) / scale).clamp(-_FARTHEST, _FARTHEST).numpy() for name, x in found.items()}
     return {name: ((x - mean) / scale).numpy() for name, x in found.items()}
 
 

@@ -24,6 +24,7 @@ _NEVER = -1e9  # the logit of a class that no row of the fit has: below all othe
 class EstimatorSettings(NetSettings, abc.ABC):
     """Options of a learner that is fitted to weighted rows in one go instead of by gradient steps."""
 
+    takes_any_method: ClassVar[bool] = False
     by_gradients: ClassVar[bool] = False
     from_data: ClassVar[tuple[str, ...]] = ("categories",)
 

@@ -137,6 +137,10 @@ class OwnEstimator(EstimatorSettings):
         return {"factory": name} if _makes_estimators(made) else None
 
     @property
+    def title(self) -> str:
+        return self.factory
+
+    @property
     def content(self) -> str:
         file = own_module(self.factory).__file__
         return "" if file is None else files_hash([Path(file)])

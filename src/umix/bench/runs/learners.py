@@ -1,0 +1,131 @@
+"""A run whose learner is left open: a run of each learner, and the better of them on validation.
+
+The run that is chosen is an ordinary one, bit for bit. Its files become those of the run that left the learner open, so that it
+predicts, and is shown and compared, as any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from umix.bench.runs.places import Places
+from umix.bench.runs.record import RunRecord
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.selection import best_score
+from umix.files import write_whole
+from umix.methods.registry import METHODS
+from umix.nets.auto import AutoNet
+from umix.nets.registry import net_kind
+from umix.run_folder import RECORD
+
+LEARNERS = "learners"  # the folder beside the runs with a run of each learner
+
+
+def learner_specs(spec: RunSpec) -> tuple[RunSpec, ...]:
+    """A spec for each learner that ``spec`` leaves open; ``spec`` itself where it names one.
+
+    Settings of gradient steps are for nets only.
+    """
+    net = spec.plan.net
+    return tuple(_with_learner(spec, name) for name in net.among) if isinstance(net, AutoNet) else (spec,)
+
+
+def _with_learner(spec: RunSpec, name: str) -> RunSpec:
+    settings = {
+        key: value for key, value in spec.settings.items() if key not in ("net", "net.name", "net.among", "among")
+    }
+    if not net_kind(name)[0].by_gradients:
+        steps = {"fit", *METHODS[spec.method].stages}
+        parts = {key: spec.plan.setting(key)[0].split(".") for key in settings}
+        settings = {
+            key: value for key, value in settings.items() if parts[key][0] not in steps or parts[key][1] == "epochs"
+        }
+    return RunSpec(
+        task=spec.task, method=spec.method, settings={**settings, "net": name}, seed=spec.seed, preset=spec.preset
+    )
+
+
+def learner_places(places: Places) -> Places:
+    """The folders of the learners' runs: their own below ``out``, and the caches that all runs share."""
+    return replace(places, out=places.out / LEARNERS, cache=places.cache_folder, stages=places.stages_folder)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LearnerChoice:
+    """The record that was chosen, and the validation rates of all."""
+
+    chosen: RunRecord
+    decisions: dict[str, Any]
+
+
+def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
+    """The run with the best validation score, chosen by the rule that selects its epoch.
+
+    Where the worst groups of two runs are closer than their standard error, the average decides.
+    """
+    standings = [_Standing.of(record) for record in records]
+    best = max(standings, key=lambda one: (one.score, one.average))
+    close = [one for one in standings if one.score >= best.score - best.error]
+    chosen = max(close, key=lambda one: (one.average, one.score))
+    unit = "group" if chosen.record.rule() == "worst" else "class"
+    reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in standings)
+    words = (
+        f"the learner is {chosen.name}, chosen on validation: in the worst {unit} there and on average they reached {reached}"
+    )
+    rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
+    learner = {"learner": {"name": chosen.name, "standings": rows, "words": words}} if len(standings) > 1 else {}
+    return LearnerChoice(chosen.record, {**chosen.record.decisions, **learner})
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """What a run reached on validation at its own choice of epoch and decision."""
+
+    record: RunRecord
+    score: float
+    worst: float
+    average: float
+    error: float
+
+    @property
+    def name(self) -> str:
+        return self.record.net
+
+    @classmethod
+    def of(cls, record: RunRecord) -> "_Standing":
+        rule, val = record.rule(), record.decided_counts["val"]
+        if not record.has(rule):
+            return cls(record, -np.inf, np.nan, -np.inf, 0.0)
+        choice = record.choice()
+        at = val.decided(choice.decision).only([choice.epoch])
+        score = best_score(val, rule) if record.decide == "biases" else record.validation_score()
+        worst = record.validation_score()
+        sizes = val.sizes[val.sizes > 0] if rule == "worst" else val.class_sizes[val.class_sizes > 0]
+        error = float(np.sqrt(max(worst * (1 - worst), 0.0) / sizes.min())) if len(sizes) else 0.0
+        average = float(at.all_hits[0] / max(1, at.n))
+        return cls(record, -np.inf if np.isnan(score) else score, worst, average, error)
+
+
+def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> RunRecord:
+    """The chosen run as the run ``spec`` in ``directory``: its files, and a record that names both; the record comes last."""
+    source = choice.chosen.directory
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and path.name != RECORD and not path.name.startswith("."):
+            target = directory / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "rb") as file:
+                write_whole(target, file.read())
+    record = as_run_of(choice, spec)
+    record.save(directory)
+    return record
+
+
+def as_run_of(choice: LearnerChoice, spec: RunSpec) -> RunRecord:
+    """The record of the chosen run under the name and key of ``spec``."""
+    names = {"settings": spec.settings, "key": spec.key, "preset": spec.preset, "decisions": choice.decisions}
+    return choice.chosen.model_copy(update=names)

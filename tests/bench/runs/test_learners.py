@@ -1,0 +1,126 @@
+"""Runs on tables with trees, and runs whose learner is left open."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from umix import RunSpec, UserError, execute, load_net, load_run, predict, train
+from umix.bench.runs.learners import LEARNERS, choose_learner, learner_specs
+from umix.cli import main
+from umix.nets.estimators.estimator import Fitted
+
+FAST = {"task.label": "bought", "task.groups": ["town"], "epochs": 4}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with numbers, texts and gaps; in the small town the label depends on another column."""
+    rng = np.random.default_rng(0)
+    n = 600
+    town = np.where(rng.random(n) < 0.2, "small", "large")
+    age, kind = rng.normal(40, 10, n).round(1), rng.choice(["a", "b", "c"], n)
+    score = np.where(town == "large", (age > 40) * 2.0, (kind == "a") * 2.0) + rng.normal(size=n) * 0.7
+    frame = polars.DataFrame({"age": age, "kind": kind, "town": town, "bought": np.where(score > 1, "yes", "no")})
+    frame = frame.with_columns(
+        polars.when(polars.Series(rng.random(n) < 0.1)).then(None).otherwise(polars.col("age")).alias("age"),
+        polars.when(polars.Series(rng.random(n) < 0.1)).then(None).otherwise(polars.col("kind")).alias("kind"),
+    )
+    path = tmp_path_factory.mktemp("data") / "shop.csv"
+    frame.write_csv(path)
+    return path
+
+
+def spec(path: Path, method: str = "erm", **settings: object) -> RunSpec:
+    return RunSpec(task=str(path), method=method, settings={**FAST, **settings})
+
+
+def test_trees_are_trained_on_codes_and_predict_new_rows(shop: Path, tmp_path: Path) -> None:
+    record = execute(spec(shop, net="trees"), out=tmp_path)
+    assert record.input_shape == [3]
+    assert record.input_categories == [0, 3, 2]
+    table = predict(record, shop)
+    net = load_net(record)
+    assert isinstance(net.body, Fitted)
+    assert (table["label"] == polars.read_csv(shop)["bought"]).mean() > 0.75
+    assert predict(record, shop)["p_yes"].to_list() == table["p_yes"].to_list()
+
+
+@pytest.mark.parametrize("method", ["reweight", "resample", "jtt", "umix", "group_mixup", "dfr"])
+def test_methods_that_weigh_examples_train_trees(shop: Path, tmp_path: Path, method: str) -> None:
+    given = spec(shop, method, net="trees", **({"resample.by": "group"} if method == "resample" else {}))
+    record = execute(given, out=tmp_path)
+    assert record.summary().average > 0.6
+    assert execute(given, out=tmp_path).model_dump() == record.model_dump()
+    if method in ("umix", "group_mixup"):
+        assert record.decisions["mixing"].startswith("none: ")
+
+
+@pytest.mark.parametrize("method", ["mixup", "group_dro", "lff", "focal", "irm", "lisa"])
+def test_methods_that_need_gradients_refuse_trees(shop: Path, method: str) -> None:
+    with pytest.raises(UserError, match=f"^{method} must train a net: .* and trees is only fitted to weighted rows"):
+        spec(shop, method, net="trees")
+
+
+def test_settings_of_gradient_steps_are_refused_for_trees(shop: Path) -> None:
+    with pytest.raises(UserError, match=r"^The setting fit.lr must be left out for trees"):
+        spec(shop, net="trees", lr=0.1)
+    with pytest.raises(UserError, match=r"^The setting trajectory.momentum must be left out for trees"):
+        spec(shop, "umix", **{"net": "trees", "trajectory.momentum": 0.1})
+    assert spec(shop, net="trees", learning_rate=0.3).plan.net.learning_rate == 0.3
+
+
+def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) -> None:
+    record = execute(spec(shop, "best"), out=tmp_path)
+    learners = record.decisions["learner"]
+    assert [row["learner"] for row in learners["standings"]] == ["mlp", "trees"]
+    runs = [load_run(folder) for folder in sorted((tmp_path / LEARNERS).iterdir()) if (folder / "record.json").exists()]
+    chosen = next(run for run in runs if run.net == learners["name"])
+    assert record.split_counts == chosen.split_counts
+    assert record.net == learners["name"]
+    assert record.key == spec(shop, "best").key
+    assert load_run(record.directory).model_dump() == record.model_dump()
+    assert predict(record, shop).equals(predict(chosen, shop))
+    assert [path.name for path in tmp_path.iterdir() if (path / "record.json").exists()] == [record.directory.name]
+    assert execute(spec(shop, "best"), out=tmp_path).model_dump() == record.model_dump()
+
+
+def test_the_better_learner_in_memory_is_the_one_in_a_folder(shop: Path, tmp_path: Path) -> None:
+    settings = {"label": "bought", "groups": "town", "fit": {"epochs": 4}, "trials": 3}
+    folder, memory = (train(shop, out=out, **settings) for out in (tmp_path, None))
+    assert memory.decisions == folder.decisions
+    assert memory.summary() == folder.summary()
+    assert memory.predict(shop).equals(folder.predict(shop))
+
+
+def test_an_open_learner_needs_a_method_that_all_can_be_trained_with(shop: Path) -> None:
+    with pytest.raises(UserError, match=r"^mixup must train a net: .* auto may choose one that is only fitted"):
+        spec(shop, "mixup", net="auto")
+    one, two = learner_specs(spec(shop, "best", lr=0.5))
+    assert one.plan.fit.lr == 0.5
+    assert one.plan.net.hidden == (128, 64)  # the preset's, though its net for best is auto
+    assert "lr" not in two.settings
+
+
+def test_where_the_worst_groups_are_close_the_average_decides(shop: Path, tmp_path: Path) -> None:
+    record = execute(spec(shop, net="trees"), out=tmp_path)
+    other = execute(spec(shop, net="mlp"), out=tmp_path)
+    counts = record.split_counts["val"].model_copy(deep=True)
+    better = other.model_copy(update={"split_counts": {**other.split_counts, "val": counts}})
+    assert choose_learner([record, better]).chosen is record  # equal: the first
+
+
+def test_a_table_is_run_with_trees_from_the_command_line(
+    shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", str(shop), "umix", "--label", "bought", "--groups", "town", "--net", "trees", "--set", "epochs=4"]
+    assert main([*run, "--out", str(tmp_path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["decisions"]["mixing"].startswith("none")
+    folder = next(path for path in tmp_path.iterdir() if (path / "record.json").exists())
+    assert main(["predict", str(folder), str(shop), "--output", str(tmp_path / "p.csv")]) == 0
+    assert main(["report", str(tmp_path)]) == 0
+    assert main(["run", str(shop), "mixup", "--label", "bought", "--net", "trees", "--out", str(tmp_path)]) == 2
+    assert "choose another net with --net, or one of best, erm" in capsys.readouterr().err.replace("\n", " ")
