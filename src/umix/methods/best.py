@@ -43,7 +43,7 @@ _FAMILIES = {
     "erm + threshold": "erm",
     "class reweighting": "reweight",
     "UMIX's weights": "umix",
-    "group weights in mixup": "group_mixup",
+    "group weights": "group_mixup",
     "GroupDRO": "group_dro",
     "DFR": "dfr",
 }

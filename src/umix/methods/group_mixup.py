@@ -36,6 +36,7 @@ class GroupMixup(TrainsWithGroups):
     )
     takes_weights: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = False
+    for_nets_only: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
 
     power: Annotated[float, between(0.5, 1.0)] = Field(
         1.0,

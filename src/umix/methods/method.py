@@ -23,6 +23,7 @@ class Method(Settings, abc.ABC):
     needs_gradients: ClassVar[bool] = (
         True  # False if weights of examples are all it needs: then trees can be trained too
     )
+    for_nets_only: ClassVar[tuple[str, ...]] = ()  # options that mean nothing to learners which are no nets
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:

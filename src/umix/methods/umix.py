@@ -50,6 +50,7 @@ class UMIX(UncertaintyWeights):
     )
 
     needs_gradients: ClassVar[bool] = False
+    for_nets_only: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
 
     eta: Annotated[Eta, between(2.0, 100.0, log=True)] = Field(
         20.0, description="how much an example's weight grows with its uncertainty; auto tries some on validation"

@@ -97,14 +97,18 @@ def _fit(
 
 @contextmanager
 def few_threads(train: Split) -> Iterator[None]:
-    """Inside the block estimators use as many threads as torch, and one where there are few rows.
+    """Inside the block estimators use as many threads as torch had, and one where there are few rows; torch uses one.
 
     The threads of a boosted tree wait for each other at every split, actively: on few rows they only slow each other down, and
     where another process wants their core, by a factor of ten and more.
     """
-    numbers = len(train) * max(1, train.example.numel())
-    with threadpool_limits(1 if numbers < _FEW else torch.get_num_threads(), user_api="openmp"):
-        yield
+    numbers, before = len(train) * max(1, train.example.numel()), torch.get_num_threads()
+    with threadpool_limits(1 if numbers < _FEW else before, user_api="openmp"):
+        torch.set_num_threads(1)  # sums of losses must not depend on the number of threads
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def fitted_body(net: Net) -> Fitted:

@@ -1,5 +1,6 @@
 """The settings that a search varies."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +136,10 @@ def test_choices_are_numbers_truths_or_texts() -> None:
     assert parse_choices("k = 1, 0.5,true ,input,none") == ("k", [1, 0.5, True, "input", "none"])
     with pytest.raises(UserError, match="choices= must be given"):
         parse_choices("k=")
+
+
+def test_a_search_with_trees_varies_the_trees_and_not_what_only_nets_use(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y\n" + "\n".join(f"{k},{k % 2}" for k in range(40)))
+    spec = RunSpec(task=str(table), method="umix", settings={"task.label": "y", "net": "trees", "eta": 1, "length": 2})
+    assert list(searched_settings(spec, {})) == ["net.leaves", "net.depth", "net.learning_rate"]

@@ -134,6 +134,18 @@ def test_a_fit_goes_on_to_the_bit() -> None:
     assert torch.equal(once.logits_at(x, [10]), twice.logits_at(x, [10]))
 
 
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_equal_models_are_stored_as_equal_bytes(name: str) -> None:
+    settings = settings_of(name)
+    x, y = rows()
+    stored = []
+    for _ in range(2):
+        fitted = Fitted(settings, 2)
+        fitted.fit(x, y, None, stages=3, seed=0)
+        stored.append(fitted.state_dict()["model"])
+    assert torch.equal(*stored)
+
+
 def test_a_stored_model_of_foreign_types_is_refused() -> None:
     import skops.io
     from sklearn.tree import DecisionTreeClassifier

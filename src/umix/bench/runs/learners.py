@@ -73,9 +73,7 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     chosen = max(close, key=lambda one: (one.average, one.score))
     unit = "group" if chosen.record.rule() == "worst" else "class"
     reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in standings)
-    words = (
-        f"the learner is {chosen.name}, chosen on validation: in the worst {unit} there and on average they reached {reached}"
-    )
+    words = f"the learner is {chosen.name}, chosen on validation: in the worst {unit} there and on average they reached {reached}"
     rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
     learner = {"learner": {"name": chosen.name, "standings": rows, "words": words}} if len(standings) > 1 else {}
     return LearnerChoice(chosen.record, {**chosen.record.decisions, **learner})

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from umix.errors import Setting, UserError
 from umix.methods.registry import METHODS
-from umix.settings import Range, Searched
+from umix.settings import Range, Searched, Settings
 
 #: The values that a search may try for each setting: a range, or a list of values.
 SearchSpace = dict[str, Range | list[Any]]
@@ -26,7 +26,11 @@ def search_space(method: str) -> SearchSpace:
     >>> list(search_space("umix"))
     ['eta', 'sigma', 'alpha', 'length']
     """
-    kind = METHODS[method]
+    return searched_fields(METHODS[method])
+
+
+def searched_fields(kind: type[Settings]) -> SearchSpace:
+    """The search ranges of the settings ``kind``, in that order; ``among`` and ``between`` of ``umix.settings`` gave them."""
     names = dict.fromkeys(
         name for owner in kind.__mro__ for name in get_annotations(owner) if name in kind.model_fields
     )

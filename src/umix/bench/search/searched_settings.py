@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final, get_args, get_origin
 
-from umix.bench.search.search_space import SearchSpace, search_space
+from umix.bench.search.search_space import SearchSpace, search_space, searched_fields
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 from umix.settings import Range
@@ -56,9 +56,11 @@ def searched_settings(base: RunSpec, space: SearchSpace) -> dict[str, SearchedSe
     requested = {base.plan.setting(key)[0]: values for key, values in space.items()}
     if both := sorted(fixed & set(requested)):
         raise UserError(f"The setting {both[0]} must be searched or set, but settings fix it and a range searches it.")
-    built_in = {
-        base.plan.setting(f"{base.method}.{key}")[0]: values for key, values in search_space(base.method).items()
-    }
+    method, net = base.plan.method, base.plan.net
+    unused = () if net.by_gradients else method.for_nets_only
+    own = {f"{base.method}.{key}": values for key, values in search_space(base.method).items() if key not in unused}
+    own |= {f"net.{key}": values for key, values in searched_fields(type(net)).items()}
+    built_in = {base.plan.setting(key)[0]: values for key, values in own.items()}
     searched = {key: values for key, values in built_in.items() if key not in fixed} | requested
     return {key: _searched_setting(base, key, values) for key, values in searched.items()}
 

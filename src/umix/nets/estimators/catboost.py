@@ -35,6 +35,8 @@ class CatBoostLibrary(Library):
     def dumps(self, model: Any) -> bytes:
         with tempfile.TemporaryDirectory(prefix="umix-") as folder:
             path = Path(folder) / "model.cbm"
+            for fact in ("model_guid", "train_finish_time"):  # equal models give equal files
+                model.get_metadata()[fact] = ""
             model.save_model(str(path), format="cbm")
             return path.read_bytes()
 

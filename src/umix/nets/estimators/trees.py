@@ -82,7 +82,7 @@ class Trees(Boosted):
     name: ClassVar[str] = "trees"
 
     leaves: Annotated[int, among(7, 15, 31, 63)] = Field(31, ge=2, description="most leaves of a tree")
-    depth: int | None = Field(None, ge=1, description="most splits above a leaf; none: any")
+    depth: Annotated[int | None, among(3, 5, 8)] = Field(None, ge=1, description="most splits above a leaf; none: any")
     min_leaf: int = Field(20, ge=1, description="fewest training rows in a leaf")
     l2: float = Field(0.0, ge=0, description="penalty of the squared values of the leaves")
 

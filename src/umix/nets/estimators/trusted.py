@@ -1,10 +1,15 @@
 """scikit-learn's models as bytes, through skops: only types that are listed here or named by the caller are loaded."""
 
+import io
+import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from umix.errors import UserError
+
+_SCHEMA = "schema.json"
 
 #: Types of a fitted HistGradientBoostingClassifier beside those that skops trusts itself. Loading them runs no code of the file.
 BOOSTING = frozenset(
@@ -17,11 +22,41 @@ BOOSTING = frozenset(
 
 
 def dump_model(model: Any) -> bytes:
-    """``model`` as skops writes it."""
+    """``model`` as skops writes it, but equal models give equal bytes."""
     import skops.io
 
-    content: bytes = skops.io.dumps(model)
-    return content
+    return _without_addresses(skops.io.dumps(model))
+
+
+def _without_addresses(content: bytes) -> bytes:
+    """The same archive with objects and files numbered in their order, where skops takes addresses in memory, and without dates."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+        numbers: dict[Any, int] = {}
+        files: dict[str, str] = {}
+        for node in _nodes(schema):
+            if "__id__" in node:
+                node["__id__"] = numbers.setdefault(node["__id__"], len(numbers))
+            if isinstance(node.get("file"), str):
+                old = node["file"]
+                node["file"] = files.setdefault(old, f"{len(files)}{Path(old).suffix}")
+        written = {new: archive.read(old) for old, new in files.items()} | {_SCHEMA: json.dumps(schema).encode()}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, part in written.items():
+            archive.writestr(zipfile.ZipInfo(name), part)  # dated 1980
+    return made.getvalue()
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a schema, from the outside in."""
+    if isinstance(schema, dict):
+        yield schema
+        for value in schema.values():
+            yield from _nodes(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _nodes(value)
 
 
 def load_model(content: bytes, *, trusted: Callable[[str], bool]) -> Any:
