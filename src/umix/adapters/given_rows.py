@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from umix.core.streams import stream
 from umix.core.subsets import stratified_split
@@ -42,9 +43,9 @@ def divide_rows(
     return KnownRows(torch.from_numpy(y), classes, known, rows, counts)
 
 
-def task_of(known: KnownRows, x: Floats) -> Task:
+def task_of(known: KnownRows, x: NDArray[Any]) -> Task:
     """The task of the inputs ``x`` [n, ...] of all rows; its test split is empty."""
-    inputs = {name: torch.from_numpy(x[rows].astype(np.float32, copy=False)) for name, rows in known.rows.items()}
+    inputs = {name: torch.from_numpy(x[rows]) for name, rows in known.rows.items()}
     return Task("rows", {name: known.split(name, part) for name, part in inputs.items()}, known.classes)
 
 
@@ -56,3 +57,15 @@ def _cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     attribute, parts = encode_attribute([columns({"groups": values}, n=len(y))["groups"]])
     attributes = [", ".join(part) for part in parts]
     return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=classes, attributes=attributes)
+
+
+def classes_of(y: NDArray[Any], weight: Floats | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The labels of rows that count, sorted, and the class of every row, [n]; any for rows that do not count."""
+    check_classification_targets(y)
+    counted = y if weight is None else y[weight > 0]
+    classes = np.unique(counted)
+    if len(classes) < 2:
+        raise UserError(
+            f"The labels must have at least two classes, got {len(classes)} class in {len(counted)} rows that count."
+        )
+    return classes, np.searchsorted(classes, y).clip(max=len(classes) - 1)

@@ -6,7 +6,7 @@ import torch
 
 from umix.errors import UserError
 from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
-from umix.nets.estimators.library import weight_argument
+from umix.nets.estimators.library import of_last_step
 from umix.nets.estimators.own import AnyLibrary, library_of
 from umix.nets.estimators.trees import Trees
 from umix.nets.registry import net_settings
@@ -151,7 +151,10 @@ def test_the_library_of_an_estimator_is_known_by_its_class() -> None:
 
     assert library_of(HistGradientBoostingClassifier()).stages_option == "max_iter"
     assert isinstance(library_of(RandomForestClassifier()), AnyLibrary)
-    assert weight_argument(make_pipeline(RandomForestClassifier())) == "randomforestclassifier__sample_weight"
+    assert (
+        of_last_step(make_pipeline(RandomForestClassifier()), "sample_weight")
+        == "randomforestclassifier__sample_weight"
+    )
 
 
 def test_options_that_the_library_does_not_know_are_refused() -> None:
@@ -167,5 +170,7 @@ def test_an_estimator_without_probabilities_or_weights_is_refused() -> None:
         UserError, match="must give an estimator with fit and predict_proba, but LinearSVC has no predict_proba"
     ):
         net_settings("sklearn.svm:LinearSVC").make(stages=1, seed=0)
-    with pytest.raises(UserError, match="must take sample_weight in fit, but KNeighborsClassifier does not"):
+    with pytest.raises(
+        UserError, match="must give an estimator that takes sample_weight in fit, but KNeighborsClassifier does not"
+    ):
         net_settings("sklearn.neighbors:KNeighborsClassifier").make(stages=1, seed=0)
