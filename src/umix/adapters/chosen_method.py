@@ -18,7 +18,7 @@ def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool
     recipe = method(name, **{**known, **options("settings", settings)})
     if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
         raise UserError(
-            f"method={recipe.name!r} trains with groups, but none are given; fit(X, y, groups=...) takes them."
+            f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y."
         )
     if not by_gradients and recipe.needs_gradients:
         able = ", ".join(known for known, kind in METHODS.items() if not kind.needs_gradients)
@@ -32,16 +32,6 @@ def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool
             f"not be numbers; give {recipe.name} the groups of all rows, or leave estimator out."
         )
     return recipe
-
-
-def require_weighable(recipe: Method) -> None:
-    """Raise if rows of ``recipe`` cannot have weights."""
-    if not recipe.takes_weights:
-        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
-        raise UserError(
-            f"sample_weight must be left out for method={recipe.name!r}: a row of weight 2 cannot count as two in its risk; "
-            f"{able} can do it."
-        )
 
 
 def options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:

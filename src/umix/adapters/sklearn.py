@@ -16,15 +16,14 @@ from typing import Any, Literal, Self, cast, final
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from umix.adapters.chosen_method import chosen_method, require_weighable
+from umix.adapters.chosen_method import chosen_method
 from umix.adapters.given_estimator import checked_rows, estimator_logits, row_numbers
-from umix.adapters.given_rows import Floats, classes_of, divide_rows, task_of
+from umix.adapters.given_rows import Division, Floats, checked_weight, classes_of, divide_rows, task_of
 from umix.adapters.held_out import chosen_rule, rates_at, selected
 from umix.adapters.scaled_net import batch_size_of, chosen_net, net_logits, scaled
 from umix.bench.runs.record import known_decide
@@ -36,21 +35,12 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.estimators.given import GivenEstimator, checked_estimator
 from umix.nets.net import Net, NetSettings
-from umix.settings import Settings
 from umix.terminal import Bars
 from umix.training.estimator_fit import fitted_body
 from umix.training.fit_settings import FitSettings
 from umix.training.trainer import Trainer
 
 _OF_NETS = ("net", "net_options", "lr", "batch_size", "weight_decay")
-
-
-@final
-class Division(Settings):
-    """How the given rows are divided, and the seed of everything random."""
-
-    val_share: float = Field(gt=0, lt=1)
-    random_state: int = Field(ge=0, lt=2**32)
 
 
 @final
@@ -152,12 +142,12 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rule = chosen_rule(self.select, groups=groups is not None)
         known_decide(self.decide)
         X, y = self._rows(X, y)  # noqa: N806
-        weight = self._sample_weight(sample_weight, X, recipe)
+        weight = checked_weight(sample_weight, X, recipe)
         self.classes_, codes = classes_of(y, weight)
         names, seed = tuple(str(name) for name in self.classes_), division.random_state
         known = divide_rows(codes, names, groups=groups, weight=weight, val_share=division.val_share, seed=seed)
         task, net, fit = self._learner(X, known, weight)
-        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, hold=True)
+        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
         trained = self._train(recipe, trainer)
         self._learn(trainer, trained, known, rule)
         return self
@@ -227,13 +217,6 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             weight_decay=self.weight_decay,
             batch_size=batch_size_of(self.batch_size, rows=rows),
         )
-
-    def _sample_weight(self, given: ArrayLike | None, X: Any, recipe: Method) -> Floats | None:  # noqa: N803
-        if given is None:
-            return None
-        require_weighable(recipe)
-        weight: Floats = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-        return weight
 
     def _train(self, recipe: Method, trainer: Trainer) -> Net:
         if not self.verbose:

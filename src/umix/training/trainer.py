@@ -64,6 +64,9 @@ class Trainer:
     cache: Path | None = None
     judging: Judging = field(default_factory=Judging)
     decide: Decide = "biases"  # whether a contest may choose a decision for every candidate, or judges them by argmax
+    only_weigh: bool = (
+        False  # whether the final fit is left out, because only what the method keeps of each example is wanted
+    )
     hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
@@ -109,7 +112,7 @@ class Trainer:
         """A new net trained to minimise ``objective``, with hits on val and test counted after every epoch.
 
         With ``companion`` the net gets a second net of the same architecture, trained by the same
-        optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
+        optimiser. With ``only_weigh`` nothing is trained. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
         each example.
         """
         settings = self.final_settings
@@ -120,6 +123,8 @@ class Trainer:
             net.companion = self.fresh_net(FINAL, "companion")
         if objective.mixes and not self.net.by_gradients:
             self.decisions["mixing"] = NOTHING_MIXED
+        if self.only_weigh:
+            return net
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
         self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step)
         self.warnings += fit_warnings(net, self.history.counts("val"))

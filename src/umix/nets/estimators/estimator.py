@@ -64,7 +64,7 @@ class EstimatorSettings(NetSettings, abc.ABC):
         return x
 
     def labels(self, seen: Ints, codes: Ints) -> Labels:
-        """What the estimator is told of the classes of its rows, [n]: ``codes``, which are places in ``seen``, or names of classes."""
+        """What the estimator is told of the classes of its rows, [n]: ``codes``, which are places in ``seen``, or names."""
         return codes
 
     @abc.abstractmethod
