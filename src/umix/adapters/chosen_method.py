@@ -17,9 +17,7 @@ def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool
     known = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
     recipe = method(name, **{**known, **options("settings", settings)})
     if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
-        raise UserError(
-            f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y."
-        )
+        raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
     if not by_gradients and recipe.needs_gradients:
         able = ", ".join(known for known, kind in METHODS.items() if not kind.needs_gradients)
         raise UserError(

@@ -112,8 +112,8 @@ class Trainer:
         """A new net trained to minimise ``objective``, with hits on val and test counted after every epoch.
 
         With ``companion`` the net gets a second net of the same architecture, trained by the same
-        optimiser. With ``only_weigh`` nothing is trained. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
-        each example.
+        optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
+        each example. A trainer that shall ``only_weigh`` trains nothing here.
         """
         settings = self.final_settings
         self.history = self._new_history(settings.epochs, uncertainty=uncertainty)
@@ -121,10 +121,10 @@ class Trainer:
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
-        if objective.mixes and not self.net.by_gradients:
-            self.decisions["mixing"] = NOTHING_MIXED
         if self.only_weigh:
             return net
+        if objective.mixes and not self.net.by_gradients:
+            self.decisions["mixing"] = NOTHING_MIXED
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
         self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step)
         self.warnings += fit_warnings(net, self.history.counts("val"))
