@@ -89,7 +89,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         biases_: what is added to the logit of each class before the largest one is predicted, [classes].
         net_: the trained net, in double precision, so that a row's prediction does not depend on the rows beside it; only of nets.
         scaler_: what was learned to standardise inputs; only of nets.
-        model_: the fitted copy of ``estimator``, with all of its stages; only where one is given.
+        model_: the fitted copy of ``estimator``, with all of its stages; only where one is given. XGBoost's predicts places in
+            ``classes_``, because it takes no other labels.
         stages_: how many of its stages predict, 1 where it has none; only where an estimator is given.
 
     """

@@ -124,6 +124,18 @@ def test_fits_that_share_their_bins_differ_in_weights_only() -> None:
     assert len(memo["binned"]) == 150
 
 
+def test_rows_that_are_gone_do_not_lend_their_bins_to_others_at_the_same_address() -> None:
+    x, y = rows()
+    memo: dict[str, object] = {}
+    for seed in range(5):
+        there = np.random.default_rng(seed).permutation(len(x))[:100]
+        sharing, alone = Fitted(Trees(), 2), Fitted(Trees(), 2)
+        sharing.memo = memo
+        for fitted in (sharing, alone):
+            fitted.fit(x[there], y[there], None, stages=6, seed=0)  # a copy that nobody else keeps
+        assert torch.equal(sharing.logits_at(x, [6]), alone.logits_at(x, [6]))
+
+
 def test_a_fit_goes_on_to_the_bit() -> None:
     x, y = rows()
     weight = np.random.default_rng(1).random(len(x)) + 0.5

@@ -6,6 +6,7 @@ whose last step is boosted has the stages of that step. Models stay in memory.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from typing import Any, ClassVar, Self, final
 from weakref import WeakValueDictionary
 
@@ -86,9 +87,7 @@ class GivenEstimator(EstimatorSettings):
 
         Without stages there are at most 5 repeats.
         """
-        from sklearn.base import clone
-
-        own = clone(checked_estimator(estimator))
+        own = _copy(checked_estimator(estimator))
         kind = InMemory(own)
         most = kind.stages_set(own) if kind.stages_option else REPEATS
         return cls(estimator=own, table=table, names=names, epochs=min(epochs, most))
@@ -114,9 +113,7 @@ class GivenEstimator(EstimatorSettings):
         return self.names[seen][codes] if self.kind.takes_labels else codes
 
     def make(self, *, stages: int, seed: int) -> Any:
-        from sklearn.base import clone
-
-        made, kind = clone(self.estimator), self.kind
+        made, kind = _copy(self.estimator), self.kind
         given = {
             name: seed
             for name, value in made.get_params().items()
@@ -125,6 +122,16 @@ class GivenEstimator(EstimatorSettings):
         if kind.stages_option:
             given[kind.stages_option] = stages
         return made.set_params(**given)
+
+
+def _copy(estimator: Any) -> Any:
+    """An estimator with the same options that is not fitted."""
+    from sklearn.base import clone
+
+    try:
+        return clone(estimator)
+    except RuntimeError:  # CatBoost stores copies of lists such as cat_features, which clone refuses
+        return deepcopy(estimator)
 
 
 def checked_estimator(estimator: Any) -> Any:
