@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from umix.bench.search.search_space import search_space
 from umix.methods.registry import METHODS
@@ -58,6 +59,16 @@ def test_every_link_between_pages_leads_to_a_page(generated: Path) -> None:
     for file in generated.rglob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)", file.read_text(encoding="utf-8")):
             assert (file.parent / target).exists(), f"{file.name}: {target}"
+
+
+def test_what_python_md_says_of_estimators_runs_as_printed() -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    section = text.partition("## With an estimator of your own\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    assert len(blocks) == 2
+    with threadpool_limits(1):
+        for block in blocks:
+            exec(compile(block, "python.md", "exec"), {})  # noqa: S102 — our own file
 
 
 def test_the_generated_pages_of_methods_are_not_in_the_repository() -> None:

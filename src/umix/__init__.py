@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from umix.version import __version__
 
 if TYPE_CHECKING:
+    from umix.adapters.sample_weights import sample_weights
     from umix.adapters.sklearn import UMIXClassifier
     from umix.api.report import report
     from umix.api.result import RunResult, load_result, predict
@@ -62,6 +63,7 @@ _HOME = {
     "predict": "umix.api.result",
     "report": "umix.api.report",
     "run_study": "umix.api.study",
+    "sample_weights": "umix.adapters.sample_weights",
     "task_from_arrays": "umix.data.arrays.source",
     "task_from_table": "umix.data.tables.source",
     "train": "umix.api.train",
@@ -97,6 +99,7 @@ __all__ = [
     "predict",
     "report",
     "run_study",
+    "sample_weights",
     "task_from_arrays",
     "task_from_table",
     "train",

@@ -1,10 +1,14 @@
 """Rows of arrays in memory, divided into training and validation rows, as the task that a trainer takes; no test rows."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from umix.core.streams import stream
 from umix.core.subsets import stratified_split
@@ -14,8 +18,19 @@ from umix.data.rows.known_rows import KnownRows, stratum_of
 from umix.data.rows.role_columns import Rows, encode_attribute
 from umix.data.task import Task
 from umix.errors import UserError
+from umix.methods.method import Method
+from umix.methods.registry import METHODS
+from umix.settings import Settings
 
 Floats = NDArray[np.floating[Any]]
+
+
+@final
+class Division(Settings):
+    """How the given rows are divided, and the seed of everything random."""
+
+    val_share: float = Field(gt=0, lt=1)
+    random_state: int = Field(ge=0, lt=2**32)
 
 
 def divide_rows(
@@ -34,17 +49,27 @@ def divide_rows(
             f"Some class must have two rows, one to train on and one to validate with, but of {len(used)} rows no class "
             "has two."
         )
-    counts = None
-    if weight is not None and not (weight[used] == weight[used[0]]).all():
-        given = weight[used[train]]
-        counts = torch.from_numpy((given / given.mean()).astype(np.float32))
     rows = {"train": used[train], "val": used[val], "test": np.zeros(0, dtype=np.int64)}
-    return KnownRows(torch.from_numpy(y), classes, known, rows, counts)
+    return KnownRows(torch.from_numpy(y), classes, known, rows, _counts(weight, rows["train"]))
 
 
-def task_of(known: KnownRows, x: Floats) -> Task:
+def undivided(known: KnownRows, weight: Floats | None) -> KnownRows:
+    """The rows of ``known``, all of which train; those that were held out validate too."""
+    used = np.sort(np.concatenate([known.rows["train"], known.rows["val"]]))
+    return replace(known, rows={**known.rows, "train": used}, weight=_counts(weight, used))
+
+
+def _counts(weight: Floats | None, rows: Rows) -> torch.Tensor | None:
+    """What each of ``rows`` counts for, of mean 1; None where all count the same."""
+    if weight is None or (weight[weight > 0] == weight[rows[0]]).all():
+        return None
+    given = weight[rows]
+    return torch.from_numpy((given / given.mean()).astype(np.float32))
+
+
+def task_of(known: KnownRows, x: NDArray[Any]) -> Task:
     """The task of the inputs ``x`` [n, ...] of all rows; its test split is empty."""
-    inputs = {name: torch.from_numpy(x[rows].astype(np.float32, copy=False)) for name, rows in known.rows.items()}
+    inputs = {name: torch.from_numpy(x[rows]) for name, rows in known.rows.items()}
     return Task("rows", {name: known.split(name, part) for name, part in inputs.items()}, known.classes)
 
 
@@ -56,3 +81,29 @@ def _cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     attribute, parts = encode_attribute([columns({"groups": values}, n=len(y))["groups"]])
     attributes = [", ".join(part) for part in parts]
     return Groups.cells(torch.from_numpy(y), torch.from_numpy(attribute), labels=classes, attributes=attributes)
+
+
+def classes_of(y: NDArray[Any], weight: Floats | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The labels of rows that count, sorted, and the class of every row, [n]; any for rows that do not count."""
+    check_classification_targets(y)
+    counted = y if weight is None else y[weight > 0]
+    classes = np.unique(counted)
+    if len(classes) < 2:
+        raise UserError(
+            f"The labels must have at least two classes, got {len(classes)} class in {len(counted)} rows that count."
+        )
+    return classes, np.searchsorted(classes, y).clip(max=len(classes) - 1)
+
+
+def checked_weight(given: ArrayLike | None, x: Any, recipe: Method) -> Floats | None:
+    """What each row of ``x`` counts for, as it is given, float64 [n]; raises where ``recipe`` takes no weights."""
+    if given is None:
+        return None
+    if not recipe.takes_weights:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
+        raise UserError(
+            f"sample_weight must be left out for method={recipe.name!r}: a row of weight 2 cannot count as two in its risk; "
+            f"{able} can do it."
+        )
+    weight: Floats = _check_sample_weight(given, x, dtype=np.float64, ensure_non_negative=True)
+    return weight

@@ -4,64 +4,66 @@
     model.fit(X, y)                                       # no groups needed
     model.fit(X, y, umixclassifier__groups=place)         # known ones select the epoch and are reported
 
+    UMIXClassifier(estimator=LGBMClassifier()).fit(X, y)  # trains an estimator of your own instead of a net
+
 Everything happens in memory; a fit leaves no files.
 """
 
+import inspect
 import warnings
-from collections.abc import Mapping
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, cast, final
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from umix.adapters.given_rows import Floats, divide_rows, task_of
+from umix.adapters.chosen_method import chosen_method
+from umix.adapters.given_estimator import checked_rows, estimator_logits, row_numbers
+from umix.adapters.given_rows import Division, Floats, checked_weight, classes_of, divide_rows, task_of
 from umix.adapters.held_out import chosen_rule, rates_at, selected
+from umix.adapters.scaled_net import batch_size_of, chosen_net, net_logits, scaled
 from umix.bench.runs.record import known_decide
-from umix.bench.spec.presets import preset
 from umix.core.decisions import decide
 from umix.core.selection import Decide
 from umix.data.rows.known_rows import KnownRows
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.registry import METHODS, method
+from umix.nets.estimators.given import GivenEstimator, checked_estimator
 from umix.nets.net import Net, NetSettings
-from umix.nets.registry import net_settings
-from umix.settings import Settings
 from umix.terminal import Bars
+from umix.training.estimator_fit import fitted_body
 from umix.training.fit_settings import FitSettings
 from umix.training.trainer import Trainer
 
-_FARTHEST = 10.0  # deviations at which inputs are cut, as in tables
-_AT_ONCE = 8192  # rows that are predicted at once
-
-
-@final
-class Division(Settings):
-    """How the given rows are divided, and the seed of everything random."""
-
-    val_share: float = Field(gt=0, lt=1)
-    random_state: int = Field(ge=0, lt=2**32)
+_OF_NETS = ("net", "net_options", "lr", "batch_size", "weight_decay")
 
 
 @final
 class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier that holds up on every subpopulation, trained without group labels.
 
-    Inputs are numbers and are standardised inside. A share of the rows, ``val_share``, stratified, is not trained on: it selects
-    the epoch, and with ``settings`` left to ``auto`` how much uncertainty counts. One ``random_state`` gives one result.
+    It trains a net: inputs are numbers and are standardised inside. Or it trains an ``estimator`` of your own, with weights of rows
+    that the method finds: inputs are whatever that estimator takes. A share of the rows, ``val_share``, stratified, is not trained
+    on: it selects the epoch, and with ``settings`` left to ``auto`` how much uncertainty counts. One ``random_state`` gives one
+    result.
 
     Args:
         method: name of a method, see ``umix.METHODS``.
+        estimator: what is trained instead of a net: any classifier with ``fit(X, y, sample_weight)`` and ``predict_proba``, also at
+            the end of a pipeline. It is copied, not changed. Its own ``random_state`` is used if it has one. Boosted trees of
+            scikit-learn (HistGradientBoostingClassifier), LightGBM, XGBoost and CatBoost are looked at after parts of their trees,
+            and the best number of trees is selected. Methods that need gradients are refused.
         settings: hyperparameters of the method, ``{"eta": 3}``; the others are those of the preset for tables.
         net: name of a net for rows of numbers, ``mlp``, ``linear`` or ``module.path:factory``.
         net_options: options of the net, ``{"hidden": [64]}``.
-        epochs: passes over the training rows, of every fit of the method.
+        epochs: passes over the training rows, of every fit of the method; with an estimator, how often it is looked at between its
+            first trees and all of them. One without stages is cross-fitted so many times, at most 5, to find out which rows are
+            uncertain; a method's own ``length`` may ask for more.
         lr: learning rate of AdamW.
         batch_size: rows per step; ``auto`` is a 32nd of the training rows, at least 32 and at most 256, so that few rows are
             learned from in as many steps.
@@ -85,8 +87,11 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         decisions_: what was left to ``auto``, and how it was decided.
         best_epoch_: the epoch, counted from 0, whose weights the net has.
         biases_: what is added to the logit of each class before the largest one is predicted, [classes].
-        net_: the trained net, in double precision, so that a row's prediction does not depend on the rows beside it.
-        scaler_: what was learned to standardise inputs.
+        net_: the trained net, in double precision, so that a row's prediction does not depend on the rows beside it; only of nets.
+        scaler_: what was learned to standardise inputs; only of nets.
+        model_: the fitted copy of ``estimator``, with all of its stages; only where one is given. XGBoost's predicts places in
+            ``classes_``, because it takes no other labels.
+        stages_: how many of its stages predict, 1 where it has none; only where an estimator is given.
 
     """
 
@@ -94,6 +99,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self,
         method: str = "umix",
         *,
+        estimator: Any = None,
         settings: dict[str, Any] | None = None,
         net: str = "mlp",
         net_options: dict[str, Any] | None = None,
@@ -108,6 +114,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         verbose: bool = False,
     ) -> None:
         self.method = method
+        self.estimator = estimator
         self.settings = settings
         self.net = net
         self.net_options = net_options
@@ -128,29 +135,20 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         reported, and only methods that say so train with them. A row of ``sample_weight`` 2 counts as two, one of 0 is left out;
         rates on held-out rows count every row once.
         """
-        recipe, net = self._method(), self._net()
+        recipe = chosen_method(
+            self.method, self.settings, groups=groups is not None, by_gradients=self.estimator is None
+        )
         division = Division(val_share=self.val_share, random_state=self.random_state)
-        fit = self._fit_settings()
+        self._check_learner()
         rule = chosen_rule(self.select, groups=groups is not None)
         known_decide(self.decide)
-        if groups is None and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
-            raise UserError(
-                f"method={recipe.name!r} trains with groups, but none are given; fit(X, y, groups=...) takes them."
-            )
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))  # noqa: N806
-        weight = self._sample_weight(sample_weight, X, recipe)
-        self.classes_, codes = _classes(y, weight)
-        names = tuple(str(name) for name in self.classes_)
-        known = divide_rows(
-            codes, names, groups=groups, weight=weight, val_share=division.val_share, seed=division.random_state
-        )
-        train = known.rows["train"]
-        counts = None if weight is None or known.weight is None else weight[train]
-        self.scaler_ = StandardScaler().fit(X[train], sample_weight=counts)
-        if self.batch_size == "auto":
-            fit = fit.model_copy(update={"batch_size": int(np.clip(len(train) // 32, 32, 256))})
-        task, seed = task_of(known, self._scaled(X)), division.random_state
-        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, hold=True)
+        X, y = self._rows(X, y)  # noqa: N806
+        weight = checked_weight(sample_weight, X, recipe)
+        self.classes_, codes = classes_of(y, weight)
+        names, seed = tuple(str(name) for name in self.classes_), division.random_state
+        known = divide_rows(codes, names, groups=groups, weight=weight, val_share=division.val_share, seed=seed)
+        task, net, fit = self._learner(X, known, weight)
+        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
         trained = self._train(recipe, trainer)
         self._learn(trainer, trained, known, rule)
         return self
@@ -172,34 +170,54 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         logits = self._logits(X) + self.biases_
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def _method(self) -> Method:
-        known = preset("table", "default").get(self.method, {}) if isinstance(self.method, str) else {}
-        return method(self.method, **{**known, **_options("settings", self.settings)})
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if callable(getattr(self.estimator, "__sklearn_tags__", None)):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
 
-    def _net(self) -> NetSettings:
-        usual = preset("table", "default")["net"]
-        known = {key: value for key, value in usual.items() if key != "name"} if self.net == usual["name"] else {}
-        return net_settings(self.net, **{**known, **_options("net_options", self.net_options)})
+    def _check_learner(self) -> None:
+        """Raise where the net or the estimator cannot be what is asked for."""
+        if self.estimator is None:
+            chosen_net(self.net, self.net_options)
+            self._net_fit(rows=0)
+            return
+        usual = inspect.signature(type(self)).parameters
+        for name in _OF_NETS:
+            if (given := getattr(self, name)) != usual[name].default:
+                raise UserError(
+                    f"UMIXClassifier.{name} must be left out where an estimator is given, got {given!r}: only nets have it; set "
+                    "options of the estimator itself."
+                )
+        checked_estimator(self.estimator)
+        FitSettings(epochs=self.epochs)
 
-    def _fit_settings(self) -> FitSettings:
-        size = {} if self.batch_size == "auto" else {"batch_size": self.batch_size}
-        return FitSettings(epochs=self.epochs, optimizer="adamw", lr=self.lr, weight_decay=self.weight_decay, **size)
+    def _rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:  # noqa: N803
+        """The rows and their labels: numbers for a net, anything for an estimator."""
+        if self.estimator is not None:
+            return checked_rows(self, X, y)
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))  # noqa: N806
+        return X, y
 
-    def _sample_weight(self, given: ArrayLike | None, X: Floats, recipe: Method) -> Floats | None:  # noqa: N803
-        if given is None:
-            return None
-        if not recipe.takes_weights:
-            able = ", ".join(name for name, kind in METHODS.items() if kind.takes_weights)
-            raise UserError(
-                f"sample_weight must be left out for method={recipe.name!r}: a row of weight 2 cannot count as two in its risk; "
-                f"{able} can do it."
-            )
-        weight: Floats = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-        return weight
+    def _learner(self, X: Any, known: KnownRows, weight: Floats | None) -> tuple[Task, NetSettings, FitSettings]:  # noqa: N803
+        """What is trained, how, and on which task."""
+        if self.estimator is not None:
+            given = GivenEstimator.of(self.estimator, X, self.classes_, epochs=self.epochs)
+            return task_of(known, row_numbers(len(known.y))), given, FitSettings(epochs=given.epochs)
+        train = known.rows["train"]
+        counts = None if weight is None or known.weight is None else weight[train]
+        self.scaler_ = StandardScaler().fit(X[train], sample_weight=counts)
+        x = scaled(self.scaler_, X).astype(np.float32, copy=False)
+        return task_of(known, x), chosen_net(self.net, self.net_options), self._net_fit(rows=len(train))
 
-    def _scaled(self, X: Floats) -> Floats:  # noqa: N803
-        scaled: Floats = self.scaler_.transform(X)
-        return scaled.clip(-_FARTHEST, _FARTHEST, out=scaled)
+    def _net_fit(self, *, rows: int) -> FitSettings:
+        return FitSettings(
+            epochs=self.epochs,
+            optimizer="adamw",
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            batch_size=batch_size_of(self.batch_size, rows=rows),
+        )
 
     def _train(self, recipe: Method, trainer: Trainer) -> Net:
         if not self.verbose:
@@ -217,12 +235,21 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.biases_ = val.biases[choice.decision] if choice.decision else np.zeros(len(self.classes_))
         net.companion = None  # takes no part in prediction
         net.load_state_dict(trainer.history.best.held[self.best_epoch_])
-        self.net_ = net.cpu().double().eval()
+        self._keep(net.cpu().double().eval())
         self.decisions_ = dict(trainer.decisions)
         self.validation_rates_ = rates_at(choice, val, self.classes_, known.groups)
         self.uncertainty_, self.weights_ = (
             self._spread(trainer.kept.get(name), known) for name in ("uncertainty", "weight")
         )
+
+    def _keep(self, net: Net) -> None:
+        """Set what predicts; the rows that an estimator was fitted to are let go."""
+        if self.estimator is None:
+            self.net_ = net
+            return
+        fitted = fitted_body(net)
+        fitted.settings = cast(GivenEstimator, fitted.settings).without_rows()
+        self._net, self.model_, self.stages_ = net, fitted.model, fitted.cut
 
     @staticmethod
     def _spread(values: torch.Tensor | None, known: KnownRows) -> NDArray[np.float64] | None:
@@ -233,31 +260,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         spread[known.rows["train"]] = values.numpy()
         return spread
 
-    @torch.no_grad()
     def _logits(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self)
+        if self.estimator is not None:
+            return estimator_logits(self._net, self, X)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)  # noqa: N806
-        parts = [
-            self.net_(torch.from_numpy(self._scaled(X[begin : begin + _AT_ONCE])).double())
-            for begin in range(0, len(X), _AT_ONCE)
-        ]
-        logits: NDArray[np.float64] = torch.cat(parts).numpy()
-        return logits
-
-
-def _options(name: str, given: dict[str, Any] | None) -> dict[str, Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise UserError(f"UMIXClassifier.{name} must be a dict of names and values, or None, got {given!r}.")
-    return dict(given or {})
-
-
-def _classes(y: NDArray[Any], weight: Floats | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The labels of rows that count, sorted, and the class of every row, [n]; any for rows that do not count."""
-    check_classification_targets(y)
-    counted = y if weight is None else y[weight > 0]
-    classes = np.unique(counted)
-    if len(classes) < 2:
-        raise UserError(
-            f"The labels must have at least two classes, got {len(classes)} class in {len(counted)} rows that count."
-        )
-    return classes, np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        return net_logits(self.net_, self.scaler_, X)

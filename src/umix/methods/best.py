@@ -74,7 +74,7 @@ class Best(Method):
         return UMIX(eta="auto", pool="auto", length="auto", mixing=self.mixing)
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         measured = self._umix.measure(trainer)
         limit_cost(trainer, measured.best_val)
         candidates = self._candidates(measured, trainer)[: self.trials]

@@ -83,7 +83,7 @@ class DomainMix(Method):
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         train, domains = trainer.task.splits["train"], trainer.task.training_groups
         objective = DomainMixup(
             domain=train.group.numpy(),

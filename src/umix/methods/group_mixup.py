@@ -52,7 +52,7 @@ class GroupMixup(TrainsWithGroups):
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         weights = self.weights(trainer)
         trainer.keep(weight=weights)
         return trainer.fit(self.objective(weights))

@@ -84,7 +84,7 @@ class LISA(Method):
     balance: bool = Field(True, description="batches hold all groups in equal parts")
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         train = trainer.splits["train"]
         objective = WeightedMixup(
             weights=torch.ones(len(train), device=trainer.device),

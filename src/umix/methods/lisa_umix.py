@@ -49,7 +49,7 @@ class LISAUMIX(UncertaintyWeights):
     balance: bool = Field(False, description="batches hold all groups in equal parts")
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
 
         def objective(weights: Tensor) -> WeightedMixup:

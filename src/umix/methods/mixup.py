@@ -44,7 +44,7 @@ class Mixup(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
         return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
@@ -75,7 +75,7 @@ class InGroupMixup(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         train = trainer.task.splits["train"]
         pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
         ones = torch.ones(len(train), device=trainer.device)

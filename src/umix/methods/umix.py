@@ -63,7 +63,7 @@ class UMIX(UncertaintyWeights):
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
     def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer.example)
+        require_mixable(self.mixing, trainer)
         weighed = self.weigh_examples(trainer, self.objective)  # Algorithm 2
         return trainer.fit(self.objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
 

@@ -47,7 +47,7 @@ def cross_fit(
         ensure_writable(stage.directory)
     staged = bool(settings.kind.stages_option)
     repeats = 1 if staged else epochs
-    ends = [settings.per_epoch * (epoch + 1) for epoch in range(epochs)] if staged else [1]
+    ends = [settings.stages_after(epoch + 1) for epoch in range(epochs)] if staged else [1]
     progress.start(stage.name, total=repeats * settings.folds, done=0)
     correct = {name: torch.zeros(epochs, len(split), dtype=torch.bool) for name, split in splits.items()}
     for repeat in range(repeats):

@@ -83,9 +83,9 @@ def _fit(
     while rows is not None and done < last:
         started, to = time.perf_counter(), min(last, done + _piece(fitted, train, last - done))
         seed = int(stream(stage.seed, stage.name, "init").integers(2**31))
-        fitted.fit(*rows, stages=fitted.settings.per_epoch * to, seed=seed)
+        fitted.fit(*rows, stages=fitted.settings.stages_after(to), seed=seed)
         seconds = (time.perf_counter() - started) / (to - done)
-        looks = AtStage(net, [min(fitted.stages, fitted.settings.per_epoch * (epoch + 1)) for epoch in range(done, to)])
+        looks = AtStage(net, [min(fitted.stages, fitted.settings.stages_after(epoch + 1)) for epoch in range(done, to)])
         for epoch in range(done, to):
             log.end_epoch(learning_rate=float("nan"), seconds=seconds)
             observer.observe(looks.at(epoch - done), epoch)
@@ -167,7 +167,7 @@ def _piece(fitted: Fitted, train: Split, left: int) -> int:
     """How many epochs are fitted before the next checkpoint."""
     if not fitted.settings.kind.goes_on:
         return left
-    numbers = len(train) * max(1, train.example.numel()) * fitted.settings.per_epoch * fitted.n_classes
+    numbers = len(train) * max(1, train.example.numel()) * fitted.settings.stages_after(1) * fitted.n_classes
     return max(1, int(_PIECE / numbers))
 
 

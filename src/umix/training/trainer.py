@@ -64,6 +64,9 @@ class Trainer:
     cache: Path | None = None
     judging: Judging = field(default_factory=Judging)
     decide: Decide = "biases"  # whether a contest may choose a decision for every candidate, or judges them by argmax
+    only_weigh: bool = (
+        False  # whether the final fit is left out, because only what the method keeps of each example is wanted
+    )
     hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
@@ -110,7 +113,7 @@ class Trainer:
 
         With ``companion`` the net gets a second net of the same architecture, trained by the same
         optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
-        each example.
+        each example. A trainer that shall ``only_weigh`` trains nothing here.
         """
         settings = self.final_settings
         self.history = self._new_history(settings.epochs, uncertainty=uncertainty)
@@ -118,6 +121,8 @@ class Trainer:
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
+        if self.only_weigh:
+            return net
         if objective.mixes and not self.net.by_gradients:
             self.decisions["mixing"] = NOTHING_MIXED
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)

@@ -6,7 +6,7 @@ import torch
 
 from umix.errors import UserError
 from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
-from umix.nets.estimators.library import weight_argument
+from umix.nets.estimators.library import of_last_step
 from umix.nets.estimators.own import AnyLibrary, library_of
 from umix.nets.estimators.trees import Trees
 from umix.nets.registry import net_settings
@@ -124,6 +124,18 @@ def test_fits_that_share_their_bins_differ_in_weights_only() -> None:
     assert len(memo["binned"]) == 150
 
 
+def test_rows_that_are_gone_do_not_lend_their_bins_to_others_at_the_same_address() -> None:
+    x, y = rows()
+    memo: dict[str, object] = {}
+    for seed in range(5):
+        there = np.random.default_rng(seed).permutation(len(x))[:100]
+        sharing, alone = Fitted(Trees(), 2), Fitted(Trees(), 2)
+        sharing.memo = memo
+        for fitted in (sharing, alone):
+            fitted.fit(x[there], y[there], None, stages=6, seed=0)  # a copy that nobody else keeps
+        assert torch.equal(sharing.logits_at(x, [6]), alone.logits_at(x, [6]))
+
+
 def test_a_fit_goes_on_to_the_bit() -> None:
     x, y = rows()
     weight = np.random.default_rng(1).random(len(x)) + 0.5
@@ -163,7 +175,10 @@ def test_the_library_of_an_estimator_is_known_by_its_class() -> None:
 
     assert library_of(HistGradientBoostingClassifier()).stages_option == "max_iter"
     assert isinstance(library_of(RandomForestClassifier()), AnyLibrary)
-    assert weight_argument(make_pipeline(RandomForestClassifier())) == "randomforestclassifier__sample_weight"
+    assert (
+        of_last_step(make_pipeline(RandomForestClassifier()), "sample_weight")
+        == "randomforestclassifier__sample_weight"
+    )
 
 
 def test_options_that_the_library_does_not_know_are_refused() -> None:
@@ -179,5 +194,7 @@ def test_an_estimator_without_probabilities_or_weights_is_refused() -> None:
         UserError, match="must give an estimator with fit and predict_proba, but LinearSVC has no predict_proba"
     ):
         net_settings("sklearn.svm:LinearSVC").make(stages=1, seed=0)
-    with pytest.raises(UserError, match="must take sample_weight in fit, but KNeighborsClassifier does not"):
+    with pytest.raises(
+        UserError, match="must give an estimator that takes sample_weight in fit, but KNeighborsClassifier does not"
+    ):
         net_settings("sklearn.neighbors:KNeighborsClassifier").make(stages=1, seed=0)

@@ -10,6 +10,7 @@ from torch import Tensor
 from umix.core.mixing import cutmix, mix
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.training.trainer import Trainer
 
 #: What is mixed, by the names that users set.
 Mixing = Literal["input", "cutmix", "features"]
@@ -44,11 +45,14 @@ def mix_features(
     return net.head(mix(net.features(x), pair, lam)), lam
 
 
-def require_mixable(mixing: Mixing, example: Tensor) -> None:
-    """Raise if examples like ``example`` cannot be mixed in this way.
+def require_mixable(mixing: Mixing, trainer: Trainer) -> None:
+    """Raise if the training examples cannot be mixed in this way; an estimator mixes none.
 
     Methods call this before they train anything.
     """
+    if not trainer.net.by_gradients:
+        return
+    example = trainer.example
     if mixing == "cutmix" and example.dim() < 2:
         raise UserError(
             f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "

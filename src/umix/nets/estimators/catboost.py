@@ -9,9 +9,12 @@ import numpy as np
 from pydantic import Field
 
 from umix.nets.estimators.boosted import Boosted
-from umix.nets.estimators.library import Floats, Ints, Library, summed
+from umix.nets.estimators.library import Floats, Labels, Library, summed
 from umix.nets.library import library
 from umix.settings import among, between
+
+#: What CatBoost calls the number of trees; only one of them may be set.
+TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 
 
 @final
@@ -19,9 +22,12 @@ class CatBoostLibrary(Library):
     """CatBoost's CatBoostClassifier; it is stored as CatBoost's own binary file."""
 
     name: ClassVar[str] = "catboost"
-    stages_option: ClassVar[str] = "iterations"
+    usual_stages = 1000
 
-    def fit(self, model: Any, x: Any, y: Ints, weight: Floats | None, categories: Sequence[int]) -> None:
+    def __init__(self, stages_option: str = "iterations") -> None:
+        self.stages_option = stages_option
+
+    def fit(self, model: Any, x: Any, y: Labels, weight: Floats | None, categories: Sequence[int]) -> None:
         model.fit(_rows(x, categories), y, sample_weight=weight)
 
     def n_stages(self, model: Any) -> int:
@@ -61,7 +67,7 @@ def _rows(x: Any, categories: Sequence[int]) -> Any:
 def _raw(model: Any, rows: Any, begin: int, end: int) -> Floats:
     """What the trees from ``begin`` to ``end`` add, [n, columns]."""
     raw: Floats = model.predict(rows, prediction_type="RawFormulaVal", ntree_start=begin, ntree_end=end)
-    return raw.reshape(len(rows), -1)
+    return raw.reshape(len(raw), -1)
 
 
 @final

@@ -6,15 +6,16 @@ last of them as they are. Refitting it, as DFR does, weighs the parts of the mod
 
 import abc
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
-from umix.nets.estimators.library import Floats, Ints, Library
+from umix.nets.estimators.library import Floats, Ints, Labels, Library
 from umix.nets.net import Net, NetSettings
 
 BLOCKS = 10  # parts of the stages that features tell apart
@@ -54,6 +55,18 @@ class EstimatorSettings(NetSettings, abc.ABC):
     def per_epoch(self) -> int:
         """How many stages an epoch adds."""
         return 1
+
+    def stages_after(self, epochs: int) -> int:
+        """How many stages the model has after so many epochs."""
+        return self.per_epoch * epochs
+
+    def rows(self, x: np.ndarray) -> Any:
+        """The rows that the estimator is given for the inputs ``x`` of a task: these, unless they only stand for others."""
+        return x
+
+    def labels(self, seen: Ints, codes: Ints) -> Labels:
+        """What the estimator is told of the classes of its rows, [n]: ``codes``, which are places in ``seen``, or names."""
+        return codes
 
     @abc.abstractmethod
     def make(self, *, stages: int, seed: int) -> Any:
@@ -112,7 +125,7 @@ class Fitted(nn.Module):
         """How many stages the model has."""
         return self.settings.kind.n_stages(self._model) if self._model is not None else self.cut
 
-    def fit(self, x: Any, y: Ints, weight: Floats | None, *, stages: int, seed: int) -> None:
+    def fit(self, x: np.ndarray, y: Ints, weight: Floats | None, *, stages: int, seed: int) -> None:
         """Fit the model until it has so many ``stages``.
 
         A fitted model goes on if its library can do that, else it starts again.
@@ -128,30 +141,38 @@ class Fitted(nn.Module):
         else:
             self._model.set_params(**{kind.stages_option: stages})
         with kind.sharing(self._model, self.memo, x):
-            kind.fit(self._model, x, codes.astype(np.int64), weight, settings.categories)
+            y = settings.labels(self._seen, codes.astype(np.int64))
+            kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
         self.cut = self.stages
 
-    def logits_at(self, x: Any, ends: Sequence[int]) -> Tensor:
+    def logits_at(self, x: np.ndarray, ends: Sequence[int]) -> Tensor:
         """The logits by the first ``end`` stages, for each of ``ends``, float32 [ends, n, classes]."""
-        n, found = len(x), torch.full((len(ends), len(x), self.n_classes), _NEVER)
-        if not n:
-            return found
+        if not len(x):
+            return torch.zeros(len(ends), 0, self.n_classes)
+        return torch.from_numpy(self.scores_at(self.settings.rows(x), ends, n=len(x)).astype(np.float32))
+
+    def scores_at(self, rows: Any, ends: Sequence[int], *, n: int) -> Floats:
+        """As ``logits_at``, but of ``n`` rows as the estimator takes them, float64."""
+        found: Floats = np.full((len(ends), n, self.n_classes), _NEVER)
         if self._model is None:
             found[:, :, self._seen] = 0.0
             return found
         known = [min(end, self.stages) for end in ends]
         rising = sorted(set(known))
-        scores = self.settings.kind.scores(self._model, x, rising, self.settings.categories)
+        scores = self.settings.kind.scores(self._model, rows, rising, self.settings.categories)
         if scores.shape[2] == 1:
             scores = np.concatenate([-scores / 2, scores / 2], axis=2)
-        places = [rising.index(end) for end in known]
-        found[:, :, self._seen] = torch.from_numpy(np.ascontiguousarray(scores[places], dtype=np.float32))
+        found[:, :, self._seen] = scores[[rising.index(end) for end in known]]
         return found
+
+    @property
+    def tenths(self) -> list[int]:
+        """How many stages every tenth of those that predict ends after."""
+        return [max(1, round(self.cut * (block + 1) / BLOCKS)) for block in range(BLOCKS)]
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits by every tenth of the stages, [n, 10 × classes], the last by all that predict."""
-        ends = [max(1, round(self.cut * (block + 1) / BLOCKS)) for block in range(BLOCKS)]
-        logits = self.logits_at(x.cpu().numpy(), ends)
+        logits = self.logits_at(x.cpu().numpy(), self.tenths)
         return logits.transpose(0, 1).flatten(1).to(x.device)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -169,3 +190,16 @@ class Fitted(nn.Module):
         self._stored = state_dict[f"{prefix}model"]
         fresh = self.settings.make(stages=max(1, self.cut), seed=0)
         self._model = self.settings.kind.loads(content, fresh) if content else None
+
+
+def logits_of(net: Net, rows: Any, *, n: int) -> NDArray[np.float64]:
+    """The logits of ``n`` rows, as the estimator in ``net`` takes them, [n, classes], in double precision."""
+    fitted, head = cast(Fitted, net.body), net.head.double()
+    last = _last_block(fitted.n_classes).double().state_dict()
+    if all(torch.equal(tensor, last[name]) for name, tensor in head.state_dict().items()):
+        found: NDArray[np.float64] = fitted.scores_at(rows, [fitted.cut], n=n)[0]
+        return found
+    with torch.no_grad():
+        blocks = torch.from_numpy(fitted.scores_at(rows, fitted.tenths, n=n)).transpose(0, 1).flatten(1)
+        logits: NDArray[np.float64] = head(blocks).numpy()
+    return logits

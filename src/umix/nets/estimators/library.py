@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
+Labels = NDArray[Any]  # classes by number or by name
 
 _TINY = 1e-15  # probabilities are cut there before their logarithm is taken
 
@@ -22,19 +23,25 @@ class Library(abc.ABC):
     """How the estimators of one library are fitted, cut after some of their stages, and stored."""
 
     name: ClassVar[str]  # the package whose classes it is for
-    stages_option: ClassVar[str] = ""  # the option of an estimator that sets how many stages it has; empty: it has one
-    goes_on: ClassVar[bool] = False  # whether a fitted model can be fitted on, with the same result as in one go
+    stages_option: str = ""  # the option of an estimator that sets how many stages it has; empty: it has one
+    usual_stages: int = 100  # how many it has where that option is not set
+    goes_on: bool = False  # whether a fitted model can be fitted on, with the same result as in one go
+    takes_labels: bool = True  # whether classes may be called otherwise than 0 … k-1
 
-    def fit(self, model: Any, x: Any, y: Ints, weight: Floats | None, categories: Sequence[int]) -> None:
-        """Fit ``model`` to the rows ``x``, their classes ``y`` [n], 0 … k-1, and their ``weight`` [n], or none.
+    def fit(self, model: Any, x: Any, y: Labels, weight: Floats | None, categories: Sequence[int]) -> None:
+        """Fit ``model`` to the rows ``x``, their classes ``y`` [n] and their ``weight`` [n], or none.
 
         ``categories`` has the number of values of every column that holds codes, and 0 for numbers.
         """
-        model.fit(x, y, **({} if weight is None else {weight_argument(model): weight}))
+        model.fit(x, y, **({} if weight is None else {of_last_step(model, "sample_weight"): weight}))
 
     def sharing(self, model: Any, memo: dict[str, Any] | None, x: Any) -> AbstractContextManager[None]:
         """Inside the block a fit of ``model`` to the rows ``x`` may take from ``memo`` what an earlier one left there."""
         return nullcontext()
+
+    def stages_set(self, estimator: Any) -> int:
+        """How many stages ``estimator`` will have when it is fitted, unless it stops before."""
+        return int(estimator.get_params().get(self.stages_option) or self.usual_stages) if self.stages_option else 1
 
     def n_stages(self, model: Any) -> int:
         """How many stages the fitted ``model`` has."""
@@ -56,10 +63,22 @@ class Library(abc.ABC):
         """The model that ``dumps`` wrote; ``fresh`` is an estimator that is not fitted. Nothing in it is executed."""
 
 
-def weight_argument(model: Any) -> str:
-    """How ``fit`` calls the weights of rows: ``sample_weight``, in a pipeline with the name of its last step before it."""
-    steps = getattr(model, "steps", None)
-    return f"{steps[-1][0]}__sample_weight" if isinstance(steps, list) else "sample_weight"
+def is_pipeline(estimator: Any) -> bool:
+    """Whether ``estimator`` is a list of steps, of which the last one predicts."""
+    return isinstance(getattr(estimator, "steps", None), list)
+
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline, also of one within another; any other estimator itself."""
+    return last_step(estimator.steps[-1][1]) if is_pipeline(estimator) else estimator
+
+
+def of_last_step(estimator: Any, option: str) -> str:
+    """What an option of the last step is called in a pipeline: after the name of the step."""
+    if not is_pipeline(estimator):
+        return option
+    name, step = estimator.steps[-1]
+    return f"{name}__{of_last_step(step, option)}"
 
 
 def log_shares(p: Floats) -> Floats:

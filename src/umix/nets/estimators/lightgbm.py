@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, final
 from pydantic import Field
 
 from umix.nets.estimators.boosted import Boosted
-from umix.nets.estimators.library import Floats, Ints, Library, summed
+from umix.nets.estimators.library import Floats, Labels, Library, summed
 from umix.nets.library import library
 from umix.settings import among
 
@@ -16,9 +16,9 @@ class LightGBMLibrary(Library):
     """LightGBM's LGBMClassifier; it is stored as LightGBM's own text."""
 
     name: ClassVar[str] = "lightgbm"
-    stages_option: ClassVar[str] = "n_estimators"
+    stages_option = "n_estimators"
 
-    def fit(self, model: Any, x: Any, y: Ints, weight: Floats | None, categories: Sequence[int]) -> None:
+    def fit(self, model: Any, x: Any, y: Labels, weight: Floats | None, categories: Sequence[int]) -> None:
         codes = [column for column, count in enumerate(categories) if count]
         model.fit(x, y, sample_weight=weight, **({"categorical_feature": codes} if codes else {}))
 
@@ -46,7 +46,7 @@ def _booster(model: Any) -> Any:
 def _raw(booster: Any, x: Any, begin: int, end: int) -> Floats:
     """What the trees from ``begin`` to ``end`` add, [n, columns]."""
     raw: Floats = booster.predict(x, raw_score=True, start_iteration=begin, num_iteration=end - begin)
-    return raw.reshape(len(x), -1)
+    return raw.reshape(len(raw), -1)
 
 
 @final

@@ -14,9 +14,9 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.errors import UserError, cause
-from umix.nets.estimators.catboost import CatBoostLibrary
+from umix.nets.estimators.catboost import TREES, CatBoostLibrary
 from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.estimators.library import Floats, Library, log_shares
+from umix.nets.estimators.library import Floats, Library, last_step, log_shares
 from umix.nets.estimators.lightgbm import LightGBMLibrary
 from umix.nets.estimators.trees import HistBoosting
 from umix.nets.estimators.trusted import dump_model, load_model
@@ -25,8 +25,8 @@ from umix.nets.net import Net
 from umix.nets.own import own_module
 from umix.nets.weight_files import files_hash
 
-_LOOKS = 20  # epochs of an estimator that says itself how many stages it has
-_REPEATS = 5  # divisions into folds of one that has no stages
+LOOKS = 20  # epochs of an estimator that says itself how many stages it has
+REPEATS = 5  # divisions into folds of one that has no stages
 
 
 @final
@@ -58,26 +58,28 @@ def library_of(estimator: Any, packages: Sequence[str] = ("sklearn",)) -> Librar
     kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(estimator).__mro__]
     if ("sklearn", "HistGradientBoostingClassifier") in kinds:
         return HistBoosting()
-    for found, name in (
-        (LightGBMLibrary(), "LGBMClassifier"),
-        (XGBoostLibrary(), "XGBClassifier"),
-        (CatBoostLibrary(), "CatBoostClassifier"),
-    ):
-        if (found.name, name) in kinds:
-            return found
+    if ("lightgbm", "LGBMClassifier") in kinds:
+        return LightGBMLibrary()
+    if ("xgboost", "XGBClassifier") in kinds:
+        return XGBoostLibrary()
+    if ("catboost", "CatBoostClassifier") in kinds:
+        return CatBoostLibrary(next((name for name in TREES if name in estimator.get_params()), TREES[0]))
     return AnyLibrary(packages)
 
 
-def require_estimator(made: Any, title: str) -> None:
-    """Raise unless ``made`` can be fitted to weighted rows and gives probabilities."""
-    missing = [name for name in ("fit", "predict_proba") if not callable(getattr(made, name, None))]
+def require_estimator(estimator: Any, title: str, *, fix: str) -> None:
+    """Raise unless ``estimator`` can be fitted to weighted rows and gives probabilities; ``fix`` is what helps if it is none."""
+    missing = [name for name in ("fit", "predict_proba") if not callable(getattr(estimator, name, None))]
     if missing:
         raise UserError(
-            f"{title} must give an estimator with fit and predict_proba, but {type(made).__name__} has no {missing[0]}; a factory "
-            "of nets must be callable as (example, n_classes)."
+            f"{title} an estimator with fit and predict_proba, but {type(estimator).__name__} has no {missing[0]}; {fix}."
         )
-    if not hasattr(made, "steps") and "sample_weight" not in inspect.signature(made.fit).parameters:
-        raise UserError(f"{title} must take sample_weight in fit, but {type(made).__name__} does not.")
+    last = last_step(estimator)
+    taken = inspect.signature(last.fit).parameters.values()
+    if not any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken):
+        raise UserError(
+            f"{title} an estimator that takes sample_weight in fit, but {type(last).__name__} does not; choose one that does."
+        )
 
 
 def with_stages(estimator: Any, kind: Library, stages: int | None, seed: int) -> Any:
@@ -121,7 +123,7 @@ class OwnEstimator(EstimatorSettings):
 
     @classmethod
     def usual_fit(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"epochs": _LOOKS if cls(**options).has_epochs else _REPEATS}
+        return {"epochs": LOOKS if cls(**options).has_epochs else REPEATS}
 
     @classmethod
     def options_in(cls, name: str) -> dict[str, Any] | None:
@@ -152,11 +154,7 @@ class OwnEstimator(EstimatorSettings):
 
     @property
     def per_epoch(self) -> int:
-        kind, fresh = self.kind, self._fresh()
-        if not kind.stages_option:
-            return 1
-        stages = fresh.get_params()[kind.stages_option]
-        return -(-int(stages or 100) // _LOOKS)
+        return -(-self.kind.stages_set(self._fresh()) // LOOKS)
 
     def build(self, example: Tensor, n_classes: int) -> Net:
         self._fresh()  # raises if there is something wrong with it
@@ -175,5 +173,6 @@ class OwnEstimator(EstimatorSettings):
             raise UserError(
                 f"The factory {self.factory} must make an estimator, but it raised {cause(error)}; correct the factory."
             ) from None
-        require_estimator(made, self.factory)
+        fix = "a factory of nets must be callable as (example, n_classes)"
+        require_estimator(made, f"{self.factory} must give", fix=fix)
         return made

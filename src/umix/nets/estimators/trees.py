@@ -20,8 +20,8 @@ class HistBoosting(Library):
     """scikit-learn's HistGradientBoostingClassifier, whose fits go on exactly where they stopped."""
 
     name: ClassVar[str] = "sklearn"
-    stages_option: ClassVar[str] = "max_iter"
-    goes_on: ClassVar[bool] = True
+    stages_option = "max_iter"
+    goes_on = True
 
     @contextmanager
     def sharing(self, model: Any, memo: dict[str, Any] | None, x: Any) -> Iterator[None]:
@@ -32,14 +32,14 @@ class HistBoosting(Library):
         if memo is None:
             yield
             return
-        cut, rows_given = model._bin_data, _address(x)
+        cut = model._bin_data
 
         def shared(rows: Any, *rest: Any, is_training_data: bool) -> Any:
             if not is_training_data:
                 return cut(rows, *rest, is_training_data=False)
-            if memo.get("rows") != rows_given:
+            if "x" not in memo or _address(memo["x"]) != _address(x):
                 binned = cut(rows, *[None for _ in rest], is_training_data=True)
-                memo.update({"rows": rows_given, "mapper": model._bin_mapper, "binned": binned})
+                memo.update({"x": x, "mapper": model._bin_mapper, "binned": binned})
             model._bin_mapper = memo["mapper"]
             return memo["binned"]
 
@@ -56,7 +56,7 @@ class HistBoosting(Library):
         wanted, found = set(ends), []
         for stage, scores in enumerate(model.staged_decision_function(x), start=1):
             if stage in wanted:
-                found.append(scores.reshape(len(x), -1).copy())
+                found.append(scores.reshape(len(scores), -1).copy())
             if stage == ends[-1]:
                 break
         stacked: Floats = np.stack(found)
@@ -69,10 +69,9 @@ class HistBoosting(Library):
         return load_model(content, trusted=BOOSTING.__contains__)
 
 
-def _address(x: Any) -> tuple[Any, ...]:
-    """Where the rows lie in memory, and how many they are."""
-    array = np.asarray(x)
-    return (array.__array_interface__["data"], array.shape)
+def _address(x: np.ndarray) -> tuple[Any, ...]:
+    """Where the inputs lie in memory, and how many they are; others can lie there only after these are gone."""
+    return (x.__array_interface__["data"], x.shape)
 
 
 @final

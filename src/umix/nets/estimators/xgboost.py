@@ -17,14 +17,15 @@ class XGBoostLibrary(Library):
     """XGBoost's XGBClassifier; it is stored as XGBoost's own UBJSON."""
 
     name: ClassVar[str] = "xgboost"
-    stages_option: ClassVar[str] = "n_estimators"
+    stages_option = "n_estimators"
+    takes_labels = False
 
     def n_stages(self, model: Any) -> int:
         return int(model.get_booster().num_boosted_rounds())
 
     def scores(self, model: Any, x: Any, ends: Sequence[int], categories: Sequence[int]) -> Floats:
-        parts = [model.predict(x, output_margin=True, iteration_range=(0, end)).reshape(len(x), -1) for end in ends]
-        scores: Floats = np.stack(parts)
+        parts = [model.predict(x, output_margin=True, iteration_range=(0, end)) for end in ends]
+        scores: Floats = np.stack([part.reshape(len(part), -1) for part in parts])
         return scores
 
     def dumps(self, model: Any) -> bytes:

@@ -1,0 +1,39 @@
+"""The method of a fit to rows in memory: its preset for tables, and what it cannot be used with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from umix.bench.spec.presets import preset
+from umix.errors import UserError
+from umix.methods.method import Method
+from umix.methods.registry import METHODS, method
+
+
+def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool, by_gradients: bool) -> Method:
+    """The method ``name`` with ``settings``, the others from the preset for tables.
+
+    ``groups`` is whether groups are given, ``by_gradients`` whether a net is trained. A method that needs what is not there raises.
+    """
+    known = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
+    recipe = method(name, **{**known, **options("settings", settings)})
+    if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
+        raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
+    if not by_gradients and recipe.needs_gradients:
+        able = ", ".join(known for known, kind in METHODS.items() if not kind.needs_gradients)
+        raise UserError(
+            f"method={recipe.name!r} must train a net, because it takes gradient steps of its own or mixes examples, and an "
+            f"estimator is only fitted to weighted rows; choose one of {able}, or leave estimator out."
+        )
+    if not by_gradients and recipe.needs_some_groups:
+        raise UserError(
+            f"groups_from='few' must be used with a net, because groups are estimated from numbers, and an estimator's rows need "
+            f"not be numbers; give {recipe.name} the groups of all rows, or leave estimator out."
+        )
+    return recipe
+
+
+def options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options ``given`` under this ``name``; raises if they are no mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise UserError(f"UMIXClassifier.{name} must be a dict of names and values, or None, got {given!r}.")
+    return dict(given or {})
