@@ -14,8 +14,9 @@ def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool
 
     ``groups`` is whether groups are given, ``by_gradients`` whether a net is trained. A method that needs what is not there raises.
     """
-    known = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
-    recipe = method(name, **{**known, **options("settings", settings)})
+    usual = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
+    own = {key: value for key, value in usual.items() if not isinstance(value, dict)}  # tables are of its net and fits
+    recipe = method(name, **{**own, **options("settings", settings)})
     if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
         raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
     if not by_gradients and recipe.needs_gradients:
