@@ -1,8 +1,9 @@
-"""Peak memory and seconds of loading a large table, in files' sizes: as codes (for trees) and one-hot (for nets).
+"""Peak memory and seconds of a large table, in files' sizes: loaded as codes (for trees) and one-hot (for nets), and trained on.
 
 A CSV with 12 columns of numbers, 8 of texts (2 to 57 values, some cells empty) and a label, 1.2 GB for 8,000,000 rows. Each
 variant runs in a process of its own: hash, read, classes, groups, stratified split, float32 inputs of all splits. The peak is
-that of the whole process, with Python, torch and polars. The one-hot variant gets a tenth of the rows.
+that of the whole process, with Python, torch and polars. The one-hot variant gets a tenth of the rows. "erm" and "umix" are whole
+runs with trees, the folder with predictions included; umix has weights pool=example eta=10, so that nothing is raced.
 
 Run: python benchmarks/large_table.py — needs 4 GB of memory; rewrites benchmarks/results/large_table.json.
 """
@@ -70,9 +71,31 @@ def load(path: Path, categories: Literal["one_hot", "codes"]) -> None:
     print(json.dumps(cost))
 
 
-def measured(path: Path, categories: str) -> dict[str, float]:
-    """The output of ``load``, run in a process of its own."""
-    command = [sys.executable, __file__, "--only", categories, "--path", str(path)]
+def train(path: Path, method: str) -> None:
+    """Print as JSON what a whole run with trees costs this process."""
+    from umix import RunSpec, execute
+
+    settings = {"task.label": LABEL, "task.groups": [GROUP], "net": "trees"}
+    settings |= {"pool": "example", "eta": 10, "length": 20} if method == "umix" else {}
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        record = execute(RunSpec(task=str(path), method=method, settings=settings), out=folder)
+    seconds = time.perf_counter() - began
+    peak, size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, path.stat().st_size
+    cost = {
+        "file_gb": round(size / 1e9, 3),
+        "seconds": round(seconds, 1),
+        "of them fits": round(sum(stage.seconds for stage in record.stages.values()), 1),
+        "peak_gb": round(peak / 1e9, 3),
+        "peak / file": round(peak / size, 2),
+        "average": round(record.summary().average or 0.0, 4),
+    }
+    print(json.dumps(cost))
+
+
+def measured(path: Path, what: str) -> dict[str, float]:
+    """The output of ``load`` or ``train``, run in a process of its own."""
+    command = [sys.executable, __file__, "--only", what, "--path", str(path)]
     cost: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return cost
 
@@ -86,6 +109,8 @@ def main(rows: int) -> None:
             "codes": measured(whole, "codes"),
             "codes, a tenth": measured(tenth, "codes"),
             "one_hot, a tenth": measured(tenth, "one_hot"),
+            "trees, erm": measured(whole, "erm"),
+            "trees, umix": measured(whole, "umix"),
         }
     write("large_table", {"setting": f"CSV, {rows} rows, 20 inputs and a label", **costs})
 
@@ -93,10 +118,12 @@ def main(rows: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--only", choices=["codes", "one_hot"])
+    parser.add_argument("--only", choices=["codes", "one_hot", "erm", "umix"])
     parser.add_argument("--path", type=Path)
     arguments = parser.parse_args()
-    if arguments.only:
+    if arguments.only in ("erm", "umix"):
+        train(arguments.path, arguments.only)
+    elif arguments.only:
         load(arguments.path, arguments.only)
     else:
         main(arguments.rows)

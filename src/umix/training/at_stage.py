@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast, final
 
+import torch
 from torch import Tensor, nn
 
 from umix.data.loader import batches
@@ -46,12 +47,7 @@ class AtStage(nn.Module):
 
 def stage_logits(fitted: Fitted, split: Split, ends: Sequence[int]) -> Tensor:
     """The logits of every example of ``split`` by the first ``end`` stages, for each of ``ends``: [ends, n, classes]."""
-    import torch
-
-    if not len(split):
-        return torch.zeros(len(ends), 0, fitted.n_classes)
-    parts = [
-        fitted.logits_at(batch.x.cpu().numpy(), ends)
-        for batch in batches(split, torch.arange(len(split)), batch_size=_AT_ONCE)
-    ]
-    return torch.cat(parts, dim=1)
+    found = torch.empty(len(ends), len(split), fitted.n_classes)
+    for batch in batches(split, torch.arange(len(split)), batch_size=_AT_ONCE) if len(split) else ():
+        found[:, batch.index.cpu()] = fitted.logits_at(batch.x.cpu().numpy(), ends)
+    return found

@@ -159,14 +159,32 @@ def test_equal_models_are_stored_as_equal_bytes(name: str) -> None:
 
 
 def test_a_stored_model_of_foreign_types_is_refused() -> None:
-    import skops.io
-    from sklearn.tree import DecisionTreeClassifier
+    import io
+    import zipfile
+    from collections import deque
 
-    content = skops.io.dumps({"model": DecisionTreeClassifier(), "other": __import__("collections").deque})
-    with pytest.raises(UserError, match="must hold nothing but a scikit-learn model, but it holds"):
-        Trees().kind.loads(content, None)
+    import skops.io
+
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("rest.skops", skops.io.dumps({"model": deque}))
+    with pytest.raises(UserError, match=r"must hold nothing but a scikit-learn model, but it holds collections\.deque"):
+        Trees().kind.loads(made.getvalue(), None)
     with pytest.raises(UserError, match="must be whole"):
         Trees().kind.loads(b"nothing", None)
+    foreign = skops.io.dumps({"model": deque})
+    with pytest.raises(UserError, match=r"must hold nothing but a scikit-learn model, but it holds collections\.deque"):
+        AnyLibrary().loads(foreign, None)
+
+
+def test_a_stored_model_that_was_cut_is_refused() -> None:
+    x, y = rows()
+    fitted = Fitted(Trees(), 2)
+    fitted.fit(x, y, None, stages=3, seed=0)
+    content = bytes(fitted.state_dict()["model"].numpy())
+    for end in (10, len(content) // 2, len(content) - 10):
+        with pytest.raises(UserError, match="must be whole"):
+            Trees().kind.loads(content[:end], None)
 
 
 def test_the_library_of_an_estimator_is_known_by_its_class() -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from umix.nets.estimators.boosted import Boosted
 from umix.nets.estimators.library import Floats, Library
-from umix.nets.estimators.trusted import BOOSTING, dump_model, load_model
+from umix.nets.estimators.stored_trees import dump_trees, load_trees
 from umix.settings import among
 
 _MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ordered numbers
@@ -63,10 +63,10 @@ class HistBoosting(Library):
         return stacked
 
     def dumps(self, model: Any) -> bytes:
-        return dump_model(model)
+        return dump_trees(model)
 
     def loads(self, content: bytes, fresh: Any) -> Any:
-        return load_model(content, trusted=BOOSTING.__contains__)
+        return load_trees(content)
 
 
 def _address(x: np.ndarray) -> tuple[Any, ...]:
