@@ -55,7 +55,7 @@ class StagePlanner:
         """The inputs that the stage will be trained on; None if they are features that are not computed yet."""
         net = spec.plan.net
         if not (isinstance(net, Backbone) and net.freeze):
-            return StageInputs.of(task, net)
+            return StageInputs.of(task, net.on_columns(task.categories))
         if self._cache is None:
             return None
         key = (task.fingerprint, net, None if net.names_its_weights else spec.seed)
