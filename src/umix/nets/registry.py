@@ -14,6 +14,7 @@ NETS: "Registry[NetSettings]" = Registry(
     group="umix.nets",
     own={
         "mlp": "umix.nets.mlp:MLP",
+        "tabular": "umix.nets.tabular:Tabular",
         "cnn": "umix.nets.cnn:CNN",
         "linear": "umix.nets.linear:Linear",
         "hf": "umix.nets.hf:HuggingFace",
