@@ -10,7 +10,7 @@ def bin_edges(values: Tensor, bins: int) -> Tensor:
     They are quantiles, except that a value which fills a bin alone is an edge of its own and does not count for the others.
     Otherwise a column such as a capital gain, which is 0 for nearly everybody, would get one bin for all gains there are.
 
-    >>> bin_edges(torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), 3)
+    >>> bin_edges(torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), 2)
     tensor([0., 1., 3.], dtype=torch.float64)
     """
     values = values.double()
