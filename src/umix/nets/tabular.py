@@ -32,14 +32,12 @@ class TableEncoder(Encoder):
     """From codes and raw numbers, NaN where missing, to standardised numbers, their bins, and 0/1 columns.
 
     ``categories`` has the number of values of each column, 0 for a number. What is missing, or a code that is no place among the
-    values, is 0 in all of its columns. No number that is there looks like this: the mean is not below all bins.
+    values, is 0 in all of its columns. With bins no number that is there looks like this: the mean lies above some of them.
     """
 
     numbers: Tensor  # the columns that are numbers
-    center: (
-        Tensor  # [numbers]; taken off first, because a small difference of large numbers is exact and a product is not
-    )
-    slope: Tensor  # [numbers, 1 + bins]
+    center: Tensor  # [numbers], their means
+    slope: Tensor  # [numbers, 1 + bins], of the standardised number and of the bins
     offset: Tensor
     least: Tensor  # [1 + bins]
     most: Tensor
@@ -84,6 +82,7 @@ class TableEncoder(Encoder):
         """The numbers of a batch, float32 [batch, width]: each number standardised and in bins, then the 0/1 columns."""
         parts = []
         if len(self.numbers):
+            # The difference of large numbers that are near each other is exact; a product first would lose its digits.
             centered = x.index_select(1, self.numbers).sub_(self.center)
             scaled = torch.addcmul(self.offset, centered.unsqueeze(2), self.slope).clamp_(self.least, self.most)
             parts.append(scaled.nan_to_num_(0.0).flatten(1))
