@@ -60,7 +60,8 @@ def _reference(column: np.ndarray, bins: int) -> np.ndarray:
 def test_the_encoder_gives_standardised_numbers_their_bins_and_one_column_for_each_category():
     x = _rows()
     encoder, table = _encoder(x), x.double().numpy()
-    expected = [_reference(table[:, 0], 4), _reference(table[:, 2], 4), table[:, 1:2] == np.arange(3)]
+    first, second = _reference(table[:, 0], 4), _reference(table[:, 2], 4)
+    expected = [first[:, :1], second[:, :1], first[:, 1:], second[:, 1:], table[:, 1:2] == np.arange(3)]
     assert encoder.width == 13
     np.testing.assert_allclose(encoder(x).numpy(), np.concatenate(expected, axis=1), atol=2e-6)
 
@@ -211,12 +212,12 @@ def test_members_of_a_fleet_share_the_encoder():
 
 def test_members_that_drop_out_of_a_fleet_take_no_part_of_the_encoder_with_them(tmp_path: Path):
     x = _rows()
-    fleet = Fleet(_net(x), 2)  # as many members as numbers
+    fleet = Fleet(_net(x, bins=0), 2)  # as many members as numbers
     tensors = {f"net/{name}": tensor for name, tensor in fleet.state_dict().items()}
     write_tensors(tmp_path / "both", tensors, {"kind": "checkpoint", "fit": "a"})
     thin_checkpoint(tmp_path / "both", tmp_path / "one", fit="b", members=[1], of=2)
     kept, _ = read_tensors(tmp_path / "one", kind="checkpoint")
-    left = Fleet(_net(x), 1)
+    left = Fleet(_net(x, bins=0), 1)
     left.load_state_dict({name.removeprefix("net/"): tensor for name, tensor in kept.items()})
     torch.testing.assert_close(left(x)[0], fleet(x)[1])
 

@@ -35,60 +35,62 @@ class TableEncoder(Encoder):
     values, is 0 in all of its columns. With bins no number that is there looks like this: the mean lies above some of them.
     """
 
-    numbers: Tensor  # the columns that are numbers
-    center: Tensor  # [numbers], their means
-    slope: Tensor  # [numbers, 1 + bins], of the standardised number and of the bins
+    origin: Tensor  # [width], the column of the table that each number comes from
+    code: Tensor  # the code that each 0/1 column is 1 for
+    center: (
+        Tensor  # of standardised numbers and bins: the mean of their column, and what makes a number of the difference
+    )
+    slope: Tensor
     offset: Tensor
-    least: Tensor  # [1 + bins]
-    most: Tensor
-    origin: Tensor  # the column of every 0/1 column, and the code that it is 1 for
-    code: Tensor
 
     def __init__(self, categories: tuple[int, ...], bins: int) -> None:
         super().__init__()
-        numbers = [column for column, size in enumerate(categories) if not size]
+        self.bins = bins
+        self.numbers = [column for column, size in enumerate(categories) if not size]
+        in_bins = [column for column in self.numbers for _ in range(bins)]
         codes = [(column, value) for column, size in enumerate(categories) for value in range(size)]
-        fixed = {
-            "numbers": torch.tensor(numbers, dtype=torch.int64),
-            "least": torch.tensor([-_FARTHEST] + [0.0] * bins),
-            "most": torch.tensor([_FARTHEST] + [1.0] * bins),
-            "origin": torch.tensor([column for column, _ in codes], dtype=torch.int64),
-            "code": torch.tensor([float(value) for _, value in codes]),
-        }
-        for name, tensor in fixed.items():
-            self.register_buffer(name, tensor, persistent=False)
-        self.register_buffer("center", torch.zeros(len(numbers)))
-        self.register_buffer("slope", torch.zeros(len(numbers), 1 + bins))
-        self.register_buffer("offset", torch.zeros(len(numbers), 1 + bins))
+        origin = [*self.numbers, *in_bins, *(column for column, _ in codes)]
+        self.register_buffer("origin", torch.tensor(origin, dtype=torch.int64), persistent=False)
+        self.register_buffer("code", torch.tensor([float(value) for _, value in codes]), persistent=False)
+        for name in ("center", "slope", "offset"):
+            self.register_buffer(name, torch.zeros(len(self.numbers) + len(in_bins)))
 
     @property
     def width(self) -> int:
         """How many numbers a row becomes."""
-        return self.slope.numel() + len(self.code)
+        return len(self.origin)
 
     def fit(self, x: Tensor) -> None:
+        n = len(self.numbers)
         for buffer in (self.center, self.slope, self.offset):
             buffer.zero_()
-        for place, column in enumerate(self.numbers.tolist()):
+        for place, column in enumerate(self.numbers):
             values = x[:, column].double()
             values = values[values.isfinite()]
-            if len(values) and values.min() < values.max():
-                self.center[place] = values.mean()
-                low, high = _pieces(values - self.center[place], self.slope.shape[1] - 1)
-                self.slope[place, : len(low)] = 1 / (high - low)
-                self.offset[place, : len(low)] = -low / (high - low)
+            if not len(values) or values.min() == values.max():
+                continue
+            first = n + place * self.bins
+            mean = self.center[place] = values.mean().float()
+            self.center[first : first + self.bins] = mean
+            low, high = _pieces(values - mean, self.bins)
+            places = torch.tensor([place, *range(first, first + len(low) - 1)])
+            self.slope[places] = (1 / (high - low)).float()
+            self.offset[places] = (-low / (high - low)).float()
 
     def forward(self, x: Tensor) -> Tensor:
-        """The numbers of a batch, float32 [batch, width]: each number standardised and in bins, then the 0/1 columns."""
-        parts = []
-        if len(self.numbers):
-            # The difference of large numbers that are near each other is exact; a product first would lose its digits.
-            centered = x.index_select(1, self.numbers).sub_(self.center)
-            scaled = torch.addcmul(self.offset, centered.unsqueeze(2), self.slope).clamp_(self.least, self.most)
-            parts.append(scaled.nan_to_num_(0.0).flatten(1))
-        if len(self.code):
-            parts.append((x.index_select(1, self.origin) == self.code).to(x.dtype))
-        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        """The numbers of a batch, float32 [batch, width]: standardised numbers, their bins, 0/1 columns.
+
+        All is done in place after one copy, because on a small net every operation counts.
+        """
+        z, n, n_scaled = x.index_select(1, self.origin), len(self.numbers), len(self.slope)
+        scaled = z[:, :n_scaled]
+        # The difference of large numbers that are near each other is exact; a product first would lose its digits.
+        scaled.sub_(self.center).mul_(self.slope).add_(self.offset)
+        scaled[:, :n].clamp_(-_FARTHEST, _FARTHEST)
+        scaled[:, n:].clamp_(0, 1)
+        scaled.nan_to_num_(0.0)
+        z[:, n_scaled:].eq_(self.code)
+        return z
 
 
 def _pieces(values: Tensor, bins: int) -> tuple[Tensor, Tensor]:
