@@ -130,7 +130,7 @@ def test_without_categories_all_columns_are_numbers():
 
 def test_many_numbers_share_the_bins():
     widths = [Tabular().build(torch.zeros(n), 2).body[0].in_features for n in (1, 10, 32, 400)]
-    assert widths == [17, 170, 32 * 9, 400 * 2]
+    assert widths == [17, 170, 32 * 7, 400 * 2]
     assert Tabular(bins=0).build(torch.zeros(10), 2).body[0].in_features == 10
 
 

@@ -24,7 +24,7 @@ from umix.errors import UserError
 from umix.nets.net import Encoder, Net, NetSettings
 
 _FARTHEST = 10.0  # deviations
-_MOST_BINS = 256  # of all numbers together, so that the first layer stays small where a table has many of them
+_MOST_BINS = 192  # of all numbers together, so that the first layer stays small where a table has many of them
 
 
 @final
