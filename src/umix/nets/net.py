@@ -1,4 +1,4 @@
-"""What every net of umix offers: ``features(x)``, ``head(z)``, and their composition."""
+"""What every net of umix offers: ``encode(x)``, ``features(x)``, ``head(z)``, and their composition."""
 
 import abc
 from collections.abc import Mapping
@@ -9,31 +9,61 @@ from torch import Tensor, nn
 from umix.settings import Settings
 
 
+class Encoder(nn.Module, abc.ABC):
+    """From inputs as they are stored to numbers that may be mixed; it has buffers, but no parameters.
+
+    The shapes of its buffers must not depend on the training inputs, so that a stored net can be loaded into a new one.
+    """
+
+    @abc.abstractmethod
+    def fit(self, x: Tensor) -> None:
+        """Learn scales and the like from the training inputs ``x`` [n, ...]; done once, before any gradient step."""
+
+    @abc.abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """The numbers of a batch, [batch, ...], without gaps."""
+
+
 @final
 class Net(nn.Module):
     """Logits = head(features(x)); mixing features, penalties on features and refitting the head use the two parts.
 
+    ``encoder`` makes numbers of inputs that are none, such as codes; most nets take their inputs as they are and have no encoder.
     ``companion`` is a second net that some methods train beside this one; it takes no part in prediction. ``is_linear``
-    says that the net is one linear layer on its inputs as they are: then mixing logits is the same as mixing inputs.
+    says that the net is one linear layer on its inputs as they are, or encoded: then mixing logits is the same as mixing inputs.
     """
 
     def __init__(
-        self, body: nn.Module, head: nn.Module, companion: "Net | None" = None, *, is_linear: bool = False
+        self,
+        body: nn.Module,
+        head: nn.Module,
+        companion: "Net | None" = None,
+        *,
+        encoder: Encoder | None = None,
+        is_linear: bool = False,
     ) -> None:
         nn.Module.__init__(self)
         self.is_linear = is_linear
+        self.encoder = encoder
         self.body = body
         self.head = head
         self.companion = companion
 
+    def encode(self, x: Tensor) -> Tensor:
+        """``x`` as numbers that may be mixed; ``x`` itself where there is no encoder."""
+        if self.encoder is None:
+            return x
+        numbers: Tensor = self.encoder(x)
+        return numbers
+
     def features(self, x: Tensor) -> Tensor:
         """Pooled features, [batch, width]."""
-        z: Tensor = self.body(x)
+        z: Tensor = self.body(self.encode(x))
         return z
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits, [batch, classes]."""
-        logits: Tensor = self.head(self.body(x))
+    def forward(self, x: Tensor, *, encoded: bool = False) -> Tensor:
+        """Logits, [batch, classes]; with ``encoded``, ``x`` is what ``encode`` returned, mixed perhaps."""
+        logits: Tensor = self.head(self.body(x if encoded else self.encode(x)))
         return logits
 
 

@@ -72,7 +72,8 @@ class OwnNet(WeightsFromFile):
         made = self._made(factory, example, n_classes)
         match made:
             case Net():
-                return made.body, made.head
+                whole = made.body if made.encoder is None else nn.Sequential(made.encoder, made.body)
+                return whole, made.head
             case (nn.Module() as body, nn.Module() as head):
                 return body, head
         kinds = ", ".join(type(part).__name__ for part in made) if isinstance(made, tuple) else ""

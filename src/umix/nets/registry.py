@@ -15,6 +15,7 @@ NETS: "Registry[NetSettings]" = Registry(
     own={
         "auto": "umix.nets.auto:AutoNet",
         "mlp": "umix.nets.mlp:MLP",
+        "tabular": "umix.nets.tabular:Tabular",
         "cnn": "umix.nets.cnn:CNN",
         "linear": "umix.nets.linear:Linear",
         "hf": "umix.nets.hf:HuggingFace",

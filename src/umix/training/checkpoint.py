@@ -73,7 +73,7 @@ def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[i
     """Write to ``target`` the checkpoint of a fleet with those ``members`` only of the fleet of size ``of`` at ``source``.
 
     It belongs to ``fit``, which goes on from there. Every tensor of a fleet and of its optimiser has the member as its first axis,
-    what was observed has it after the epoch.
+    except for those of the encoder that members share; what was observed has it after the epoch.
     """
     tensors, metadata = read_tensors(source, kind="checkpoint")
     chosen = torch.tensor(list(members))
@@ -81,7 +81,8 @@ def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[i
     for name, value in tensors.items():
         tensor = cast(Tensor, value)
         axis = 1 if name.startswith("history/") else 0
-        per_member = tensor.dim() > axis and tensor.shape[axis] == of and not name.startswith("state/")
+        shared = name.startswith(("state/", "net/encoder."))
+        per_member = tensor.dim() > axis and tensor.shape[axis] == of and not shared
         is_fleet = name.startswith(("net/", "optimizer/", f"history/{RACE}"))
         kept[name] = tensor.index_select(axis, chosen).contiguous() if per_member and is_fleet else tensor
     write_tensors(target, kept, {**metadata, "fit": fit})

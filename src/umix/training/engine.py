@@ -141,6 +141,7 @@ class Engine:
             share_norms(net)
         wrapped, stepper = fabric.setup(net, optimizer, move_to_device=False)
         wrapped.mark_forward_method("features")
+        wrapped.mark_forward_method("encode")
         runner, stepper = cast(Net, wrapped), cast(torch.optim.Optimizer, stepper)
         if self.processes == 1:
             return Prepared(runner, stepper, fabric.backward)

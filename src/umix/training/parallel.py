@@ -9,6 +9,7 @@ multiplies them by the number of processes.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Self, final
 
 import torch
@@ -76,9 +77,13 @@ class SharedNet:
         self._net = net
         self._runner = net if runner is None else runner
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, *, encoded: bool = False) -> Tensor:
         """Logits, [batch, classes]."""
-        return self._gathered(self._runner, x)
+        return self._gathered(partial(self._runner, encoded=True) if encoded else self._runner, x)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """``x`` as numbers that may be mixed; every process encodes all rows, which has no gradient."""
+        return self._net.encode(x)
 
     def features(self, x: Tensor) -> Tensor:
         """Pooled features, [batch, width]."""

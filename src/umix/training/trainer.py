@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from umix.core.judging import Judging, UseGroups
 from umix.core.selection import Counts, Decide
 from umix.core.streams import torch_stream
+from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.net import Net, NetSettings
+from umix.nets.net import Encoder, Net, NetSettings
 from umix.run_folder import EXAMPLES, trajectory_path
 from umix.training.cross_fit import cross_fit
 from umix.training.engine import Engine
@@ -36,6 +39,7 @@ from umix.training.trajectory import Trajectory
 
 #: The stage whose net is the result. All methods use this name, so runs with one seed share initialisation and order.
 FINAL = "fit"
+_ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough
 NOTHING_MIXED = "none: an estimator is fitted to rows as they are, so examples are weighted and not mixed"
 
 
@@ -79,6 +83,7 @@ class Trainer:
     trained_with: str = field(
         default="", init=False
     )  # whose groups the final fit trains with, where the method leaves it open
+    _encoder: dict[str, Tensor] | None = field(default=None, init=False)  # the fitted encoder of nets that have one
 
     def __post_init__(self) -> None:
         self.device = self.engine.device
@@ -246,7 +251,20 @@ class Trainer:
     def fresh_net(self, stage: str = FINAL, purpose: str = "init") -> Net:
         """A new net, initialised for ``stage``; that of the final fit is the same for all methods."""
         with torch_stream(self.seed, stage, purpose):
-            return self.net.build(self.example, self.task.n_classes).to(self.device)
+            net = self.net.build(self.example, self.task.n_classes)
+        if net.encoder is not None:
+            self._fit_encoder(net.encoder)
+        return net.to(self.device)
+
+    def _fit_encoder(self, encoder: Encoder) -> None:
+        """Fit ``encoder`` to training inputs; the first of a run learns from them, and the others are copies of it."""
+        if self._encoder is None:
+            train = self.task.splits["train"]
+            index = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _ENCODER_ROWS)).round()).long()
+            (batch,) = batches(train, index, batch_size=len(index))
+            encoder.fit(batch.x)
+            self._encoder = encoder.state_dict()
+        encoder.load_state_dict(self._encoder)
 
     def _run(
         self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend

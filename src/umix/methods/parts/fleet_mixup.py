@@ -57,7 +57,7 @@ class FleetMixup(FleetObjective):
             z = net.features(x)
             mixed: Tensor = net.head(torch.lerp(z.index_select(1, pair), z, lam))
             return mixed.transpose(0, 1)
-        logits = net(mix(x, pair, lam))
+        logits = net(mix(net.encode(x), pair, lam), encoded=True)
         return logits.transpose(0, 1)
 
 

@@ -22,10 +22,10 @@ Mixer = Callable[[Net, Tensor, Tensor, float | Tensor, np.random.Generator], tup
 def mix_inputs(
     net: Net, x: Tensor, pair: Tensor, lam: float | Tensor, rng: np.random.Generator
 ) -> tuple[Tensor, float | Tensor]:
-    """Mixup of inputs (Zhang et al. 2018)."""
+    """Mixup of inputs (Zhang et al. 2018); codes are mixed as the numbers that the net makes of them."""
     if net.is_linear:  # logits are fewer than inputs: mixing the inputs would cost more than the rest of the step
         return mix(net(x), pair, lam), lam
-    return net(mix(x, pair, lam)), lam
+    return net(mix(net.encode(x), pair, lam), encoded=True), lam
 
 
 def mix_boxes(
