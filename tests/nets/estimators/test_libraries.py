@@ -216,3 +216,23 @@ def test_an_estimator_without_probabilities_or_weights_is_refused() -> None:
         UserError, match="must give an estimator that takes sample_weight in fit, but KNeighborsClassifier does not"
     ):
         net_settings("sklearn.neighbors:KNeighborsClassifier").make(stages=1, seed=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_tables_are_prepared_with_one_copy_and_the_same_result(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    from umix.nets.estimators import one_copy
+
+    x, y = rows(400, codes=True)
+    x[:, 1] = np.random.default_rng(1).integers(0, 3, len(x))  # a column of codes without gaps
+    weight = np.random.default_rng(2).random(len(x)) + 0.5 if weighted else None
+    found = []
+    for large in (2**22, 1):
+        monkeypatch.setattr(one_copy, "_LARGE", large)
+        fitted = Fitted(Trees().on_columns((0, 5, 4)), 2)
+        fitted.fit(np.asfortranarray(x), y, weight, stages=5, seed=0)
+        fitted.fit(np.asfortranarray(x), y, weight, stages=9, seed=0)
+        found.append((fitted.logits_at(x, [3, 9]), fitted.state_dict()["model"]))
+    assert torch.equal(found[0][0], found[1][0])
+    assert torch.equal(found[0][1], found[1][1])

@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from umix.nets.estimators.boosted import Boosted
-from umix.nets.estimators.library import Floats, Library
+from umix.nets.estimators.library import Floats, Labels, Library
+from umix.nets.estimators.one_copy import one_copy
 from umix.nets.estimators.stored_trees import dump_trees, load_trees
 from umix.settings import among
 
@@ -48,6 +49,10 @@ class HistBoosting(Library):
             yield
         finally:
             del model._bin_data
+
+    def fit(self, model: Any, x: Any, y: Labels, weight: Floats | None, categories: Sequence[int]) -> None:
+        with one_copy(model, x if any(categories) else None):
+            super().fit(model, x, y, weight, categories)
 
     def n_stages(self, model: Any) -> int:
         return int(model.n_iter_)
