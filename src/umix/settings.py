@@ -21,6 +21,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
     def __init__(self, /, **values: Any) -> None:
+        fields = type(self).model_fields
+        for name, value in values.items():
+            if isinstance(value, str) and value == "none" and name in fields and _is_optional(fields[name].annotation):
+                values[name] = None
         try:
             BaseModel.__init__(self, **values)
         except ValidationError as error:
@@ -91,6 +95,12 @@ def legal(field: FieldInfo) -> str:
     """
     least = "".join(f", at least {m.min_length} of them" for m in field.metadata if _has(m, "min_length"))
     return _kind(field.annotation) + _bounds(field.metadata) + least
+
+
+def _is_optional(annotation: Any) -> bool:
+    """Whether a field may be none, and no text: then the text "none" means it."""
+    arms = get_args(annotation)
+    return type(None) in arms and str not in arms and not any(list(_literals(arm)) for arm in arms)
 
 
 def _bounds(metadata: Iterable[object]) -> str:

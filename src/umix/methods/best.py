@@ -58,6 +58,7 @@ class Best(Method):
     uses_known_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = False
+    for_nets_only: ClassVar[tuple[str, ...]] = ("mixing",)
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "reference")
 
     trials: int | None = Field(None, ge=1, description="most candidates to try; none: all that fit the data")

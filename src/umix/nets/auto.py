@@ -2,9 +2,10 @@
 
 from typing import ClassVar, final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor
 
+from umix.errors import UserError
 from umix.nets.net import Net, NetSettings
 
 
@@ -16,6 +17,13 @@ class AutoNet(NetSettings):
     takes_any_method: ClassVar[bool] = False
 
     among: tuple[str, ...] = Field(("mlp", "trees"), min_length=1, description="the learners, by name")
+
+    @field_validator("among")
+    @classmethod
+    def _learners_differ(cls, among: tuple[str, ...]) -> tuple[str, ...]:
+        if cls.name in among or len(set(among)) < len(among):
+            raise UserError(f"net.among must name different learners, and not auto itself, got {list(among)}.")
+        return among
 
     def build(self, example: Tensor, n_classes: int) -> Net:
         raise TypeError("auto is no net: bench.runs.learners makes a run of each of its learners.")

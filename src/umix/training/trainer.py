@@ -40,7 +40,7 @@ from umix.training.trajectory import Trajectory
 #: The stage whose net is the result. All methods use this name, so runs with one seed share initialisation and order.
 FINAL = "fit"
 _ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough
-NOTHING_MIXED = "none: an estimator is fitted to rows as they are, so examples are weighted and not mixed"
+NOTHING_MIXED = {"words": "nothing is mixed: an estimator is fitted to rows as they are, so examples are only weighted"}
 
 
 @final

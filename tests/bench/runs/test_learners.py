@@ -7,7 +7,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix import RunSpec, UserError, execute, load_net, load_run, predict, train
+from umix import RunSpec, UserError, execute, load_net, load_run, predict, task_from_table, train
 from umix.bench.runs.learners import LEARNERS, choose_learner, learner_specs
 from umix.cli import main
 from umix.nets.estimators.estimator import Fitted
@@ -55,7 +55,7 @@ def test_methods_that_weigh_examples_train_trees(shop: Path, tmp_path: Path, met
     assert record.summary().average > 0.6
     assert execute(given, out=tmp_path).model_dump() == record.model_dump()
     if method in ("umix", "group_mixup"):
-        assert record.decisions["mixing"].startswith("none: ")
+        assert record.decisions["mixing"]["words"].startswith("nothing is mixed")
 
 
 @pytest.mark.parametrize("method", ["mixup", "group_dro", "lff", "focal", "irm", "lisa"])
@@ -118,9 +118,58 @@ def test_a_table_is_run_with_trees_from_the_command_line(
     run = ["run", str(shop), "umix", "--label", "bought", "--groups", "town", "--net", "trees", "--set", "epochs=4"]
     assert main([*run, "--out", str(tmp_path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["decisions"]["mixing"].startswith("none")
+    assert shown["decisions"]["mixing"]["words"].startswith("nothing is mixed")
     folder = next(path for path in tmp_path.iterdir() if (path / "record.json").exists())
     assert main(["predict", str(folder), str(shop), "--output", str(tmp_path / "p.csv")]) == 0
     assert main(["report", str(tmp_path)]) == 0
     assert main(["run", str(shop), "mixup", "--label", "bought", "--net", "trees", "--out", str(tmp_path)]) == 2
     assert "choose another net with --net, or one of best, erm" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_settings_that_do_nothing_for_trees_are_refused(shop: Path) -> None:
+    with pytest.raises(UserError, match=r"^The setting umix.sigma must be left out for trees: .* nothing is mixed"):
+        spec(shop, "umix", net="trees", sigma=0.5)
+    assert spec(shop, "umix", net="trees", sigma=0).plan.method.sigma == 0
+    mlp, trees = learner_specs(spec(shop, "best", mixing="features"))
+    assert (mlp.plan.method.mixing, trees.plan.method.mixing) == ("features", "input")
+    assert spec(shop, net="trees", **{"task.categories": "codes"}).key == spec(shop, net="trees").key
+
+
+def test_wrong_options_of_learners_are_refused_in_a_sentence(shop: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^net.options must leave out max_iter"):
+        execute(spec(shop, net="trees", **{"net.options": {"max_iter": 3}}), out=tmp_path)
+    with pytest.raises(
+        UserError, match=r"^trees must be fitted to 358 rows, but its estimator raised InvalidParameterError"
+    ):
+        execute(spec(shop, net="trees", **{"net.options": {"max_bins": "x"}}), out=tmp_path)
+    assert spec(shop, net="trees", **{"net.options": '{"max_bins": 63}'}).plan.net.options == {"max_bins": 63}
+    assert spec(shop, net="trees", **{"net.depth": "none"}).plan.net.depth is None
+    with pytest.raises(
+        UserError, match=r"^net.among must name different learners, and not auto itself, got \['auto'\]"
+    ):
+        spec(shop, "best", **{"net.among": ["auto"]})
+    with pytest.raises(UserError, match=r"^net.learning_rate must be set for one learner, but auto tries several"):
+        spec(shop, "best", **{"net.learning_rate": 0.3})
+
+
+def test_images_are_refused_for_trees_before_anything_is_trained(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^trees must be given rows of numbers, got examples of shape \[2, 8, 8\]"):
+        execute(RunSpec(task="colored_digits", method="erm", settings={"net": "trees"}), out=tmp_path)
+
+
+def test_a_frame_with_one_hot_columns_is_said_to_be_no_codes(shop: Path) -> None:
+    frame = polars.read_csv(shop)
+    told = {
+        kind: train(
+            task_from_table(frame, label="bought", groups="town", categories=kind), "erm", net="trees", epochs=1
+        )
+        for kind in ("one_hot", "codes")
+    }
+    assert any("categories='codes'" in warning for warning in told["one_hot"].record.warnings)
+    assert not any("categories='codes'" in warning for warning in told["codes"].record.warnings)
+    with pytest.raises(
+        UserError, match=r"^net must be a name or a dict of options with the name among them, got object"
+    ):
+        train(task_from_table(frame, label="bought"), "erm", net=object())
+    options = {"name": "trees", "options": {"max_bins": 63}}
+    assert train(shop, "erm", net=options, label="bought", epochs=1).record.plan["net"]["options"] == {"max_bins": 63}

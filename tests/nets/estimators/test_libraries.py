@@ -7,7 +7,7 @@ import torch
 from umix.errors import UserError
 from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
 from umix.nets.estimators.library import of_last_step
-from umix.nets.estimators.own import AnyLibrary, library_of
+from umix.nets.estimators.own import AnyLibrary, OwnEstimator, library_of
 from umix.nets.estimators.trees import Trees
 from umix.nets.registry import net_settings
 
@@ -236,3 +236,49 @@ def test_large_tables_are_prepared_with_one_copy_and_the_same_result(
         found.append((fitted.logits_at(x, [3, 9]), fitted.state_dict()["model"]))
     assert torch.equal(found[0][0], found[1][0])
     assert torch.equal(found[0][1], found[1][1])
+
+
+class Wrong:
+    """An estimator that is wrong in the way that it is told."""
+
+    def __init__(self, how: str = "fit") -> None:
+        self.how = how
+
+    def fit(self, x: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        self.value = {"function": lambda: 1, "module": (n for n in range(2))}.get(self.how)
+        if self.how == "fit":
+            raise RuntimeError("no, thanks")
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        return np.full((len(x), 5 if self.how == "width" else 2), np.nan if self.how == "nan" else 0.5)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            "fit",
+            r"^own:wrong must be fitted to 200 rows, but its estimator raised RuntimeError: no, thanks \(.*\); change",
+        ),
+        ("width", r"must give a finite probability of each of 2 classes for 200 rows, got \[200, 5\] numbers"),
+        ("nan", r"got \[200, 2\] numbers, 400 of them not finite"),
+        ("function", r"^A stored model must hold nothing but a scikit-learn model, but it holds .*<lambda>"),
+        ("module", r"^A model must be stored without pickle, but Wrong holds something that skops cannot write"),
+    ],
+)
+def test_estimators_of_ones_own_that_are_wrong_are_refused(
+    monkeypatch: pytest.MonkeyPatch, how: str, message: str
+) -> None:
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("umix.nets.estimators.own.own_module", lambda title: SimpleNamespace(wrong=lambda: Wrong(how)))
+    fitted = Fitted(OwnEstimator(factory="own:wrong"), 2)
+    x, y = rows()
+
+    def use() -> None:
+        fitted.fit(x, y, None, stages=1, seed=0)
+        fitted.logits_at(x, [1])
+        fitted.state_dict()
+
+    with pytest.raises(UserError, match=message):
+        use()

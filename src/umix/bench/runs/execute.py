@@ -189,12 +189,23 @@ def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> N
 
 
 def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
-    """Raise if ``task`` was made in Python with codes, which the net would compute with as with other numbers."""
+    """Raise if ``task`` was made in Python with codes, which the net would compute with as with other numbers.
+
+    Raise also if an estimator would be given images or texts.
+    """
     if task.categories and not spec.plan.net.takes_codes:
         raise UserError(
             f"The net {spec.plan.net_name!r} must be given numbers without gaps, but the task {task.name!r} has categories as "
             "codes and missing values as NaN; make it with ",
             Setting("categories", "one_hot"),
+            ".",
+        )
+    example = task.splits["train"].example
+    if not spec.plan.net.by_gradients and (example.dim() != 1 or not example.is_floating_point()):
+        raise UserError(
+            f"{spec.plan.net_name} must be given rows of numbers, got examples of shape {list(example.shape)} in {task.name}; "
+            "choose a net with ",
+            Setting("net"),
             ".",
         )
 

@@ -27,7 +27,7 @@ LEARNERS = "learners"  # the folder beside the runs with a run of each learner
 def learner_specs(spec: RunSpec) -> tuple[RunSpec, ...]:
     """A spec for each learner that ``spec`` leaves open; ``spec`` itself where it names one.
 
-    Settings of gradient steps are for nets only.
+    Settings of gradient steps and of mixing are for nets only.
     """
     net = spec.plan.net
     return tuple(_with_learner(spec, name) for name in net.among) if isinstance(net, AutoNet) else (spec,)
@@ -38,10 +38,13 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
         key: value for key, value in spec.settings.items() if key not in ("net", "net.name", "net.among", "among")
     }
     if not net_kind(name)[0].by_gradients:
-        steps = {"fit", *METHODS[spec.method].stages}
+        steps, mixing = {"fit", *METHODS[spec.method].stages}, METHODS[spec.method].for_nets_only
         parts = {key: spec.plan.setting(key)[0].split(".") for key in settings}
         settings = {
-            key: value for key, value in settings.items() if parts[key][0] not in steps or parts[key][1] == "epochs"
+            key: value
+            for key, value in settings.items()
+            if (parts[key][0] not in steps or parts[key][1] == "epochs")
+            and not (parts[key][0] == spec.method and parts[key][1] in mixing)
         }
     return RunSpec(
         task=spec.task, method=spec.method, settings={**settings, "net": name}, seed=spec.seed, preset=spec.preset

@@ -20,6 +20,7 @@ from umix.bench.runs.training_rows import image_files, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.judging import UseGroups
 from umix.core.selection import Counts
+from umix.data.tables.source import TableSource
 from umix.data.task import Task
 from umix.files import read_tensors
 from umix.methods.method import Method
@@ -79,6 +80,10 @@ def train_run(
     )
     for note in task.notes:
         trainer.warn(note)
+    if plan.net.takes_codes and task.kind == TableSource.name and not task.categories:
+        trainer.warn(
+            f"{plan.net.title} takes categories as codes, but this task has one-hot columns; make it with categories='codes'."
+        )
     fill_validation_groups(trainer)
     net = plan.method.train(trainer)
     return TrainedRun(_record(spec, task, inputs, trainer), net, trainer)

@@ -18,6 +18,7 @@ from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
+from umix.nets.auto import AutoNet
 from umix.nets.net import NetSettings
 from umix.nets.registry import net_kind, net_settings
 from umix.settings import Settings
@@ -153,7 +154,11 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}  # the preset's options are for another net
     tables["fit"] = {**tables.get("fit", {}), **net.usual_fit(net_implied)}
-    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied, *net.from_data})
+    if not net.by_gradients:  # what else a preset says of fits is about gradient steps
+        for part in ("fit", *METHODS[method_name].stages):
+            tables[part] = {name: value for name, value in tables.get(part, {}).items() if name == "epochs"}
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
+    parts["net"] = [field for field in parts["net"] if field not in net.from_data]
     _check_learner(net, net_name, method_name)
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
@@ -163,12 +168,15 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
             f", for example), got {net_name!r}.",
         )
     for key, value in settings.items():
-        part, field = _locate(key, parts, data=kind.name)
-        if not net.by_gradients and field != "epochs" and part in ("fit", *METHODS[method_name].stages):
+        if net_name == AutoNet.name and key.startswith("net.") and key.removeprefix("net.") not in parts["net"]:
             raise UserError(
-                f"The setting {part}.{field} must be left out for {net_name}, which takes no gradient steps; umix nets shows "
-                "what can be set."
+                f"{key} must be set for one learner, but {net_name} tries several; choose one with ",
+                Setting("net"),
+                ".",
             )
+        part, field = _locate(key, parts, data=kind.name)
+        if not net.by_gradients:
+            _check_used(part, field, value, net_name, METHODS[method_name])
         tables.setdefault(part, {})[field] = value
     used = {part: values for part, values in tables.items() if part in parts and values}
     return _ResolvedSettings(kind, implied, net_name, used)
@@ -180,6 +188,19 @@ def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[Tas
         return kind
     loaded_as = implied["kind"]
     return OWN[loaded_as] if loaded_as in OWN else TASKS.find(loaded_as)
+
+
+def _check_used(part: str, field: str, value: Any, net_name: str, method: type[Method]) -> None:
+    """Refuse a setting of gradient steps or of mixing for a learner that does neither; sigma=0 is no mixing."""
+    if part in ("fit", *method.stages) and field != "epochs":
+        raise UserError(
+            f"The setting {part}.{field} must be left out for {net_name}, which takes no gradient steps; umix nets shows "
+            "what can be set."
+        )
+    if part == method.name and field in method.for_nets_only and (field, value) != ("sigma", 0):
+        raise UserError(
+            f"The setting {part}.{field} must be left out for {net_name}: it is fitted to rows as they are, so nothing is mixed."
+        )
 
 
 def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> None:

@@ -5,13 +5,14 @@ last of them as they are. Refitting it, as DFR does, weighs the parts of the mod
 """
 
 import abc
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
@@ -32,6 +33,7 @@ class EstimatorSettings(NetSettings, abc.ABC):
     folds: int = Field(
         5,
         ge=1,
+        le=100,
         description="parts of the training rows: whether a row is uncertain is judged by a model that was fitted without its part; "
         "1 judges by models that have seen the row",
     )
@@ -41,6 +43,16 @@ class EstimatorSettings(NetSettings, abc.ABC):
     categories: tuple[int, ...] = Field(
         (), description="values of each column that holds codes, 0 for numbers; the data say it"
     )
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _options_may_be_json(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        try:
+            return json.loads(given)
+        except ValueError:
+            return given  # refused as what it is
 
     @property
     @abc.abstractmethod
@@ -80,12 +92,28 @@ class EstimatorSettings(NetSettings, abc.ABC):
 
     def made(self, factory: Any, options: Mapping[str, Any]) -> Any:
         """``factory`` called with ``options`` and those that the user gave; an option that it does not take raises UserError."""
+        title = getattr(factory, "__name__", factory)
+        if both := sorted(set(options) & set(self.options)):
+            raise UserError(
+                f"net.options must leave out {both[0]}, which other settings of this learner decide; umix nets shows them."
+            )
         try:
             return factory(**{**options, **self.options})
         except TypeError as error:
-            raise UserError(
-                f"net.options must be options of {getattr(factory, '__name__', factory)}, got {self.options}: {cause(error)}."
-            ) from None
+            if not self.options:
+                raise UserError(
+                    f"{title} must be callable without arguments, but it is not ({cause(error)}); name a function that returns an "
+                    "estimator."
+                ) from None
+            raise UserError(f"net.options must be options of {title}, got {self.options}: {cause(error)}.") from None
+
+    def failed(self, error: Exception, what: str) -> Exception:
+        """What is raised where the library's estimator raised ``error`` when it should do ``what``."""
+        if isinstance(error, UserError):
+            return error
+        return UserError(
+            f"{self.title} must {what}, but its estimator raised {cause(error)}; change its options or the data."
+        )
 
 
 def _last_block(n_classes: int) -> nn.Linear:
@@ -140,9 +168,14 @@ class Fitted(nn.Module):
             self._model = settings.make(stages=stages, seed=seed)
         else:
             self._model.set_params(**{kind.stages_option: stages})
-        with kind.sharing(self._model, self.memo, x):
-            y = settings.labels(self._seen, codes.astype(np.int64))
-            kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
+        try:
+            with kind.sharing(self._model, self.memo, x):
+                y = settings.labels(self._seen, codes.astype(np.int64))
+                kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
+        except Exception as error:
+            if isinstance(error, MemoryError):
+                raise
+            raise settings.failed(error, f"be fitted to {len(x):,} rows") from error
         self.cut = self.stages
 
     def logits_at(self, x: np.ndarray, ends: Sequence[int]) -> Tensor:
@@ -159,7 +192,17 @@ class Fitted(nn.Module):
             return found
         known = [min(end, self.stages) for end in ends]
         rising = sorted(set(known))
-        scores = self.settings.kind.scores(self._model, rows, rising, self.settings.categories)
+        try:
+            scores = self.settings.kind.scores(self._model, rows, rising, self.settings.categories)
+        except Exception as error:
+            if isinstance(error, MemoryError):
+                raise
+            raise self.settings.failed(error, f"predict {n:,} rows") from error
+        if scores.shape[1:] not in ((n, 1), (n, len(self._seen))) or not np.isfinite(scores).all():
+            raise UserError(
+                f"{self.settings.title} must give a finite probability of each of {len(self._seen)} classes for {n:,} rows, got "
+                f"{list(scores.shape[1:])} numbers, {int((~np.isfinite(scores)).sum()):,} of them not finite; change the estimator."
+            )
         if scores.shape[2] == 1:
             scores = np.concatenate([-scores / 2, scores / 2], axis=2)
         found[:, :, self._seen] = scores[[rising.index(end) for end in known]]

@@ -104,6 +104,9 @@ class GivenEstimator(EstimatorSettings):
         stages = self.kind.stages_set(self.estimator)
         return min(stages, -(-stages * epochs // self.epochs))
 
+    def failed(self, error: Exception, what: str) -> Exception:
+        return error  # it is the caller's own estimator
+
     def rows(self, x: np.ndarray) -> Any:
         from sklearn.utils import _safe_indexing
 

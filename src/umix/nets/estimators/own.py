@@ -71,6 +71,8 @@ def require_estimator(estimator: Any, title: str, *, fix: str) -> None:
     """Raise unless ``estimator`` can be fitted to weighted rows and gives probabilities; ``fix`` is what helps if it is none."""
     missing = [name for name in ("fit", "predict_proba") if not callable(getattr(estimator, name, None))]
     if missing:
+        if missing == ["predict_proba"]:
+            fix = "put it into CalibratedClassifierCV of scikit-learn, which gives probabilities"
         raise UserError(
             f"{title} an estimator with fit and predict_proba, but {type(estimator).__name__} has no {missing[0]}; {fix}."
         )

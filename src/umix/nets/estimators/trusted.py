@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from umix.errors import UserError
+from umix.errors import UserError, cause
 
 _SCHEMA = "schema.json"
 
@@ -25,7 +25,13 @@ def dump_model(model: Any) -> bytes:
     """``model`` as skops writes it, but equal models give equal bytes."""
     import skops.io
 
-    return _without_addresses(skops.io.dumps(model))
+    try:
+        return _without_addresses(skops.io.dumps(model))
+    except Exception as error:  # whatever a model holds may refuse in its own way
+        raise UserError(
+            f"A model must be stored without pickle, but {type(model).__name__} holds something that skops cannot write "
+            f"({cause(error)}); leave functions and the like out of it."
+        ) from None
 
 
 def _without_addresses(content: bytes) -> bytes:
