@@ -115,3 +115,11 @@ def test_wrong_input_gets_one_sentence(arguments: dict[str, object], sentence: s
         RunSpec(**arguments)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_settings_of_one_run_do_not_stay_in_the_preset(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y\n" + "\n".join(f"{k},{k % 2}" for k in range(40)))
+    given = {"task.label": "y"}
+    RunSpec(task=str(table), method="best", settings={**given, "net.among": ["trees"]})
+    assert RunSpec(task=str(table), method="best", settings=given).plan.net.among == ("mlp", "trees")

@@ -247,7 +247,7 @@ def _tables(base: Tables, method_name: str) -> Tables:
     for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
         own = of_method.pop(part)
         tables[part] = (
-            own if "name" in own else {**tables.get(part, {}), **own}
+            dict(own) if "name" in own else {**tables.get(part, {}), **own}
         )  # a net of another name has options of its own
     return tables
 
