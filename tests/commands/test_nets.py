@@ -13,7 +13,7 @@ def test_nets_are_listed_with_their_options_and_whether_their_library_is_there(c
     assert main(["nets", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     nets = {"mlp", "cnn", "linear", "hf:NAME", "monai:NAME", "torchvision:NAME", "timm:NAME", "MODULE:FACTORY"}
-    assert nets | {"tabular", "trees", "lightgbm", "xgboost", "catboost", "MODULE:ESTIMATOR"} == set(listed)
+    assert nets | {"tabular", "auto", "trees", "lightgbm", "xgboost", "catboost", "MODULE:ESTIMATOR"} == set(listed)
     assert listed["hf:NAME"]["library"] == "transformers, installed"
     assert listed["timm:NAME"]["library"] == "timm, not installed: pip install 'umix[timm]'"
     assert "freeze" in listed["monai:NAME"]["settings"]["properties"]

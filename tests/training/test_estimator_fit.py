@@ -150,7 +150,7 @@ def test_the_trajectory_is_that_of_models_that_did_not_see_the_row(trainer: Make
 
 
 def test_one_fold_judges_rows_by_the_model_that_has_seen_them(trainer: Make) -> None:
-    seen = trainer(net=Trees(min_leaf=1, folds=1, trees=30, options={"max_leaf_nodes": None}))
+    seen = trainer(net=Trees(min_leaf=1, folds=1, trees=30, leaves=200))
     u = seen.trajectory(ErmStage("trajectory", 4, record="online")).uncertainty(start=3, length=1)
     assert not u.any()  # memorised
 

@@ -30,7 +30,7 @@ from umix.training.observer import Observer
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
 
-_FEW = 2**20  # rows × columns that one thread fits as fast as several
+_FEW = 2**18  # rows × columns that one thread fits as fast as several
 _PIECE = 2e9  # rows × columns × stages between two checkpoints: about a minute
 
 
