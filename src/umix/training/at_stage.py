@@ -10,6 +10,7 @@ from umix.data.loader import batches
 from umix.data.task import Split
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
+from umix.training.estimator_threads import estimator_threads
 
 _AT_ONCE = 2**17  # rows that are predicted at once
 
@@ -18,10 +19,11 @@ _AT_ONCE = 2**17  # rows that are predicted at once
 class AtStage(nn.Module):
     """The net of a fitted estimator, cut after one of ``ends``; the logits of a split are computed once for all of them."""
 
-    def __init__(self, net: Net, ends: Sequence[int]) -> None:
+    def __init__(self, net: Net, ends: Sequence[int], *, threads: int = 1) -> None:
         super().__init__()
         self.net = net
         self._ends = tuple(ends)
+        self._threads = threads
         self._place = 0
         self._known: dict[Split, Tensor] = {}
 
@@ -38,7 +40,8 @@ class AtStage(nn.Module):
     def logits(self, split: Split) -> Tensor:
         """The logits of all examples of ``split``, float32 [n, classes]."""
         if split not in self._known:
-            self._known[split] = stage_logits(self._fitted, split, self._ends)
+            with estimator_threads(self._threads):
+                self._known[split] = stage_logits(self._fitted, split, self._ends)
         return self._known[split][self._place].to(split.y.device)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,8 @@ from umix.files import ensure_writable, read_tensors, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.run_folder import TRAJECTORY, fold_path
 from umix.training.at_stage import stage_logits
-from umix.training.estimator_fit import few_threads, inputs_of
+from umix.training.estimator_fit import inputs_of
+from umix.training.estimator_threads import estimator_threads, threads_for
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
 from umix.training.trajectory import Trajectory
@@ -45,7 +46,7 @@ def cross_fit(
         return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
     if stage.directory is not None:
         ensure_writable(stage.directory)
-    staged = bool(settings.kind.stages_option)
+    staged, threads = bool(settings.kind.stages_option), threads_for(train)
     repeats = 1 if staged else epochs
     ends = [settings.stages_after(epoch + 1) for epoch in range(epochs)] if staged else [1]
     progress.start(stage.name, total=repeats * settings.folds, done=0)
@@ -54,7 +55,7 @@ def cross_fit(
         dealt = _dealt(stage, splits, settings.folds, repeat)
         rows = slice(repeat, repeat + len(ends))
         for fold in range(settings.folds):
-            with few_threads(train):
+            with estimator_threads(threads):
                 found = _fold(stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat)
             for name, hits in found.items():
                 correct[name][rows, dealt[name] == fold] = hits

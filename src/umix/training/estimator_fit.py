@@ -5,13 +5,10 @@ Long fits of libraries that can go on exactly where they stopped are cut into pi
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from umix.core.streams import stream
@@ -25,12 +22,12 @@ from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.training.at_stage import AtStage
 from umix.training.epoch_log import EpochLog
+from umix.training.estimator_threads import estimator_threads, one_torch_thread, threads_for
 from umix.training.objective import Objective
 from umix.training.observer import Observer
 from umix.training.progress import Progress
 from umix.training.stage import Stage, StageReport
 
-_FEW = 2**18  # rows × columns that one thread fits as fast as several
 _PIECE = 2e9  # rows × columns × stages between two checkpoints: about a minute
 
 
@@ -59,8 +56,7 @@ def fit_estimator(
         done = _restore(stage.directory / CHECKPOINT, stage.key, net, observer, log, needed=last)
     reused = done >= last
     progress.start(stage.name, total=last, done=done)
-    with few_threads(train):
-        _fit(stage, net, train, objective, sampler, observer, log, progress, done=done, last=last)
+    _fit(stage, net, train, objective, sampler, observer, log, progress, done=done, last=last)
     progress.finish()
     return StageReport(stage.key, last, time.perf_counter() - began, reused=reused)
 
@@ -79,36 +75,24 @@ def _fit(
     last: int,
 ) -> None:
     """Fit the epochs from ``done`` to ``last``, in pieces with a checkpoint after each."""
-    fitted, rows = fitted_body(net), None if done >= last else _rows(stage, train, objective, sampler)
+    fitted, threads = fitted_body(net), threads_for(train)
+    rows = None if done >= last else _rows(stage, train, objective, sampler)
     while rows is not None and done < last:
         started, to = time.perf_counter(), min(last, done + _piece(fitted, train, last - done))
         seed = int(stream(stage.seed, stage.name, "init").integers(2**31))
-        fitted.fit(*rows, stages=fitted.settings.stages_after(to), seed=seed)
+        with estimator_threads(threads):
+            fitted.fit(*rows, stages=fitted.settings.stages_after(to), seed=seed)
         seconds = (time.perf_counter() - started) / (to - done)
-        looks = AtStage(net, [min(fitted.stages, fitted.settings.stages_after(epoch + 1)) for epoch in range(done, to)])
+        ends = [min(fitted.stages, fitted.settings.stages_after(epoch + 1)) for epoch in range(done, to)]
+        looks = AtStage(net, ends, threads=threads)
         for epoch in range(done, to):
             log.end_epoch(learning_rate=float("nan"), seconds=seconds)
-            observer.observe(looks.at(epoch - done), epoch)
+            with one_torch_thread():
+                observer.observe(looks.at(epoch - done), epoch)
         progress.advance(to - done)
         done = to
         if stage.directory is not None:
             _save(stage.directory / CHECKPOINT, stage.key, done, net, observer, log)
-
-
-@contextmanager
-def few_threads(train: Split) -> Iterator[None]:
-    """Inside the block estimators use as many threads as torch had, and one where there are few rows; torch uses one.
-
-    The threads of a boosted tree wait for each other at every split, actively: on few rows they only slow each other down, and
-    where another process wants their core, by a factor of ten and more.
-    """
-    numbers, before = len(train) * max(1, train.example.numel()), torch.get_num_threads()
-    with threadpool_limits(1 if numbers < _FEW else before, user_api="openmp"):
-        torch.set_num_threads(1)  # sums of losses must not depend on the number of threads
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
 
 def fitted_body(net: Net) -> Fitted:
