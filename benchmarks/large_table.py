@@ -88,7 +88,6 @@ def train(path: Path, method: str) -> None:
         "of them fits": round(sum(stage.seconds for stage in record.stages.values()), 1),
         "peak_gb": round(peak / 1e9, 3),
         "peak / file": round(peak / size, 2),
-        "average": round(record.summary().average or 0.0, 4),
     }
     print(json.dumps(cost))
 
