@@ -7,12 +7,12 @@ from types import ModuleType
 from umix.errors import UserError
 
 
-def library(name: str, *, extra: str) -> ModuleType:
+def library(name: str, *, extra: str, net: str = "") -> ModuleType:
     """The module ``name``; raises UserError that says what to install if it is missing or broken.
 
-    ``extra`` is the extra of umix that installs it, empty if there is none.
+    ``extra`` is the extra of umix that installs it, empty if there is none. ``net`` is the name of the only net that needs it.
     """
-    nets = f"Nets called {extra}:… need {name}" if extra else f"This net needs {name}"
+    nets = f"Nets called {extra}:… need {name}" if extra and not net else f"The net {net or name} needs {name}"
     try:
         return import_module(name)
     except Exception as error:  # a library that was built for another torch may raise anything

@@ -282,3 +282,14 @@ def test_estimators_of_ones_own_that_are_wrong_are_refused(
 
     with pytest.raises(UserError, match=message):
         use()
+
+
+def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    monkeypatch.setattr("umix.nets.library.find_spec", lambda name: None)
+    with pytest.raises(
+        UserError, match=r"^The net xgboost needs xgboost, which is not installed: pip install 'umix\[xgboost\]'"
+    ):
+        net_settings("xgboost").make(stages=1, seed=0)

@@ -90,7 +90,7 @@ class CatBoost(Boosted):
 
     def make(self, *, stages: int, seed: int) -> Any:
         return self.made(
-            library(self.library, extra=self.extra).CatBoostClassifier,
+            library(self.library, extra=self.extra, net=self.name).CatBoostClassifier,
             {
                 "iterations": stages,
                 "learning_rate": self.learning_rate,

@@ -35,7 +35,7 @@ class LightGBMLibrary(Library):
         return text.encode()
 
     def loads(self, content: bytes, fresh: Any) -> Any:
-        return library("lightgbm", extra="lightgbm").Booster(model_str=content.decode())
+        return library("lightgbm", extra="lightgbm", net="lightgbm").Booster(model_str=content.decode())
 
 
 def _booster(model: Any) -> Any:
@@ -68,7 +68,7 @@ class LightGBM(Boosted):
 
     def make(self, *, stages: int, seed: int) -> Any:
         return self.made(
-            library(self.library, extra=self.extra).LGBMClassifier,
+            library(self.library, extra=self.extra, net=self.name).LGBMClassifier,
             {
                 "n_estimators": stages,
                 "learning_rate": self.learning_rate,

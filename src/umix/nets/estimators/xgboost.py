@@ -60,7 +60,7 @@ class XGBoost(Boosted):
     def make(self, *, stages: int, seed: int) -> Any:
         codes = ["c" if count else "q" for count in self.categories]
         return self.made(
-            library(self.library, extra=self.extra).XGBClassifier,
+            library(self.library, extra=self.extra, net=self.name).XGBClassifier,
             {
                 "n_estimators": stages,
                 "learning_rate": self.learning_rate,
