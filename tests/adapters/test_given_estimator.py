@@ -398,3 +398,14 @@ def test_what_only_nets_can_do_is_refused_in_a_sentence(
     x, y = three
     with pytest.raises(UserError, match=message):
         UMIXClassifier(estimator=GaussianNB(), **changes).fit(x, y, groups=x[:, 0] > 0)
+
+
+def test_settings_of_mixing_are_refused_for_an_estimator() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    model = UMIXClassifier(estimator=LogisticRegression(), settings={"sigma": 0.5})
+    with pytest.raises(
+        UserError, match=r"^settings must leave out 'sigma': an estimator is fitted to rows as they are"
+    ):
+        model.fit(x, y)

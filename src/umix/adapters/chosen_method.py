@@ -25,6 +25,12 @@ def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool
             f"method={recipe.name!r} must train a net, because it takes gradient steps of its own or mixes examples, and an "
             f"estimator is only fitted to weighted rows; choose one of {able}, or leave estimator out."
         )
+    mixing = sorted(set(settings or {}) & set(recipe.for_nets_only))
+    if not by_gradients and mixing and (settings or {})[mixing[0]] != 0:
+        raise UserError(
+            f"settings must leave out {mixing[0]!r}: an estimator is fitted to rows as they are, so nothing is mixed; leave it or "
+            "estimator out."
+        )
     if not by_gradients and recipe.needs_some_groups:
         raise UserError(
             f"groups_from='few' must be used with a net, because groups are estimated from numbers, and an estimator's rows need "

@@ -56,25 +56,6 @@ def fit_estimator(
         done = _restore(stage.directory / CHECKPOINT, stage.key, net, observer, log, needed=last)
     reused = done >= last
     progress.start(stage.name, total=last, done=done)
-    _fit(stage, net, train, objective, sampler, observer, log, progress, done=done, last=last)
-    progress.finish()
-    return StageReport(stage.key, last, time.perf_counter() - began, reused=reused)
-
-
-def _fit(
-    stage: Stage,
-    net: Net,
-    train: Split,
-    objective: Objective,
-    sampler: Sampler,
-    observer: Observer,
-    log: EpochLog,
-    progress: Progress,
-    *,
-    done: int,
-    last: int,
-) -> None:
-    """Fit the epochs from ``done`` to ``last``, in pieces with a checkpoint after each."""
     fitted, threads = fitted_body(net), threads_for(train)
     rows = None if done >= last else _rows(stage, train, objective, sampler)
     while rows is not None and done < last:
@@ -93,6 +74,8 @@ def _fit(
         done = to
         if stage.directory is not None:
             _save(stage.directory / CHECKPOINT, stage.key, done, net, observer, log)
+    progress.finish()
+    return StageReport(stage.key, last, time.perf_counter() - began, reused=reused)
 
 
 def fitted_body(net: Net) -> Fitted:
@@ -111,7 +94,7 @@ def row_weights(objective: Objective, sampler: Sampler, train: Split, rng: np.ra
     if weights is None:
         raise UserError(
             f"{type(objective).__name__} must be minimised by gradient steps, which trees and other estimators do not take; take a "
-            "net, or a method that weighs examples (erm, reweight, resample, jtt, umix, group_mixup)."
+            "net, or an objective that only weighs examples."
         )
     parts: list[Tensor] = [] if weights.dim() == 0 else [weights]
     if not isinstance(sampler, Shuffled):

@@ -101,10 +101,10 @@ def train_in_memory(
     spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
 ) -> tuple[TrainedRun, Task]:
     """The trained run of ``spec`` and its task; of several learners that of the better one."""
-    runs = []
-    for one in learner_specs(spec):
+    runs, specs = [], learner_specs(spec)
+    for one in specs:
         task = places.load(one)
-        if len(learner_specs(spec)) == 1 or _can_train(one, task, Engine()):
+        if len(specs) == 1 or _can_train(one, task, Engine()):
             runs.append((execute_in_memory(one, task, cache=cache, progress=progress), task))
     if not isinstance(spec.plan.net, AutoNet):
         return runs[0]

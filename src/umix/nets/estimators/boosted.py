@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from umix.nets.estimators.estimator import EstimatorSettings
-from umix.settings import between
+from umix.settings import among, between
 
 
 class Boosted(EstimatorSettings, abc.ABC):
@@ -22,3 +22,12 @@ class Boosted(EstimatorSettings, abc.ABC):
     @property
     def per_epoch(self) -> int:
         return self.trees
+
+
+class GrownByLeaves(Boosted, abc.ABC):
+    """Boosted trees whose most useful leaf is split next, until there are enough leaves."""
+
+    leaves: Annotated[int, among(7, 15, 31, 63)] = Field(31, ge=2, description="most leaves of a tree")
+    depth: Annotated[int | None, among(3, 5, 8)] = Field(None, ge=1, description="most splits above a leaf; none: any")
+    min_leaf: int = Field(20, ge=1, description="fewest training rows in a leaf")
+    l2: float = Field(0.0, ge=0, description="penalty of the squared values of the leaves")

@@ -11,7 +11,7 @@ from pydantic import Field
 from umix.nets.estimators.boosted import Boosted
 from umix.nets.estimators.library import Floats, Labels, Library, summed
 from umix.nets.library import library
-from umix.settings import among, between
+from umix.settings import among
 
 #: What CatBoost calls the number of trees; only one of them may be set.
 TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
@@ -21,7 +21,6 @@ TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 class CatBoostLibrary(Library):
     """CatBoost's CatBoostClassifier; it is stored as CatBoost's own binary file."""
 
-    name: ClassVar[str] = "catboost"
     usual_stages = 1000
 
     def __init__(self, stages_option: str = "iterations") -> None:
@@ -78,9 +77,6 @@ class CatBoost(Boosted):
     library: ClassVar[str] = "catboost"
     extra: ClassVar[str] = "catboost"
 
-    learning_rate: Annotated[float, between(0.03, 0.3, log=True)] = Field(
-        0.1, gt=0, description="how much of each tree is added"
-    )
     depth: Annotated[int, among(4, 6, 8)] = Field(6, ge=1, le=16, description="splits above every leaf")
     l2: float = Field(3.0, ge=0, description="penalty of the squared values of the leaves")
 

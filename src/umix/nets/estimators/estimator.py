@@ -6,7 +6,8 @@ last of them as they are. Refitting it, as DFR does, weighs the parts of the mod
 
 import abc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
@@ -107,13 +108,17 @@ class EstimatorSettings(NetSettings, abc.ABC):
                 ) from None
             raise UserError(f"net.options must be options of {title}, got {self.options}: {cause(error)}.") from None
 
-    def failed(self, error: Exception, what: str) -> Exception:
-        """What is raised where the library's estimator raised ``error`` when it should do ``what``."""
-        if isinstance(error, UserError):
-            return error
-        return UserError(
-            f"{self.title} must {what}, but its estimator raised {cause(error)}; change its options or the data."
-        )
+    @contextmanager
+    def asked_to(self, do: str) -> Iterator[None]:
+        """Inside the block the library's estimator is asked to ``do`` something; what it raises becomes one sentence."""
+        try:
+            yield
+        except (UserError, MemoryError):
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{self.title} must {do}, but its estimator raised {cause(error)}; change its options or the data."
+            ) from error
 
 
 def _last_block(n_classes: int) -> nn.Linear:
@@ -168,14 +173,9 @@ class Fitted(nn.Module):
             self._model = settings.make(stages=stages, seed=seed)
         else:
             self._model.set_params(**{kind.stages_option: stages})
-        try:
-            with kind.sharing(self._model, self.memo, x):
-                y = settings.labels(self._seen, codes.astype(np.int64))
-                kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
-        except Exception as error:
-            if isinstance(error, MemoryError):
-                raise
-            raise settings.failed(error, f"be fitted to {len(x):,} rows") from error
+        with settings.asked_to(f"be fitted to {len(x):,} rows"), kind.sharing(self._model, self.memo, x):
+            y = settings.labels(self._seen, codes.astype(np.int64))
+            kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
         self.cut = self.stages
 
     def logits_at(self, x: np.ndarray, ends: Sequence[int]) -> Tensor:
@@ -192,12 +192,8 @@ class Fitted(nn.Module):
             return found
         known = [min(end, self.stages) for end in ends]
         rising = sorted(set(known))
-        try:
+        with self.settings.asked_to(f"predict {n:,} rows"):
             scores = self.settings.kind.scores(self._model, rows, rising, self.settings.categories)
-        except Exception as error:
-            if isinstance(error, MemoryError):
-                raise
-            raise self.settings.failed(error, f"predict {n:,} rows") from error
         if scores.shape[1:] not in ((n, 1), (n, len(self._seen))) or not np.isfinite(scores).all():
             raise UserError(
                 f"{self.settings.title} must give a finite probability of each of {len(self._seen)} classes for {n:,} rows, got "

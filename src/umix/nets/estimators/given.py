@@ -4,8 +4,8 @@ The inputs of a task are numbers of rows. The rows are looked up when the estima
 whose last step is boosted has the stages of that step. Models stay in memory.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from typing import Any, ClassVar, Self, final
 from weakref import WeakValueDictionary
@@ -30,8 +30,6 @@ class InMemory(Library):
 
     No fit goes on from an earlier one, so that options such as early stopping mean what they mean in the library.
     """
-
-    name: ClassVar[str] = "memory"
 
     def __init__(self, estimator: Any) -> None:
         self._library = library_of(last_step(estimator))
@@ -104,8 +102,9 @@ class GivenEstimator(EstimatorSettings):
         stages = self.kind.stages_set(self.estimator)
         return min(stages, -(-stages * epochs // self.epochs))
 
-    def failed(self, error: Exception, what: str) -> Exception:
-        return error  # it is the caller's own estimator
+    @contextmanager
+    def asked_to(self, do: str) -> Iterator[None]:
+        yield  # it is the caller's own estimator, which may raise what it likes
 
     def rows(self, x: np.ndarray) -> Any:
         from sklearn.utils import _safe_indexing

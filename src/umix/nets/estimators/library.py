@@ -7,7 +7,7 @@ stage by stage. An estimator that is not boosted has one stage.
 import abc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ _TINY = 1e-15  # probabilities are cut there before their logarithm is taken
 class Library(abc.ABC):
     """How the estimators of one library are fitted, cut after some of their stages, and stored."""
 
-    name: ClassVar[str]  # the package whose classes it is for
     stages_option: str = ""  # the option of an estimator that sets how many stages it has; empty: it has one
     usual_stages: int = 100  # how many it has where that option is not set
     goes_on: bool = False  # whether a fitted model can be fitted on, with the same result as in one go

@@ -1,21 +1,17 @@
 """LightGBM's boosted trees (``pip install 'umix[lightgbm]'``)."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
-from pydantic import Field
-
-from umix.nets.estimators.boosted import Boosted
+from umix.nets.estimators.boosted import GrownByLeaves
 from umix.nets.estimators.library import Floats, Labels, Library, summed
 from umix.nets.library import library
-from umix.settings import among
 
 
 @final
 class LightGBMLibrary(Library):
     """LightGBM's LGBMClassifier; it is stored as LightGBM's own text."""
 
-    name: ClassVar[str] = "lightgbm"
     stages_option = "n_estimators"
 
     def fit(self, model: Any, x: Any, y: Labels, weight: Floats | None, categories: Sequence[int]) -> None:
@@ -50,17 +46,12 @@ def _raw(booster: Any, x: Any, begin: int, end: int) -> Floats:
 
 
 @final
-class LightGBM(Boosted):
+class LightGBM(GrownByLeaves):
     """LightGBM's boosted trees; an epoch adds some of them."""
 
     name: ClassVar[str] = "lightgbm"
     library: ClassVar[str] = "lightgbm"
     extra: ClassVar[str] = "lightgbm"
-
-    leaves: Annotated[int, among(7, 15, 31, 63)] = Field(31, ge=2, description="most leaves of a tree")
-    depth: Annotated[int | None, among(3, 5, 8)] = Field(None, ge=1, description="most splits above a leaf; none: any")
-    min_leaf: int = Field(20, ge=1, description="fewest training rows in a leaf")
-    l2: float = Field(0.0, ge=0, description="penalty of the squared values of the leaves")
 
     @property
     def kind(self) -> Library:

@@ -36,8 +36,6 @@ class AnyLibrary(Library):
     Types of ``packages`` may be loaded from its file.
     """
 
-    name: ClassVar[str] = "any"
-
     def __init__(self, packages: Sequence[str] = ("sklearn",)) -> None:
         self._packages = tuple(packages)
 

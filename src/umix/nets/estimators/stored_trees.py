@@ -5,12 +5,12 @@ skops alone would look at every tree as an object of its own, which takes second
 
 import io
 import zipfile
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from umix.errors import UserError
-from umix.nets.estimators.trusted import BOOSTING, dump_model, load_model
+from umix.nets.estimators.trusted import BOOSTING, dump_model, load_model, reading, zipped
 
 _REST = "rest.skops"
 _ARRAYS = ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets")  # of a tree, as scikit-learn calls them
@@ -29,35 +29,21 @@ def dump_trees(model: Any) -> bytes:
     for name, of_trees in arrays.items():
         parts[f"{name}.npy"] = _npy(np.concatenate(of_trees))
         parts[f"{name} sizes.npy"] = _npy(np.array([len(one) for one in of_trees], dtype=np.int64))
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for name, part in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), part)  # dated 1980
-    return made.getvalue()
+    return zipped(parts)
 
 
 def load_trees(content: bytes) -> Any:
     """The model that ``dump_trees`` wrote; nothing in it is executed."""
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            model = load_model(archive.read(_REST), trusted=BOOSTING.__contains__)
-            arrays = []
-            for name in _ARRAYS:
-                ends = np.cumsum(_read(archive, f"{name} sizes.npy"))[:-1]
-                arrays.append(np.split(_read(archive, f"{name}.npy"), ends))
-            trees = [TreePredictor(*parts) for parts in zip(*arrays, strict=True)]
-            ends = np.cumsum(_read(archive, "stages.npy"))
-            model._predictors = [
-                trees[begin:end] for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)
-            ]
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, AttributeError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"A stored model must be whole, but it cannot be read ({' '.join(str(error).split())}); train it again."
-        ) from None
+    with reading(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        model = load_model(archive.read(_REST), trusted=BOOSTING.__contains__)
+        arrays = []
+        for name in _ARRAYS:
+            ends = np.cumsum(_read(archive, f"{name} sizes.npy"))[:-1]
+            arrays.append(np.split(_read(archive, f"{name}.npy"), ends))
+        trees = iter([TreePredictor(*parts) for parts in zip(*arrays, strict=True)])
+        model._predictors = [list(islice(trees, count)) for count in _read(archive, "stages.npy").tolist()]
     return model
 
 

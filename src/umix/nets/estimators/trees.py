@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
-from pydantic import Field
 
-from umix.nets.estimators.boosted import Boosted
+from umix.nets.estimators.boosted import GrownByLeaves
 from umix.nets.estimators.library import Floats, Labels, Library
 from umix.nets.estimators.one_copy import one_copy
 from umix.nets.estimators.stored_trees import dump_trees, load_trees
-from umix.settings import among
 
 _MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ordered numbers
 
@@ -20,7 +18,6 @@ _MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ord
 class HistBoosting(Library):
     """scikit-learn's HistGradientBoostingClassifier, whose fits go on exactly where they stopped."""
 
-    name: ClassVar[str] = "sklearn"
     stages_option = "max_iter"
     goes_on = True
 
@@ -80,15 +77,10 @@ def _address(x: np.ndarray) -> tuple[Any, ...]:
 
 
 @final
-class Trees(Boosted):
+class Trees(GrownByLeaves):
     """Boosted trees (scikit-learn's HistGradientBoostingClassifier); an epoch adds some of them."""
 
     name: ClassVar[str] = "trees"
-
-    leaves: Annotated[int, among(7, 15, 31, 63)] = Field(31, ge=2, description="most leaves of a tree")
-    depth: Annotated[int | None, among(3, 5, 8)] = Field(None, ge=1, description="most splits above a leaf; none: any")
-    min_leaf: int = Field(20, ge=1, description="fewest training rows in a leaf")
-    l2: float = Field(0.0, ge=0, description="penalty of the squared values of the leaves")
 
     @property
     def kind(self) -> Library:

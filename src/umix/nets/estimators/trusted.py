@@ -3,7 +3,8 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from umix.errors import UserError, cause
 
 _SCHEMA = "schema.json"
 
-#: Types of a fitted HistGradientBoostingClassifier beside those that skops trusts itself. Loading them runs no code of the file.
+#: Types of a fitted HistGradientBoostingClassifier without its trees, beside those that skops trusts itself. Loading them runs no
+#: code of the file.
 BOOSTING = frozenset(
     {
         "functools.partial",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.utils.validation.check_array",
     }
 )
@@ -47,11 +48,29 @@ def _without_addresses(content: bytes) -> bytes:
                 old = node["file"]
                 node["file"] = files.setdefault(old, f"{len(files)}{Path(old).suffix}")
         written = {new: archive.read(old) for old, new in files.items()} | {_SCHEMA: json.dumps(schema).encode()}
+    return zipped(written)
+
+
+def zipped(parts: Mapping[str, bytes]) -> bytes:
+    """The files ``parts`` as an archive; equal files give equal bytes."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        for name, part in written.items():
+        for name, part in parts.items():
             archive.writestr(zipfile.ZipInfo(name), part)  # dated 1980
     return made.getvalue()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Inside the block a stored model is read; what cannot be read raises one sentence."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, AttributeError) as error:
+        raise UserError(
+            f"A stored model must be whole, but it cannot be read ({' '.join(str(error).split())}); train it again."
+        ) from None
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -69,16 +88,10 @@ def load_model(content: bytes, *, trusted: Callable[[str], bool]) -> Any:
     """The model in ``content``; a type that skops does not know is refused unless ``trusted`` says yes to its name."""
     import skops.io
 
-    try:
+    with reading():
         named = skops.io.get_untrusted_types(data=content)
         if foreign := sorted(name for name in named if not trusted(name)):
             raise UserError(
                 f"A stored model must hold nothing but a scikit-learn model, but it holds {foreign[0]}; train it again."
             )
         return skops.io.loads(content, trusted=named)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"A stored model must be whole, but it cannot be read ({' '.join(str(error).split())}); train it again."
-        ) from None

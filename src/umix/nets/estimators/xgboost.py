@@ -16,7 +16,6 @@ from umix.settings import among, between
 class XGBoostLibrary(Library):
     """XGBoost's XGBClassifier; it is stored as XGBoost's own UBJSON."""
 
-    name: ClassVar[str] = "xgboost"
     stages_option = "n_estimators"
     takes_labels = False
 
