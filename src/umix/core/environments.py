@@ -5,6 +5,9 @@ and no value is read back from the device. An environment with too few examples 
 penalty 0. On small nets the cost of a penalty is its number of operations. Therefore every function
 computes its gradient together with its value, from the formula in its docstring; it can be
 differentiated once.
+
+Half precision is too coarse for counts and sums over examples: values are computed in single
+precision, also under autocast, and gradients come back in the number format of the argument.
 """
 
 from collections.abc import Callable
@@ -16,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import nll_loss
+
+from umix.core.precision import wide, without_autocast
 
 P = ParamSpec("P")
 
@@ -41,12 +46,12 @@ def indicators(ids: Tensor, n: int, *, like: Tensor) -> Tensor:
 
 
 def environments(group: Tensor, *, n_groups: int, like: Tensor) -> Environments:
-    """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``.
+    """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``, at least single.
 
     >>> environments(torch.tensor([2, 0, 0]), n_groups=3, like=torch.zeros(3)).sizes
     tensor([2., 0., 1.])
     """
-    member = indicators(group, n_groups, like=like)
+    member = indicators(group, n_groups, like=wide(like))
     sizes = member.sum(0)
     return Environments(member, sizes, sizes.count_nonzero())
 
@@ -57,6 +62,7 @@ def _differentiated(
     """A differentiable function from a ``formula`` that returns a scalar and its gradient by the first argument."""
 
     @wraps(formula)
+    @without_autocast
     def scalar(x: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         value: Tensor = _WithGradient.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
         return value
@@ -68,17 +74,19 @@ def _differentiated(
 class _WithGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, formula: Callable[..., tuple[Tensor, Tensor]], args: Any, kwargs: Any) -> Tensor:
-        value, gradient = formula(x, *args, **kwargs)
+        value, gradient = formula(wide(x), *args, **kwargs)
         ctx.save_for_backward(gradient)
+        ctx.dtype = x.dtype
         return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = ctx.saved_tensors
-        return gradient * outer, None, None, None
+        return (gradient * outer).to(ctx.dtype), None, None, None
 
 
+@without_autocast
 def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penalty: float) -> Tensor:
     """``weight``·mean_e L_e + ``penalty``·mean_e (L_e − L̄)² of ``losses`` [batch], a scalar (Krueger et al. 2021, V-REx).
 
@@ -89,7 +97,7 @@ def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penal
     >>> vrex_risk(losses, environments(torch.tensor([2, 0, 0]), n_groups=3, like=losses), penalty=10.0)  # 2 + 10·1
     tensor(12.)
     """
-    share = _share(among)
+    losses, share = wide(losses), _share(among)
     parts = (losses.detach() @ among.member).mul_(share)  # L_e / environments: they sum to L̄; 0 without examples
     above = parts * among.count - parts.sum()
     variance = above.dot(parts)
