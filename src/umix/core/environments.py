@@ -6,8 +6,8 @@ penalty 0. On small nets the cost of a penalty is its number of operations. Ther
 computes its gradient together with its value, from the formula in its docstring; it can be
 differentiated once.
 
-Half precision is too coarse for counts and sums over examples: values are computed in single
-precision, also under autocast, and gradients come back in the number format of the argument.
+Half precision is too coarse for counts and sums over examples: from logits, losses or features in
+half precision values are computed in single, and gradients come back in half.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import nll_loss
 
-from umix.core.precision import wide, without_autocast
+from umix.core.precision import wide, widened
 
 P = ParamSpec("P")
 
@@ -62,7 +62,7 @@ def _differentiated(
     """A differentiable function from a ``formula`` that returns a scalar and its gradient by the first argument."""
 
     @wraps(formula)
-    @without_autocast
+    @widened
     def scalar(x: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         value: Tensor = _WithGradient.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
         return value
@@ -74,19 +74,18 @@ def _differentiated(
 class _WithGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, formula: Callable[..., tuple[Tensor, Tensor]], args: Any, kwargs: Any) -> Tensor:
-        value, gradient = formula(wide(x), *args, **kwargs)
+        value, gradient = formula(x, *args, **kwargs)
         ctx.save_for_backward(gradient)
-        ctx.dtype = x.dtype
         return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = ctx.saved_tensors
-        return (gradient * outer).to(ctx.dtype), None, None, None
+        return gradient * outer, None, None, None
 
 
-@without_autocast
+@widened
 def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penalty: float) -> Tensor:
     """``weight``·mean_e L_e + ``penalty``·mean_e (L_e − L̄)² of ``losses`` [batch], a scalar (Krueger et al. 2021, V-REx).
 
@@ -97,7 +96,7 @@ def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penal
     >>> vrex_risk(losses, environments(torch.tensor([2, 0, 0]), n_groups=3, like=losses), penalty=10.0)  # 2 + 10·1
     tensor(12.)
     """
-    losses, share = wide(losses), _share(among)
+    share = _share(among)
     parts = (losses.detach() @ among.member).mul_(share)  # L_e / environments: they sum to L̄; 0 without examples
     above = parts * among.count - parts.sum()
     variance = above.dot(parts)
