@@ -4,7 +4,9 @@ min mean CE(z + log n), where n_y is the number of training examples of class y 
 n_y / n and the classes are equally frequent at prediction, z is the right score of the latter by Bayes' rule. It is
 ``logit_adjustment`` with tau = 1, as log n and log n/Σn differ by a constant, which a softmax ignores.
 
-It balances classes, not groups: where all classes have the same size it is ERM.
+It balances classes, not groups: where all classes have the same size it is ERM. Where the worst group belongs to the largest class,
+it gets worse: on frozen features of birds it has the validation rate 54.9, with ERM 62.1. Reweighting by class does the same.
+On adult, whose worst group is in the smaller class, it gains 13 points.
 
 Differs from the paper:
 - the meta sampler, which learns how to resample classes, is left out;

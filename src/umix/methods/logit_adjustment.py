@@ -11,8 +11,10 @@ If the last layer has a bias, both have the same optimum: z' = z + tau·log π i
 difference. Without weight decay, training from a bias that is tau·log π smaller is ERM with the adjustment, step by step. They
 differ where training ends before the bias has moved far enough, and in nets that fit all training examples.
 
-It balances classes, not groups: where all classes have the same size it is ERM. The thresholds that umix chooses on validation
-contain the post-hoc adjustment as one of their values.
+It balances classes, not groups: where all classes have the same size it is ERM. Where the worst group belongs to the largest class,
+it gets worse: on frozen features of birds it has the validation rate 54.9, with ERM 62.1. Reweighting by class does the same.
+On adult, whose worst group is in the smaller class, it gains 13 points.
+With ``post_hoc`` the model after the last epoch is adjusted and judged once, so no epoch is selected.
 
 Differs from the paper:
 - a class without training examples has the share of the largest one, so that it is never raised; log 0 has no meaning.

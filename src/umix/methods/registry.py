@@ -40,6 +40,7 @@ METHODS: "Registry[Method]" = Registry(
         "domainmix": "umix.methods.domainmix:DomainMix",
         "balanced_softmax": "umix.methods.balanced_softmax:BalancedSoftmax",
         "logit_adjustment": "umix.methods.logit_adjustment:LogitAdjustment",
+        "ldam": "umix.methods.ldam:LDAM",
         "mmd": "umix.methods.mmd:MMD",
     },
 )

@@ -15,10 +15,11 @@ from umix.training.objective import Objective, State
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OffsetRisk(Objective):
-    """The mean of CE(``scale``·(net(x) + offset), y); predictions are those of the net alone.
+    """The mean of CE(``scale``·(net(x) + offset), y) / ``scale``; predictions are those of the net alone.
 
     ``offset`` is [classes], the same for all examples, or [rows, classes] with the row of every training example in ``row`` [n].
     ``weights`` [n] has a weight for every training example, which counts from step ``weights_from`` on.
+    The division keeps the gradient in the logits in [−1, 1]; the larger ``scale`` is, the more the loss is like a hinge.
     """
 
     takes_weights = True
@@ -32,12 +33,11 @@ class OffsetRisk(Objective):
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         offset = self.offset if self.row is None else self.offset[self.row.index_select(0, batch.index)]
         logits = net(batch.x) + offset
-        if self.scale != 1:
-            logits = self.scale * logits
         w = batch.weight
         if self.weights is not None and batch.step >= self.weights_from:
             own = self.weights.index_select(0, batch.index)
             w = own if w is None else w * own
-        if w is None:
+        if self.scale == 1 and w is None:
             return cross_entropy(logits, batch.y), state
-        return (w * cross_entropy(logits, batch.y, reduction="none")).mean(), state
+        losses = cross_entropy(self.scale * logits, batch.y, reduction="none")
+        return (losses if w is None else w * losses).mean() / self.scale, state
