@@ -41,6 +41,7 @@ METHODS: "Registry[Method]" = Registry(
         "balanced_softmax": "umix.methods.balanced_softmax:BalancedSoftmax",
         "logit_adjustment": "umix.methods.logit_adjustment:LogitAdjustment",
         "ldam": "umix.methods.ldam:LDAM",
+        "ula": "umix.methods.ula:ULA",
         "mmd": "umix.methods.mmd:MMD",
     },
 )
