@@ -126,7 +126,7 @@ def test_offsets_by_row_are_looked_up_for_every_example() -> None:
 def test_a_class_without_training_rows_is_not_predicted(trainer: Make, unequal: Task) -> None:
     task = Task("three", unequal.splits, ("no", "yes", "never"))
     for when in ("trained", "post_hoc"):
-        run = trainer(task=task, fit={"epochs": 30})
+        run = trainer(task=task, fit={"epochs": 10})
         net = LogitAdjustment(when=when).train(run)
         assert set(run.logits(net, "test").argmax(1).tolist()) == {0, 1}
 

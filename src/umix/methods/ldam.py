@@ -12,7 +12,8 @@ Differs from the paper:
   is a cosine, and prediction would need another last layer. Logits can grow, so a margin of 0.5 asks for less than with cosines;
 - the risk is divided by s. On logits the paper's s = 30 multiplies the steps of SGD by 30, and training diverges. Divided by s,
   the loss tends to a hinge with the margin Δ_y as s grows. On the validation splits of four_moons, colored_digits, frozen features
-  of birds and adult, s = 30 had the largest mean of the worst groups' rates among 1, 3, 10 and 30 (70.4; ERM 64.8);
+  of birds and adult, s = 30 had the largest mean of the worst groups' rates among 1, 3, 10 and 30 (70.4; ERM 64.8). The loss has
+  the probabilities softmax(s·z); those of z, which predictions are reported with, are less certain;
 - a class without training examples plays no part in the margins.
 
 Differs from the released code:

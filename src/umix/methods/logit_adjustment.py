@@ -71,7 +71,7 @@ class LogitAdjustment(Method):
             objective = OffsetRisk(offset=offset)
             if not trainer.can_train(objective):
                 raise UserError(
-                    f"logit_adjustment.when must be post_hoc for {trainer.net.title}, which takes no gradient steps, got trained."
+                    f"logit_adjustment.when must be post_hoc for {trainer.net.title}, which has no gradient steps, got trained."
                 )
             return trainer.fit(objective)
         (stage,) = self.erm_stages(trainer.settings.epochs)
