@@ -4,9 +4,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.environments import environments, irm_risk, mean_bottleneck, mean_coral, vrex_risk
+from umix.core.environments import environments, irm_risk, mean_bottleneck, mean_coral, mean_mmd, vrex_risk
 from umix.core.losses import cross_entropy
-from umix.core.penalties import bottleneck, coral, irm, vrex
+from umix.core.penalties import bottleneck, coral, irm, mmd, vrex
 from umix.core.risks import group_present, group_risks
 
 _N_GROUPS = 5
@@ -37,12 +37,12 @@ def _among(group, like):
     return environments(torch.tensor(group), n_groups=_N_GROUPS, like=like)
 
 
-def _agree(ours, theirs, x):
+def _agree(ours, theirs, x, atol=1e-13):
     torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-13)
     gradients = [
         torch.autograd.grad(value, x, allow_unused=True, materialize_grads=True)[0] for value in (ours, theirs)
     ]
-    torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(*gradients, rtol=1e-10, atol=atol)
 
 
 @batches
@@ -76,6 +76,16 @@ def test_mean_coral_is_the_mean_over_pairs_of_environments_with_its_gradient(gro
     pairs = [coral(features[a], features[b]) for i, a in enumerate(masks) for b in masks[:i]]
     expected = torch.stack(pairs).mean() if pairs else 0 * features.sum()
     _agree(mean_coral(features, _among(group, features)), expected, features)
+
+
+@batches
+@pytest.mark.parametrize("width", [1, 4, 40])
+def test_mean_mmd_is_the_mean_over_pairs_of_environments_with_its_gradient(group, width):
+    features = _normal(len(group), width)
+    masks = _masks(group)
+    pairs = [mmd(features[a], features[b]) for i, a in enumerate(masks) for b in masks[:i]]
+    expected = torch.stack(pairs).mean() if pairs else 0 * features.sum()
+    _agree(mean_mmd(features, _among(group, features)), expected, features, atol=1e-11)  # c = 1000 magnifies rounding
 
 
 def test_mean_coral_is_what_numpy_says():
@@ -117,6 +127,7 @@ def test_environments_may_be_renamed(seed, n):
         lambda among: vrex_risk(logits[:, 0], among, penalty=2.0),
         lambda among: mean_bottleneck(logits, among),
         lambda among: mean_coral(logits, among),
+        lambda among: mean_mmd(logits, among),
     ):
         torch.testing.assert_close(value(first), value(second), rtol=1e-10, atol=1e-12)
 
@@ -128,6 +139,7 @@ def test_the_formulas_have_the_gradients_of_their_differences(group):
     assert torch.autograd.gradcheck(lambda z: irm_risk(z, y, among, weight=0.5, penalty=3.0), logits)
     assert torch.autograd.gradcheck(lambda z: mean_bottleneck(z, among), logits)
     assert torch.autograd.gradcheck(lambda z: mean_coral(z, among), logits)
+    assert torch.autograd.gradcheck(lambda z: mean_mmd(z, among), logits)
 
 
 def test_the_gradient_is_scaled_by_what_follows():
@@ -144,7 +156,7 @@ def test_risks_and_gradients_are_finite_in_single_precision(group, scale):
     logits, y = _normal(len(group), 3, dtype=torch.float32), _labels(len(group))
     among, z = _among(group, logits), scale * logits
     total = irm_risk(z, y, among, penalty=2.0) + vrex_risk(cross_entropy(z, y), among, penalty=2.0)
-    (total + mean_bottleneck(z, among) + mean_coral(z, among)).backward()
+    (total + mean_bottleneck(z, among) + mean_coral(z, among) + mean_mmd(z, among)).backward()
     assert total.isfinite()
     assert logits.grad.isfinite().all()
 
@@ -170,12 +182,25 @@ def test_equal_environments_have_no_distance_and_never_a_negative_one():
     assert 0 <= distance <= 1e-5 * part.var(0).square().mean()
 
 
+def test_equal_environments_have_no_discrepancy_and_never_a_negative_one():
+    part = _normal(7, 5, dtype=torch.float32).detach()
+    features, group = part.repeat(3, 1), [0] * 7 + [1] * 7 + [2] * 7
+    assert 0 <= mean_mmd(features, _among(group, features)) <= 1e-3
+
+
+def test_a_common_offset_of_the_features_does_not_drown_their_discrepancy_in_single_precision():
+    group = _BATCHES["balanced"]
+    features = _normal(30, 4, dtype=torch.float32).detach().mul(64).round().div(64)
+    near, far = (mean_mmd(features + offset, _among(group, features)) for offset in (0, 2**10))
+    torch.testing.assert_close(near, far, rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nothing_is_read_back_from_the_device(dtype):
     z, ids = torch.empty(6, 3, device="meta", dtype=dtype), torch.empty(6, device="meta", dtype=torch.int64)
     among = environments(ids, n_groups=3, like=z)
     values = [irm_risk(z, ids, among, penalty=1.0), vrex_risk(z[:, 0], among, penalty=1.0)]
-    values += [mean_bottleneck(z, among), mean_coral(z, among)]
+    values += [mean_bottleneck(z, among), mean_coral(z, among), mean_mmd(z, among)]
     assert {(value.shape, value.dtype, value.device.type) for value in values} == {((), dtype, "meta")}
 
 
@@ -184,8 +209,9 @@ def test_arguments_are_left_as_they_were():
     logits, y = _normal(11, 3), _labels(11)
     among = _among(group, logits)
     before = [tensor.clone() for tensor in (logits, among.member, among.sizes, among.count)]
-    for value in (irm_risk(logits, y, among, penalty=2.0), mean_bottleneck(logits, among), mean_coral(logits, among)):
-        value.backward()
+    for penalty in (mean_bottleneck, mean_coral, mean_mmd):
+        penalty(logits, among).backward()
+    irm_risk(logits, y, among, penalty=2.0).backward()
     vrex_risk(logits[:, 0], among, penalty=2.0).backward()
     after = (logits, among.member, among.sizes, among.count)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))

@@ -63,3 +63,14 @@ def test_groups_of_one_size_weigh_exactly_one() -> None:
 def test_beta_outside_of_its_range_is_an_error(beta: float) -> None:
     with pytest.raises(ValueError, match=r"beta must lie in \[0, 1\)"):
         effective_number(torch.tensor([0, 1]), beta=beta)
+
+
+@given(IDS, BETA, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+def test_powers_are_those_of_numpy(ids: np.ndarray, beta: float, power: float) -> None:
+    sizes = sizes_of(ids)
+    effective = np.array([sum(beta**i for i in range(int(size))) for size in sizes])
+    for found, expected in (
+        (inverse_frequency(torch.from_numpy(ids), power=power), sizes**-power),
+        (effective_number(torch.from_numpy(ids), beta=beta, power=power), effective**-power),
+    ):
+        np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-6)

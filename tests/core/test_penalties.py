@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.losses import cross_entropy
-from umix.core.penalties import bottleneck, coral, irm, vrex
+from umix.core.penalties import bottleneck, coral, irm, mmd, vrex
 
 _SIZES = [0, 1, 2, 3, 8]
 
@@ -167,3 +167,26 @@ def test_penalties_in_half_precision_are_those_of_single(dtype):
         lambda z: coral(z[:2500], 2 * z[2500:]),
     ):
         torch.testing.assert_close(penalty(x), penalty(x.float()), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("n", _SIZES[1:])
+@pytest.mark.parametrize("m", _SIZES[1:])
+def test_mmd_is_what_numpy_says_and_symmetric(n, m):
+    a, b = _normal(n, 3), _normal(m, 3, seed=1)
+    x, z = a.detach().numpy(), b.detach().numpy()
+
+    def kernel(p, q):
+        squared = np.array([[np.sum((u - v) ** 2) for v in q] for u in p])
+        return np.mean([np.exp(-squared * 10.0**power) for power in range(-3, 4)], axis=(1, 2)).sum()
+
+    np.testing.assert_allclose(mmd(a, b).item(), kernel(x, x) + kernel(z, z) - 2 * kernel(x, z), rtol=1e-12)
+    torch.testing.assert_close(mmd(a, b), mmd(b, a), rtol=1e-12, atol=0)
+
+
+def test_mmd_of_a_set_and_itself_or_none_is_zero_with_a_finite_gradient():
+    a = _normal(6, 3)
+    for other in (a, a[torch.randperm(6, generator=torch.Generator().manual_seed(0))], a[:0]):
+        value = mmd(a, other)
+        (gradient,) = torch.autograd.grad(value, a)
+        assert abs(value.item()) < 1e-14
+        assert gradient.isfinite().all()

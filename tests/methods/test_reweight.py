@@ -127,3 +127,29 @@ def test_the_catalogue_says_when_groups_are_needed(capsys: pytest.CaptureFixture
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "depends on by=group" in lines["reweight"]
     assert "depends on by=group" in lines["resample"]
+
+
+def test_the_power_zero_is_erm(trainer: Make) -> None:
+    reweighted, erm = Reweight(by="group", power=0.0).train(trainer(groups=True)), ERM().train(trainer())
+    torch.testing.assert_close(parameters(reweighted), parameters(erm), atol=1e-6, rtol=0)
+
+
+@BOTH
+@pytest.mark.parametrize("scheme", ["inverse", "effective"])
+def test_the_power_is_that_of_the_weights_also_where_groups_are_spread(
+    trainer: Make, kind: type[Reweight], scheme: str
+) -> None:
+    kept = []
+    for settings in ({}, {"power": 0.5}, {"power": 0.5, "groups_from": "few"}):  # all groups are known here
+        run = trainer(groups=True, fit={"epochs": 1})
+        kind(by="group", scheme=scheme, **settings).train(run)
+        kept.append(run.kept["weight"].double())
+    full, root, spread = kept
+    torch.testing.assert_close(root, full.sqrt() / full.sqrt().mean(), rtol=1e-6, atol=0)
+    torch.testing.assert_close(spread, root, rtol=1e-6, atol=0)
+
+
+@BOTH
+def test_the_power_one_leaves_the_keys_of_runs_as_they_were(kind: type[Reweight]) -> None:
+    assert "power" not in kind().key_values()
+    assert kind(power=0.5).key_values()["power"] == 0.5

@@ -17,6 +17,7 @@ from umix.data.loader import batches
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.registry import METHODS, method
 from umix.nets.mlp import MLP
@@ -51,6 +52,7 @@ OBJECTIVES = {
     "mean": MeanRisk(),
     "focal": BatchRisk(loss=partial(focal, gamma=2.0)),
     "weighted": BatchRisk(weights=OWN),
+    "offset": OffsetRisk(offset=torch.tensor([-1.0, 0.0, 2.0]), scale=3.0, weights=OWN),
     "mixup, unmixed": WeightedMixup(weights=OWN, sigma=0.0, alpha=1.0),
 }
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import nll_loss
 
+from umix.core.penalties import MMD_SCALES
 from umix.core.precision import wide, widened
 
 P = ParamSpec("P")
@@ -183,6 +184,33 @@ def mean_coral(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     return torch.add(between, within, alpha=1 / width).mul_(scale), gradient.mul_(2 * scale)
 
 
+@_differentiated
+def mean_mmd(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
+    """Mean over pairs of environments of ``penalties.mmd``, a scalar; 0 where there are no pairs.
+
+    With k_ab = Σ_c exp(−c·‖x_a − x_b‖²) it is Σ_ab W_ab k_ab, where W_ab = 2/(environments − 1)·(1[a and b are in one
+    environment] − 1/environments) / (n_a·n_b) and n_a is the size of the environment of a. The gradient in x_a is
+    4·Σ_b W_ab k'_ab (x_a − x_b) with the derivative k' = −Σ_c c·exp(−c·d²).
+
+    >>> features = torch.tensor([[0.0], [0.0], [1e6]])
+    >>> mean_mmd(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # 7 + 7 − 2·0
+    tensor(14.)
+    """
+    member, count = among.member, among.count.to(features.dtype)
+    per_size = member / among.sizes.clamp_min(1)
+    x = features - features.mean(0)  # distances stay as they are, and their difference of squares loses less
+    squared = x.square().sum(1)
+    distance = torch.addmm(squared[:, None] + squared, x, x.T, alpha=-2).clamp_min_(0).fill_diagonal_(0)
+    scales = _mmd_scales(features.dtype, features.device)
+    parts = torch.outer(scales, distance.flatten()).neg_().exp_()
+    mean = per_size.sum(1)
+    weights = (per_size @ per_size.T).sub_(torch.outer(mean, mean / count))
+    weights.mul_(2 / (count - 1).clamp_min_(1))
+    value = weights.flatten().dot(parts.sum(0)).clamp_min_(0)
+    slope = (scales @ parts).view_as(weights).mul_(weights).mul_(-4)
+    return value, torch.addmm(x * slope.sum(1)[:, None], slope, x, alpha=-1)
+
+
 def _share(among: Environments) -> Tensor:
     """Weights [environments] with which sums over examples add up to the mean over environments of their means."""
     return (among.sizes * among.count).clamp_min_(1).reciprocal_()
@@ -196,3 +224,8 @@ def _means(features: Tensor, among: Environments) -> Tensor:
 @lru_cache(maxsize=8)
 def _identity(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.eye(n, dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=8)
+def _mmd_scales(dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(MMD_SCALES, dtype=dtype, device=device)

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from umix.core.precision import wide, widened
 
+#: The factors c of squared distances in the kernel Σ_c exp(−c·d²) of ``mmd``, as in DomainBed.
+MMD_SCALES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+
 
 @widened
 def irm(logits: Tensor, y: Tensor) -> Tensor:
@@ -61,6 +64,22 @@ def coral(features_a: Tensor, features_b: Tensor) -> Tensor:
 
 
 @widened
+def mmd(features_a: Tensor, features_b: Tensor) -> Tensor:
+    """Squared MMD of two feature sets [batch, dims], a scalar (Gretton et al. 2012): means of k within less twice that between.
+
+    k = Σ_c exp(−c·d²) over the ``MMD_SCALES`` c. Means contain each example with itself, so two samples of one distribution have
+    a distance above 0. An empty set has no means: the distance is 0.
+
+    >>> mmd(torch.tensor([[0.0]]), torch.tensor([[1e6]]))  # 7 + 7 − 2·0
+    tensor(14.)
+    """
+    if not len(features_a) or not len(features_b):
+        return features_a[:0].sum() + features_b[:0].sum()  # 0, and still a function of the features
+    between = _kernel(features_a, features_b).mean()
+    return _kernel(features_a, features_a).mean() + _kernel(features_b, features_b).mean() - 2 * between
+
+
+@widened
 def bottleneck(features: Tensor) -> Tensor:
     """Variance of the ``features`` [batch, dims] over examples, averaged over dims (Ahuja et al. 2021, IB-IRM).
 
@@ -76,3 +95,8 @@ def bottleneck(features: Tensor) -> Tensor:
 
 def _covariance(centred: Tensor) -> Tensor:
     return centred.T @ centred / max(len(centred) - 1, 1)
+
+
+def _kernel(a: Tensor, b: Tensor) -> Tensor:
+    squared = (a[:, None] - b).square().sum(2)
+    return torch.stack([(-scale * squared).exp() for scale in MMD_SCALES]).sum(0)

@@ -43,15 +43,15 @@ def soft_inverse_frequency(p: Tensor, *, power: float = 1.0, by: Tensor | None =
     return _balancing(p, soft_sizes(p, by=by) ** -power, by)
 
 
-def soft_effective_number(p: Tensor, *, beta: float, by: Tensor | None = None) -> Tensor:
-    """Weights Σ_g p_ig·(1−beta)/(1−beta^n_g), [n], scaled to mean 1 (Cui et al. 2019 for soft groups).
+def soft_effective_number(p: Tensor, *, beta: float, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+    """Weights Σ_g p_ig·((1−beta)/(1−beta^n_g))^power, [n], scaled to mean 1 (Cui et al. 2019 for soft groups).
 
     >>> soft_effective_number(torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), beta=0.5)
     tensor([0.8421, 0.8421, 0.8421, 1.4737])
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    return _balancing(p, (1 - beta) / (1 - beta ** soft_sizes(p, by=by)), by)
+    return _balancing(p, ((1 - beta) / (1 - beta ** soft_sizes(p, by=by))) ** power, by)
 
 
 def balanced_posterior(p: Tensor) -> Tensor:

@@ -97,10 +97,10 @@ def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = No
     return _scaled(1 / sizes if power == 1 else sizes**-power, by)
 
 
-def effective_number(ids: Tensor, *, beta: float, by: Tensor | None = None) -> Tensor:
+def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, by: Tensor | None = None) -> Tensor:
     """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
 
-    With ``by`` [n], sizes count each example as that many copies.
+    With ``by`` [n], sizes count each example as that many copies. ``power`` is applied to the weights before they are scaled.
     ``beta=0`` gives all examples the same weight; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
 
     >>> import torch
@@ -109,7 +109,8 @@ def effective_number(ids: Tensor, *, beta: float, by: Tensor | None = None) -> T
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    return _scaled((1 - beta) / (1 - beta ** _sizes(ids, by)[ids]), by)
+    weights = (1 - beta) / (1 - beta ** _sizes(ids, by)[ids])
+    return _scaled(weights if power == 1 else weights**power, by)
 
 
 def _sizes(ids: Tensor, by: Tensor | None) -> Tensor:

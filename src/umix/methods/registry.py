@@ -38,6 +38,11 @@ METHODS: "Registry[Method]" = Registry(
         "coral": "umix.methods.coral:CORAL",
         "fish": "umix.methods.fish:Fish",
         "domainmix": "umix.methods.domainmix:DomainMix",
+        "balanced_softmax": "umix.methods.balanced_softmax:BalancedSoftmax",
+        "logit_adjustment": "umix.methods.logit_adjustment:LogitAdjustment",
+        "ldam": "umix.methods.ldam:LDAM",
+        "ula": "umix.methods.ula:ULA",
+        "mmd": "umix.methods.mmd:MMD",
     },
 )
 

@@ -6,14 +6,18 @@ examples gets a weight in proportion to 1/n (``inverse``) or to the inverse effe
 example by its weight, scaled to mean 1. ``resample`` draws examples with probabilities in
 proportion to the weights, with replacement, with as many draws per epoch as there are examples.
 
+``power`` lies between these weights and ERM: the weights are raised to it before they are scaled, so they are in proportion to
+n^−power where ``scheme=inverse``. 0.5 is the square root that SubpopBench calls SqrtReWeight, 0 is ERM.
+
 With ``groups_from=few`` the groups of training rows are estimated from a few known ones, and the weight of an example is the
-expected one: Σ_g p_ig/n_g with the expected sizes n_g = Σ_i p_ig.
+expected one: Σ_g p_ig/n_g^power with the expected sizes n_g = Σ_i p_ig.
 
 Differs from the paper:
 - RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in
   expectation;
 - the effective number is an addition; its weights have mean 1 over examples, while those of Cui et
-  al. have it over classes; subsampling (SUBY, SUBG) is left out.
+  al. have it over classes; subsampling (SUBY, SUBG) is left out;
+- ``power`` is an addition; the paper's weights have the power 1.
 
 Differs from the released code:
 - nothing in the weights and draws of ``resample``.
@@ -41,18 +45,19 @@ By = Literal["class", "group"]
 Scheme = Literal["inverse", "effective"]
 
 
-def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float) -> Tensor:
+def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float, power: float = 1.0) -> Tensor:
     """A weight for each training example, [n], mean 1: larger in small classes or groups."""
     ids = train.y if by == "class" else train.group
     if scheme == "inverse":
-        return inverse_frequency(ids, by=train.weight)
-    return effective_number(ids, beta=beta, by=train.weight)
+        return inverse_frequency(ids, power=power, by=train.weight)
+    return effective_number(ids, beta=beta, power=power, by=train.weight)
 
 
 class Balancing(TrainsWithGroups, abc.ABC):
     """A method that gives each training example a weight, so that all classes or groups count the same."""
 
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
+    absent_by_default: ClassVar[tuple[str, ...]] = (*TrainsWithGroups.absent_by_default, "power")
     needs_groups_if: ClassVar[str] = "if by=group"
     takes_weights: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = False
@@ -64,6 +69,9 @@ class Balancing(TrainsWithGroups, abc.ABC):
         "inverse", description="weights by inverse frequency or inverse effective number"
     )
     beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
+    power: Annotated[float, among(0.5, 1.0)] = Field(
+        1.0, ge=0, le=1, description="of the weights: 1 balances fully, 0.5 by the square root of the sizes, 0 is ERM"
+    )
 
     @property
     def needs_groups(self) -> bool:  # type: ignore[override]
@@ -83,15 +91,17 @@ class Balancing(TrainsWithGroups, abc.ABC):
         if self.groups_from == "few":
             weights = self._expected_weights(trainer, groups or self.soft_groups(trainer))
         else:
-            weights = balancing_weights(trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta)
+            weights = balancing_weights(
+                trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta, power=self.power
+            )
         trainer.keep(weight=weights)
         return weights
 
     def _expected_weights(self, trainer: Trainer, groups: SoftGroups) -> Tensor:
         weight = trainer.task.splits["train"].weight
         if self.scheme == "inverse":
-            return soft_inverse_frequency(groups.p, by=weight).to(trainer.device)
-        return soft_effective_number(groups.p, beta=self.beta, by=weight).to(trainer.device)
+            return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(trainer.device)
+        return soft_effective_number(groups.p, beta=self.beta, power=self.power, by=weight).to(trainer.device)
 
 
 @final
