@@ -189,3 +189,43 @@ def test_arguments_are_left_as_they_were():
     vrex_risk(logits[:, 0], among, penalty=2.0).backward()
     after = (logits, among.member, among.sizes, among.count)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+_HALVES = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+_LARGE = torch.arange(6000) % 2  # 3,000 examples of each of two environments: half precision counts to 256 or 2,048
+
+
+def _values_and_gradient(x, like):
+    """Every function here of ``x`` [batch, 3], and the gradient of their sum."""
+    x = x.detach().requires_grad_()
+    y, among = _labels(len(x)), environments(_LARGE, n_groups=3, like=like)
+    values = [irm_risk(x, y, among, penalty=7.0), vrex_risk(x[:, 0], among, penalty=7.0)]
+    values += [mean_bottleneck(x, among), mean_coral(x, among)]
+    return torch.stack([v.double() for v in values]), [torch.autograd.grad(v, x)[0] for v in values]
+
+
+@_HALVES
+def test_large_environments_in_half_precision_are_computed_in_single(dtype):
+    x = (_normal(6000, 3) + _LARGE[:, None]).detach().to(dtype)
+    values, gradients = _values_and_gradient(x, x)
+    expected, exact = _values_and_gradient(x.double(), x.double())
+    torch.testing.assert_close(values, expected, rtol=1e-4, atol=1e-6)
+    assert {gradient.dtype for gradient in gradients} == {dtype}
+    for ours, theirs in zip(gradients, exact, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=2e-2, atol=1e-6)
+
+
+def test_autocast_does_not_round_environments_of_half_precision():
+    x = (_normal(6000, 3) + _LARGE[:, None]).detach().bfloat16()
+    expected, exact = _values_and_gradient(x, x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        values, gradients = _values_and_gradient(x, x)
+    assert torch.equal(values, expected)
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(gradients, exact, strict=True))
+
+
+def test_environments_of_one_kind_serve_risks_of_another():
+    logits, y = _normal(11, 3, dtype=torch.bfloat16).detach(), _labels(11)
+    group = _BATCHES["missing and small groups"]
+    mixed = irm_risk(logits, y, _among(group, logits.float()), penalty=2.0)
+    assert torch.equal(mixed, irm_risk(logits.float(), y, _among(group, logits.float()), penalty=2.0))

@@ -85,3 +85,13 @@ def test_soft_cross_entropy_has_the_gradient_of_its_formula():
 
 def test_soft_cross_entropy_of_no_examples_is_zero():
     assert float(soft_cross_entropy(torch.zeros(0, 2), torch.zeros(0, 2))) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_a_sum_of_soft_losses_in_half_precision_is_that_of_single(dtype):
+    logits = torch.tensor(_logits(0, 2000, 2), dtype=dtype, requires_grad=True)
+    targets = torch.full((2000, 2), 50.0)  # the sum does not fit into float16
+    total = soft_cross_entropy(logits, targets)
+    torch.testing.assert_close(total, soft_cross_entropy(logits.detach().float(), targets))
+    total.backward()
+    assert logits.grad.dtype == dtype

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umix.core.pairing import partners, partners_across, partners_within
+from umix.core.pairing import (
+    partners,
+    partners_across,
+    partners_across_halves,
+    partners_from_groups,
+    partners_within,
+)
 
 
 def test_partners_are_a_permutation():
@@ -64,3 +70,43 @@ def test_the_same_stream_gives_the_same_partners():
     key = np.arange(30) % 3
     first, second = (partners_within(key, rng=np.random.default_rng(5)) for _ in range(2))
     assert (first == second).all()
+
+
+CELLS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=40)
+
+
+@given(CELLS, st.integers(0, 2**31))
+def test_partners_from_groups_share_one_and_differ_in_the_other(cells, seed):
+    same = np.array([a for a, _ in cells], dtype=np.int64)
+    other = np.array([b for _, b in cells], dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(cells), size=15)
+    found = partners_from_groups(rows, same, other, rng=rng)
+    assert len(found) == len(rows)
+    for row, partner in zip(rows.tolist(), found.tolist(), strict=True):
+        if any(a == cells[row][0] and b != cells[row][1] for a, b in cells):
+            assert cells[partner][0] == cells[row][0]
+            assert cells[partner][1] != cells[row][1]
+        else:
+            assert partner == row
+
+
+def test_every_group_that_fits_is_equally_likely_and_every_example_in_it():
+    same, other = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 1, 1, 2, 0, 1])
+    found = partners_from_groups(np.zeros(6000, dtype=np.int64), same, other, rng=np.random.default_rng(0))
+    seen = Counter(found.tolist())
+    assert set(seen) == {1, 2, 3}
+    assert abs(seen[3] - 3000) < 200
+    assert abs(seen[1] - 1500) < 200
+
+
+def test_no_rows_have_no_partners():
+    none = np.zeros(0, dtype=np.int64)
+    assert partners_from_groups(none, none, none, rng=np.random.default_rng(0)).tolist() == []
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 8])
+def test_partners_across_halves_are_partners_of_each_other(n):
+    pair = partners_across_halves(n)
+    assert pair[pair].tolist() == list(range(n))
+    assert (pair == np.arange(n)).sum() == n % 2

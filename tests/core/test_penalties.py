@@ -154,3 +154,16 @@ def test_the_penalties_keep_dtype_and_device_and_read_nothing_back(dtype):
     present = torch.empty(4, device="meta", dtype=torch.bool)
     values = [irm(z, y), vrex(z[:, 0]), vrex(z[:, 0], present=present), coral(z, z), coral(z, z[:0]), bottleneck(z)]
     assert {(value.shape, value.dtype, value.device.type) for value in values} == {((), dtype, "meta")}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_penalties_in_half_precision_are_those_of_single(dtype):
+    x = (200 + 60 * _normal(5001, 3)).detach().to(dtype)  # sums of squares do not fit into float16
+    y = _labels(5001)
+    for penalty in (
+        lambda z: irm(z, y),
+        bottleneck,
+        lambda z: vrex(z[:, 0]),
+        lambda z: coral(z[:2500], 2 * z[2500:]),
+    ):
+        torch.testing.assert_close(penalty(x), penalty(x.float()), rtol=1e-5, atol=0)

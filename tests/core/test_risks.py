@@ -401,7 +401,7 @@ def test_losses_in_half_precision_are_counted_in_single(risk):
     assert torch.equal(risk(losses, alpha=0.2), risk(losses.float(), alpha=0.2))
 
 
-@EVERY
+@pytest.mark.parametrize("risk", [risk for risk, _ in WEIGHTS.values()], ids=WEIGHTS.keys())
 def test_a_risk_first_used_in_inference_mode_can_be_trained_afterwards(risk):
     risks._cvar_shares.cache_clear()
     risks._chi2_path.cache_clear()
@@ -460,3 +460,58 @@ def test_group_risks_keep_dtype_and_device_and_read_nothing_back():
     means, present = group_risks(losses, group, n_groups=3), group_present(group, n_groups=3)
     assert (means.shape, means.dtype, means.device.type) == ((3,), torch.float64, "meta")
     assert (present.shape, present.dtype, present.device.type) == ((3,), torch.bool, "meta")
+
+
+DORO = pytest.mark.parametrize("doro", [cvar_doro, chi2_doro])
+
+
+@DORO
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_dropped_loss_adds_nothing_even_if_it_is_infinite(doro, dtype):
+    rest = [3.0, 1.0, 2.0, 0.5, 2.5, 0.25]
+    outliers = torch.tensor([float("inf"), *rest, float("inf")], dtype=dtype, requires_grad=True)
+    finite = torch.tensor([9.0, *rest, 9.0], dtype=dtype, requires_grad=True)
+    for alpha in (0.2, 0.5, 1.0):
+        values = [doro(losses, alpha=alpha, epsilon=0.25) for losses in (outliers, finite)]
+        gradients = [torch.autograd.grad(v, losses)[0] for v, losses in zip(values, (outliers, finite), strict=True)]
+        assert torch.equal(*values)
+        assert torch.equal(*gradients)
+        assert gradients[0][[0, -1]].tolist() == [0, 0]
+
+
+@DORO
+def test_a_loss_that_is_not_a_number_is_not_dropped_as_an_outlier(doro):
+    assert doro(torch.tensor([0.1, float("nan"), 0.3, 0.2]), alpha=0.5, epsilon=0.25).isnan()
+
+
+@DORO
+def test_more_infinite_losses_than_are_dropped_give_no_finite_risk(doro):
+    assert not doro(torch.tensor([float("inf"), float("inf"), 0.3, 0.2]), alpha=0.5, epsilon=0.25).isfinite()
+
+
+LARGEST = torch.finfo(torch.float32).max
+
+
+@pytest.mark.parametrize("top", [1e10, 1e18, 3e19, 1e30, LARGEST])
+@pytest.mark.parametrize("bottom", [0.0, -1.0])
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
+def test_chi2_of_losses_up_to_the_largest_single_number_is_that_of_double(top, bottom, alpha):
+    shares = np.random.default_rng(0).uniform(size=200)
+    losses = torch.tensor(top * (shares - shares.min()) / np.ptp(shares)).float()
+    losses = losses.where(losses > 0, bottom * top)
+    for q, expected in (
+        (chi2_weights(losses, alpha=alpha), chi2_weights(losses.double(), alpha=alpha)),
+        (
+            chi2_doro_weights(losses, alpha=alpha, epsilon=0.033),
+            chi2_doro_weights(losses.double(), alpha=alpha, epsilon=0.033),
+        ),
+    ):
+        torch.testing.assert_close(q.double(), expected, rtol=0, atol=2e-7)
+    np.testing.assert_allclose(chi2(losses, alpha=alpha), chi2(losses.double(), alpha=alpha), rtol=3e-6)
+
+
+@pytest.mark.parametrize("top", [1e-30, 1e-20])
+def test_chi2_of_tiny_losses_is_that_of_double(top):
+    losses = torch.tensor(top * np.random.default_rng(0).exponential(size=30)).float()
+    for alpha in (0.2, 0.5):
+        np.testing.assert_allclose(chi2(losses, alpha=alpha), chi2(losses.double(), alpha=alpha), rtol=3e-6)

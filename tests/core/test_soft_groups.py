@@ -92,3 +92,12 @@ def test_the_balanced_posterior_makes_balanced_draws_estimate_the_risks_of_all_e
 def test_an_illegal_beta_is_refused() -> None:
     with pytest.raises(ValueError, match="beta must lie in"):
         soft_effective_number(soft(), beta=1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_risks_of_known_groups_are_those_of_groups_in_half_precision_too(dtype: torch.dtype) -> None:
+    losses, group = torch.full((9001,), 17.25, dtype=dtype), torch.arange(9001) % 2  # no sum fits into float16
+    expected = group_risks(losses, group, n_groups=2)
+    risks = soft_group_risks(losses, one_hot(group, n_groups=2))
+    assert risks.dtype == expected.dtype
+    torch.testing.assert_close(risks, expected)

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from umix.core.weights import class_means, effective_sample_size, importance_weights, normalized, uncertainty
+from umix.core.weights import (
+    class_means,
+    effective_sample_size,
+    importance_weights,
+    inverse_frequency,
+    normalized,
+    relative_difficulty,
+    uncertainty,
+)
 
 
 @st.composite
@@ -140,7 +148,7 @@ def test_no_weights_normalize_to_none():
 
 @pytest.mark.parametrize("w", [[0.0, 0.0], [-1.0, 0.5], [math.nan, 1.0]], ids=["zero", "negative", "nan"])
 def test_weights_without_a_positive_sum_cannot_be_normalized(w):
-    with pytest.raises(ValueError, match="must have a positive sum"):
+    with pytest.raises(ValueError, match="must have a positive, finite sum"):
         normalized(torch.tensor(w))
 
 
@@ -171,6 +179,37 @@ def test_one_weight_among_zeros_is_worth_one_example():
 
 def test_no_weights_are_worth_no_example():
     assert effective_sample_size(torch.ones(0)) == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_weights_of_zero_are_worth_no_example(n):
+    assert effective_sample_size(torch.zeros(n)) == 0.0
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_weights_that_are_not_finite_have_no_effective_sample_size(bad):
+    assert math.isnan(effective_sample_size(torch.tensor([1.0, bad])))
+
+
+@pytest.mark.parametrize("w", [[math.inf, 1.0], [3e38, 3e38]], ids=["inf", "overflow"])
+def test_weights_without_a_finite_sum_cannot_be_normalized(w):
+    with pytest.raises(ValueError, match="must have a positive, finite sum"):
+        normalized(torch.tensor(w))
+
+
+def test_weights_that_no_copy_has_cannot_be_normalized():
+    with pytest.raises(ValueError, match=r"must have a positive, finite sum to be normalised, got 0\.0"):
+        normalized(torch.tensor([1.0, 0.0]), by=torch.tensor([0.0, 1.0]))
+
+
+def test_no_ids_have_no_frequencies():
+    assert inverse_frequency(torch.zeros(0, dtype=torch.int64)).shape == (0,)
+
+
+def test_a_difficulty_that_is_not_a_number_is_never_hidden():
+    nan, losses = torch.tensor([math.nan]), torch.tensor([1.0])
+    assert relative_difficulty(nan, losses).isnan().all()
+    assert relative_difficulty(losses, nan).isnan().all()
 
 
 def test_class_means_are_those_of_numpy_and_keep_the_overall_mean():

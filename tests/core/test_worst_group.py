@@ -79,3 +79,9 @@ def test_arguments_are_left_as_they_were_and_nothing_is_read_back():
     assert all(torch.equal(a, b) for a, b in zip(before, (losses, member, q, margin), strict=True))
     risk, _ = worst_group_risk(*(tensor.to("meta") for tensor in (losses, member, q)), step_size=1.0)
     assert risk.device.type == "meta"
+
+
+def test_a_large_group_in_half_precision_has_the_mean_of_its_losses():
+    losses, member = torch.ones(1000, dtype=torch.bfloat16), torch.ones(1000, 1, dtype=torch.bfloat16)
+    risk, q = worst_group_risk(losses, member, torch.ones(1), step_size=1.0)
+    assert (risk.item(), q.item()) == (pytest.approx(1, rel=1e-6), pytest.approx(1, rel=1e-6))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import torch
 from umix.core.mixing import mixed_loss
 from umix.data.batch import Batch
 from umix.data.groups import Groups
+from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.lisa import LISA, SelectivePairing
+from umix.methods.lisa import LISA, GroupPairs, SelectivePairing, pair_halves
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.mlp import MLP
 from umix.training.trainer import Trainer
@@ -72,3 +74,75 @@ def test_groups_without_attributes_are_refused(trainer: Make, moons: Task) -> No
     task = Task(moons.name, {**moons.splits, "train": bare}, moons.classes)
     with pytest.raises(UserError, match="must know each example's attribute"):
         LISA().train(trainer(task=task, groups=True))
+
+
+def test_settings_that_came_later_do_not_change_the_key_of_a_run() -> None:
+    names = ["same_label", "alpha", "mixing", "balance"]
+    assert list(LISA().key_values()) == names
+    assert LISA(per_example=True, partners="group").key_values()["partners"] == "group"
+
+
+@pytest.mark.parametrize("balance", [True, False])
+@pytest.mark.parametrize("batch_size", [32, 7, 1])
+@pytest.mark.parametrize("same_label", [0.0, 1.0])
+def test_halves_of_a_batch_are_pairs_from_whole_groups(
+    moons: Task, balance: bool, batch_size: int, same_label: float
+) -> None:
+    train = moons.splits["train"]
+    pairing = SelectivePairing.of(moons, same_label=same_label)
+    sampler = GroupPairs(
+        firsts=Balanced(train.group) if balance else Shuffled(), pairing=pairing, batch_size=batch_size
+    )
+    order = sampler.draw(train, np.random.default_rng(0))
+    assert len(order) == sampler.size(train) == len(train)
+    for index in order.split(batch_size):
+        pair = pair_halves(Batch(torch.zeros(len(index), 1), train.y[index], index), np.random.default_rng(0))
+        rows = index.numpy()
+        both = 2 * (len(rows) // 2)
+        same_y = pairing.y[rows] == pairing.y[rows[pair]]
+        same_a = pairing.attribute[rows] == pairing.attribute[rows[pair]]
+        assert (same_y[:both] == bool(same_label)).all()
+        assert (same_a[:both] != bool(same_label)).all()
+        assert (pair[both:] == np.arange(both, len(rows))).all()
+
+
+def test_a_strategy_is_drawn_for_every_batch_and_partners_come_from_everywhere(moons: Task) -> None:
+    train, rng = moons.splits["train"], np.random.default_rng(0)
+    pairing = SelectivePairing.of(moons, same_label=0.3)
+    sampler = GroupPairs(firsts=Balanced(train.group), pairing=pairing, batch_size=8)
+    strategies, partners = [], set()
+    for _ in range(20):
+        for rows in sampler.draw(train, rng).split(8):
+            half = len(rows) // 2
+            same = pairing.y[rows[:half]] == pairing.y[rows[half : 2 * half]]
+            assert len(set(same.tolist())) == 1
+            strategies.append(bool(same[0]))
+            partners |= set(rows[half:].tolist())
+    assert np.mean(strategies) == pytest.approx(0.3, abs=0.08)
+    assert len(partners) > 0.9 * len(train)
+
+
+@pytest.mark.parametrize("partners", ["batch", "group"])
+def test_a_lambda_per_example_or_per_batch_reaches_the_objective(
+    trainer: Make, monkeypatch: pytest.MonkeyPatch, partners: Literal["batch", "group"]
+) -> None:
+    drawn: list[object] = []
+    draw = WeightedMixup._draw
+
+    def watched(self: WeightedMixup, n: int, rng: np.random.Generator, device: torch.device) -> object:
+        drawn.append(draw(self, n, rng, device))
+        return drawn[-1]
+
+    monkeypatch.setattr(WeightedMixup, "_draw", watched)
+    for per_example in (True, False):
+        drawn.clear()
+        LISA(per_example=per_example, partners=partners).train(trainer(groups=True))
+        assert drawn
+        assert all(isinstance(lam, torch.Tensor) == per_example for lam in drawn)
+
+
+def test_partners_from_groups_learn_as_well(trainer: Make) -> None:
+    made = trainer(groups=True)
+    LISA(per_example=True, partners="group").train(made)
+    val = made.history.counts("val")
+    assert val.all_hits[-1] / val.n > 0.6

@@ -18,7 +18,7 @@ from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.stage import ErmStage
+from umix.training.stage import ErmStage, SideStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -215,7 +215,7 @@ from pathlib import Path
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.nets.mlp import MLP
 from umix.training import FitSettings, Trainer
-from umix.training.stage import ErmStage
+from umix.training.stage import ErmStage, SideStage
 run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
 run.trajectory(ErmStage("trajectory", 8, record="online"))
 print(run.reports["trajectory"].reused)
@@ -227,3 +227,27 @@ def test_processes_that_want_the_same_trajectory_train_it_once(tmp_path: Path) -
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     reused = sorted(process.communicate()[0].strip() for process in running)
     assert reused == ["False", "True", "True"]
+
+
+def test_a_side_fit_returns_its_net_and_state_and_is_shared_by_content(trainer: Make, tmp_path: Path) -> None:
+    class Counts(Objective):
+        def init(self, n_groups: int) -> State:
+            return {"seen": torch.zeros(())}
+
+        def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+            assert net.companion is not None
+            return (net(batch.x) + net.companion(batch.x)).square().mean(), {"seen": state["seen"] + len(batch.y)}
+
+    def fit(content: str) -> tuple[Trainer, Net, State]:
+        run = trainer(cache=tmp_path)
+        half = run.splits["train"].rows(torch.arange(6))
+        stage = SideStage("twins", 2, content)
+        return run, *run.side_fit(stage, Counts(), train=half, n_classes=3, companion=True, changes={"lr": 0.01})
+
+    (first, net, state), (again, same, restored), (other, *_) = fit("a"), fit("a"), fit("b")
+    assert int(state["seen"]) == int(restored["seen"]) == 12
+    assert net(first.splits["train"].x[:2]).shape == (2, 3)
+    assert torch.equal(parameters(net), parameters(same))
+    assert not first.reports["twins"].reused
+    assert again.reports["twins"].reused
+    assert not other.reports["twins"].reused

@@ -5,6 +5,9 @@ and no value is read back from the device. An environment with too few examples 
 penalty 0. On small nets the cost of a penalty is its number of operations. Therefore every function
 computes its gradient together with its value, from the formula in its docstring; it can be
 differentiated once.
+
+Half precision is too coarse for counts and sums over examples: from logits, losses or features in
+half precision values are computed in single, and gradients come back in half.
 """
 
 from collections.abc import Callable
@@ -16,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import nll_loss
+
+from umix.core.precision import wide, widened
 
 P = ParamSpec("P")
 
@@ -41,12 +46,12 @@ def indicators(ids: Tensor, n: int, *, like: Tensor) -> Tensor:
 
 
 def environments(group: Tensor, *, n_groups: int, like: Tensor) -> Environments:
-    """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``.
+    """The environments of a batch whose examples have ids ``group`` [batch], in the number format of ``like``, at least single.
 
     >>> environments(torch.tensor([2, 0, 0]), n_groups=3, like=torch.zeros(3)).sizes
     tensor([2., 0., 1.])
     """
-    member = indicators(group, n_groups, like=like)
+    member = indicators(group, n_groups, like=wide(like))
     sizes = member.sum(0)
     return Environments(member, sizes, sizes.count_nonzero())
 
@@ -57,6 +62,7 @@ def _differentiated(
     """A differentiable function from a ``formula`` that returns a scalar and its gradient by the first argument."""
 
     @wraps(formula)
+    @widened
     def scalar(x: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         value: Tensor = _WithGradient.apply(x, formula, args, kwargs)  # type: ignore[no-untyped-call]
         return value
@@ -79,6 +85,7 @@ class _WithGradient(torch.autograd.Function):
         return gradient * outer, None, None, None
 
 
+@widened
 def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penalty: float) -> Tensor:
     """``weight``·mean_e L_e + ``penalty``·mean_e (L_e − L̄)² of ``losses`` [batch], a scalar (Krueger et al. 2021, V-REx).
 

@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from umix.core.precision import widened
+
 
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     """−log p(y) of every example, [batch].
@@ -60,6 +62,7 @@ class _SoftCrossEntropy(torch.autograd.Function):
         return (log_p.exp().mul_(targets.sum(dim=-1, keepdim=True)).sub_(targets).mul_(grads[0]), None)
 
 
+@widened
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Σ −target·log softmax(logits) over everything, a scalar; ``targets`` has the shape of ``logits`` and any mass.
 

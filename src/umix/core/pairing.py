@@ -1,4 +1,4 @@
-"""Mixing partners in a batch: a partner for every example, as positions [batch].
+"""Mixing partners: a partner for every example of a batch, as positions [batch], or as rows of the whole training split.
 
 An example without a legal partner is its own partner, and mixing leaves it unchanged. Labels and
 groups are NumPy arrays, because they are known on the host: nothing is read back from the device,
@@ -62,3 +62,39 @@ def partners_across(same: Ids, other: Ids, *, rng: np.random.Generator, shape: t
     place += sizes.take(cell) * (place >= begins.take(cell))  # skip the example's cell
     pair = order.take(place, mode="clip")  # without choices the place may lie after the last one
     return pair if np.count_nonzero(choices) == n else np.where(choices > 0, pair, np.arange(n))
+
+
+def partners_from_groups(rows: Ids, same: Ids, other: Ids, *, rng: np.random.Generator) -> Ids:
+    """A partner for each of ``rows`` [m] among all n examples, as row numbers [m]: the same ``same``, another ``other`` (both [n]).
+
+    First a value of ``other`` is drawn, uniformly among those that fit, then one of its examples. A row without a legal partner is
+    its own partner.
+
+    >>> partners_from_groups(np.array([0, 2]), np.array([0, 0, 1]), np.array([0, 1, 1]), rng=np.random.default_rng(0))
+    array([1, 2])
+    """
+    n, width = len(same), int(other.max(initial=0)) + 1
+    cell = same * width + other
+    order = np.argsort(cell, kind="stable")
+    sizes = np.bincount(cell, minlength=(int(same.max(initial=0)) + 1) * width)
+    begins = (sizes.cumsum() - sizes).reshape(-1, width)
+    sizes = sizes.reshape(-1, width)
+    legal = sizes[same[rows]] > 0
+    legal[np.arange(len(rows)), other[rows]] = False
+    choices = legal.sum(axis=1)
+    turn = (rng.random(len(rows)) * choices).astype(np.int64)
+    chosen = (legal.cumsum(axis=1) > turn[:, None]).argmax(axis=1)  # the value of ``other`` whose turn it is
+    place = begins[same[rows], chosen] + (rng.random(len(rows)) * sizes[same[rows], chosen]).astype(np.int64)
+    return np.where(choices > 0, order[np.minimum(place, n - 1)], rows)
+
+
+def partners_across_halves(n: int) -> Ids:
+    """The k-th example of the first half of a batch and the k-th of the second are partners, [n]; a last odd one has none.
+
+    >>> partners_across_halves(5)
+    array([2, 3, 0, 1, 4])
+    """
+    half = n // 2
+    pair = np.arange(n)
+    pair[:half], pair[half : 2 * half] = np.arange(half, 2 * half), np.arange(half)
+    return pair

@@ -1,12 +1,16 @@
 """Penalties on differences between environments.
 
-Each is 0, with a finite gradient, if there are too few examples or environments to compare.
+Each is 0, with a finite gradient, if there are too few examples or environments to compare. What is
+in half precision is compared in single, because sums over examples would be rounded or overflow.
 """
 
 import torch
 from torch import Tensor
 
+from umix.core.precision import wide, widened
 
+
+@widened
 def irm(logits: Tensor, y: Tensor) -> Tensor:
     """Unbiased estimate of the squared gradient ‖∂_s risk(s·logits)‖² at s = 1, a scalar (Arjovsky et al. 2019, IRMv1).
 
@@ -22,6 +26,7 @@ def irm(logits: Tensor, y: Tensor) -> Tensor:
     return even.sum() * odd.sum() / max(len(even) * len(odd), 1)
 
 
+@widened
 def vrex(risks: Tensor, *, present: Tensor | None = None) -> Tensor:
     """Variance of the ``risks`` [environments] around their mean, a scalar (Krueger et al. 2021, V-REx).
 
@@ -37,6 +42,7 @@ def vrex(risks: Tensor, *, present: Tensor | None = None) -> Tensor:
     return (risks - mean).where(present, 0).square().sum() / count
 
 
+@widened
 def coral(features_a: Tensor, features_b: Tensor) -> Tensor:
     """Distance of the first two moments of two feature sets [batch, dims], a scalar (Sun and Saenko 2016, eq. 1).
 
@@ -48,11 +54,13 @@ def coral(features_a: Tensor, features_b: Tensor) -> Tensor:
     """
     if not len(features_a) or not len(features_b):
         return features_a[:0].sum() + features_b[:0].sum()  # 0, and still a function of the features
+    features_b = wide(features_b)
     mean_a, mean_b = features_a.mean(0), features_b.mean(0)
     covariances = _covariance(features_a - mean_a) - _covariance(features_b - mean_b)
     return (mean_a - mean_b).square().mean() + covariances.square().mean()
 
 
+@widened
 def bottleneck(features: Tensor) -> Tensor:
     """Variance of the ``features`` [batch, dims] over examples, averaged over dims (Ahuja et al. 2021, IB-IRM).
 

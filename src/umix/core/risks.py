@@ -3,7 +3,7 @@
 A robust risk is the largest weighted mean of the losses over a set of weights. It is computed as the
 product of the maximising weights, which sum to 1 and carry no gradient, and the losses. By Danskin's
 theorem this has the right gradient, which is finite if the losses are. Second derivatives treat the
-weights as constants. No value is read back from the device.
+weights as constants. No value is read back from the device. A loss that is NaN makes every risk NaN.
 """
 
 from functools import lru_cache
@@ -11,6 +11,8 @@ from math import isclose
 
 import torch
 from torch import Tensor
+
+from umix.core.precision import wide
 
 
 def cvar(losses: Tensor, *, alpha: float) -> Tensor:
@@ -40,10 +42,14 @@ def cvar_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     Where epsilon·batch is not whole, the example at the border stays with the remaining fraction of its mass; the smallest
     loss always stays. ``alpha`` is a share of the mass that is left. ``epsilon=0`` is ``cvar``.
 
+    A dropped loss adds nothing to value and gradient, even if it is infinite. A loss that is NaN is a fault and not an outlier:
+    the risk is NaN.
+
     >>> cvar_doro(torch.tensor([9.0, 4.0, 2.0, 3.0]), alpha=0.5, epsilon=0.375)  # (4/2 + 3·3/4) / 1.25
     tensor(3.4000)
     """
-    return _wide(losses).dot(cvar_doro_weights(losses, alpha=alpha, epsilon=epsilon))
+    kept, order, first = _without_largest(losses, alpha, epsilon)
+    return _weighted_sum(losses, order, _cvar_shares(len(kept), first, alpha, kept.dtype, kept.device))
 
 
 def cvar_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
@@ -82,12 +88,13 @@ def chi2_weights(losses: Tensor, *, alpha: float) -> Tensor:
 def chi2_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     """``chi2`` of the losses that are left without the ``epsilon`` share of largest ones (Zhai et al. 2021).
 
-    A fractional epsilon·batch is treated as in ``cvar_doro``. ``epsilon=0`` is ``chi2``.
+    A fractional epsilon·batch and losses that are infinite or NaN are treated as in ``cvar_doro``. ``epsilon=0`` is ``chi2``.
 
     >>> chi2_doro(torch.tensor([0.0, 1.0, 2.0, 9.0]), alpha=0.5, epsilon=0.25)
     tensor(1.7887)
     """
-    return _wide(losses).dot(chi2_doro_weights(losses, alpha=alpha, epsilon=epsilon))
+    kept, order, first = _without_largest(losses, alpha, epsilon)
+    return _weighted_sum(losses, order, _chi2_shares(kept, first, alpha))
 
 
 def chi2_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
@@ -97,11 +104,7 @@ def chi2_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor
     tensor([0.0000, 0.5000, 0.5000, 0.0000])
     """
     kept, order, first = _without_largest(losses, alpha, epsilon)
-    below = kept - kept[0]
-    excess = (below - _chi2_threshold(below, first, alpha)).relu() if alpha < 1 else torch.ones_like(below)
-    if first < 1:
-        excess[0].mul_(first)
-    return _in_batch_order(excess / excess.sum(), order, losses)
+    return _in_batch_order(_chi2_shares(kept, first, alpha), order, losses)
 
 
 def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
@@ -110,7 +113,7 @@ def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
     >>> group_risks(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([2, 0, 0]), n_groups=3)
     tensor([3., 0., 1.])
     """
-    losses = _wide(losses)
+    losses = wide(losses)
     zeros = losses.new_zeros(n_groups)
     return zeros.index_add(0, group, losses) / zeros.index_add(0, group, torch.ones_like(losses)).clamp_min(1)
 
@@ -122,6 +125,19 @@ def group_present(group: Tensor, *, n_groups: int) -> Tensor:
     tensor([ True, False,  True])
     """
     return torch.zeros(n_groups, dtype=torch.bool, device=group.device).index_fill(0, group, True)
+
+
+def _chi2_shares(kept: Tensor, first: float, alpha: float) -> Tensor:
+    """Weights of sorted losses; the first has mass ``first``, others 1."""
+    # In double precision, because squares of single numbers overflow above 1.8e19; MPS does not have it.
+    single = kept.dtype == torch.float32 and not kept.is_mps
+    values = kept.double() if single else kept
+    below = values - values[0]
+    excess = (below - _chi2_threshold(below, first, alpha)).relu() if alpha < 1 else torch.ones_like(below)
+    if first < 1:
+        excess[0].mul_(first)
+    shares = excess / excess.sum()
+    return shares.float() if single else shares
 
 
 def _chi2_threshold(below: Tensor, first: float, alpha: float) -> Tensor:
@@ -143,8 +159,9 @@ def _cvar_shares(n: int, first: float, alpha: float, dtype: torch.dtype, device:
     """Weights of sorted losses: the part of each loss's mass that lies in the first ``alpha`` share of all mass."""
     total = n - 1 + first
     worst = max(alpha * total, first)  # a smaller share would consist of the largest loss alone
-    mass = torch.linspace(first, total, n, dtype=dtype, device=device).clamp_max(worst)
-    return mass.diff(prepend=mass.new_zeros(1)) / worst
+    with torch.inference_mode(False):  # else a risk that was first used in inference mode could not be trained
+        mass = torch.linspace(first, total, n, dtype=dtype, device=device).clamp_max(worst)
+        return mass.diff(prepend=mass.new_zeros(1)) / worst
 
 
 @lru_cache(maxsize=8)
@@ -174,15 +191,19 @@ def _without_largest(losses: Tensor, alpha: float, epsilon: float) -> tuple[Tens
     ):  # 0.29 · 100 is 28.999…, and no outlier may keep a mass of 1e-15
         dropped = round(dropped)
     whole = int(dropped)
-    values, order = _wide(losses.detach()).sort(descending=True)
-    return (values[whole:] if whole else values), (order[whole:] if whole else order), 1 - (dropped - whole)
+    if not whole:
+        return *wide(losses.detach()).sort(descending=True), 1 - dropped
+    values, order = wide(losses.detach()).neg().sort()  # NaN comes last, so that it is not dropped
+    return values[whole:].neg(), order[whole:], 1 - (dropped - whole)
 
 
-def _in_batch_order(weights: Tensor, order: Tensor, losses: Tensor) -> Tensor:
+def _weighted_sum(losses: Tensor, order: Tensor, shares: Tensor) -> Tensor:
+    """The sum of the losses at the places ``order``, with weights ``shares``; others are not touched: 0 · inf would be NaN."""
+    if len(order) < len(losses):
+        return wide(losses).index_select(0, order).dot(shares)
+    return wide(losses).dot(_in_batch_order(shares, order, losses))
+
+
+def _in_batch_order(shares: Tensor, order: Tensor, losses: Tensor) -> Tensor:
     dropped = len(losses) - len(order)
-    return (weights.new_zeros(len(losses)) if dropped else weights).scatter(0, order, weights)
-
-
-def _wide(losses: Tensor) -> Tensor:
-    # Half precision is too coarse for sums over a batch.
-    return losses if losses.dtype in (torch.float32, torch.float64) else losses.float()
+    return (shares.new_zeros(len(losses)) if dropped else shares).scatter(0, order, shares)

@@ -7,6 +7,7 @@ weights and risks are those of ``core.weights`` and ``core.risks`` for groups th
 import torch
 from torch import Tensor
 
+from umix.core.precision import widened
 from umix.core.weights import normalized
 
 
@@ -67,6 +68,7 @@ def balanced_posterior(p: Tensor) -> Tensor:
     return odds / odds.sum(1, keepdim=True)
 
 
+@widened
 def soft_group_risks(losses: Tensor, p: Tensor) -> Tensor:
     """L_g = Σ_i p_ig·ℓ_i / Σ_i p_ig, [groups]; 0, with gradient 0, for a group of size 0.
 

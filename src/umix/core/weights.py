@@ -68,18 +68,19 @@ def cells(u: Tensor, y: Tensor) -> Tensor:
 def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not change the effective learning rate.
 
-    With ``by`` [n], the mean counts each example as that many copies. Weights that are all zero
-    cannot be scaled and raise ValueError; an empty ``w`` is returned as it is.
+    With ``by`` [n], the mean counts each example as that many copies. Weights whose sum is not
+    positive and finite cannot be scaled and raise ValueError; an empty ``w`` is returned as it is.
 
     >>> import torch
     >>> normalized(torch.tensor([1.0, 3.0]))
     tensor([0.5000, 1.5000])
     """
-    if len(w) and not w.sum() > 0:
-        raise ValueError(f"Weights must have a positive sum to be normalised, got {float(w.sum())}.")
-    if by is not None and len(w):
-        return w * (by.sum() / (by * w).sum())
-    return w / w.mean() if len(w) else w
+    if not len(w):
+        return w
+    total = w.sum() if by is None else (by * w).sum()
+    if not 0 < total < torch.inf:
+        raise ValueError(f"Weights must have a positive, finite sum to be normalised, got {float(total)}.")
+    return w / w.mean() if by is None else w * (by.sum() / total)
 
 
 def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = None) -> Tensor:
@@ -123,22 +124,26 @@ def _scaled(w: Tensor, by: Tensor | None) -> Tensor:
 
 
 def effective_sample_size(w: Tensor) -> float:
-    """The number of equally weighted examples that estimate as well as these: (Σw)² / Σw²; 0 if there are none.
+    """The number of equally weighted examples that estimate as well as these: (Σw)² / Σw².
+
+    0 if there are none or all weights are 0; NaN if a weight is infinite or NaN.
 
     >>> import torch
     >>> effective_sample_size(torch.tensor([2.0, 2.0, 2.0]))
     3.0
     """
     w = w.double()
-    return float(w.sum() ** 2 / w.square().sum()) if len(w) else 0.0
+    return float(w.sum() ** 2 / w.square().sum()) if w.any() else 0.0
 
 
 def relative_difficulty(biased: Tensor, debiased: Tensor) -> Tensor:
-    """``biased / (biased + debiased)`` of two losses per example, in [0, 1] (Nam et al. 2020); 1/2 where both are 0.
+    """``biased / (biased + debiased)`` of two losses per example, in [0, 1] (Nam et al. 2020).
+
+    1/2 where both are 0; NaN where one is NaN or ``biased`` is infinite.
 
     >>> import torch
     >>> relative_difficulty(torch.tensor([3.0, 0.0, 0.0]), torch.tensor([1.0, 1.0, 0.0]))
     tensor([0.7500, 0.0000, 0.5000])
     """
     total = biased + debiased
-    return (biased / total).where(total > 0, 0.5)
+    return (biased / total).where(total != 0, 0.5)

@@ -3,7 +3,10 @@
 import torch
 from torch import Tensor
 
+from umix.core.precision import widened
 
+
+@widened
 def worst_group_risk(
     losses: Tensor, member: Tensor, q: Tensor, *, step_size: float, margin: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -21,6 +24,7 @@ def worst_group_risk(
     >>> risk
     tensor(1.0570)
     """
+    member = member.to(losses.dtype)
     sizes = member.sum(0)
     present = sizes > 0
     sizes.clamp_min_(torch.finfo(sizes.dtype).tiny)  # 0 of an absent group would make 0/0

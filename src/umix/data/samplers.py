@@ -22,6 +22,13 @@ class Sampler(abc.ABC):
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
         """The rows of one epoch, int64 [size]."""
 
+    def at(self, progress: float) -> "Sampler":
+        """The sampler of an epoch before which ``progress`` of the fit, from 0 to 1, is done; all must have the same size.
+
+        Most samplers are the same in every epoch.
+        """
+        return self
+
 
 @final
 @dataclass(frozen=True)
@@ -33,6 +40,34 @@ class Shuffled(Sampler):
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(rng.permutation(len(split)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Among(Sampler):
+    """Each of these rows once, in random order."""
+
+    rows: Tensor  # int64
+
+    def size(self, split: Split) -> int:
+        return len(self.rows)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        return self.rows.cpu()[torch.from_numpy(rng.permutation(len(self.rows)))]
+
+
+@final
+@dataclass(frozen=True)
+class Passes(Sampler):
+    """Every example ``times`` times, in order: with batches as large as the split these are ``times`` full-batch steps."""
+
+    times: int
+
+    def size(self, split: Split) -> int:
+        return self.times * len(split)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        return torch.arange(len(split)).repeat(self.times)
 
 
 @final

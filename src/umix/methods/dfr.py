@@ -26,7 +26,6 @@ from typing import Annotated, ClassVar, Literal, final
 import numpy as np
 import torch
 from pydantic import Field
-from torch import nn
 
 from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split
@@ -34,6 +33,7 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -106,8 +106,7 @@ class DFR(Method):
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
-        if not isinstance(net.head, nn.Linear):
-            raise UserError(f"DFR must be given a net with a linear head, got {type(net.head).__name__}.")
+        head = linear_head(net)
         z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
         fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
         for repeat in range(self.repeats):
@@ -119,6 +118,6 @@ class DFR(Method):
             trainer.warn(f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c.")
         weight = torch.from_numpy(np.mean([head for head, _ in fits], axis=0))
         with torch.no_grad():
-            net.head.weight.copy_(weight[:, :-1])
-            net.head.bias.copy_(weight[:, -1])
+            head.weight.copy_(weight[:, :-1])
+            head.bias.copy_(weight[:, -1])
         return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))

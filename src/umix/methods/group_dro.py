@@ -71,8 +71,6 @@ class WorstGroupRisk(Objective):
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
-        if losses.dtype.itemsize < 4:
-            losses = losses.float()  # half precision is too coarse for sums over a batch
         margin = state["margin"] if self.adjustment else None
         risk, q = worst_group_risk(losses, self._member(batch, losses), q, step_size=self.step_size, margin=margin)
         return risk, {**state, "q": q}
@@ -80,7 +78,7 @@ class WorstGroupRisk(Objective):
     def _member(self, batch: Batch, losses: Tensor) -> Tensor:
         """How much each example belongs to each group, [batch, groups]."""
         if self.p is not None:
-            return self.p.index_select(0, batch.index).to(losses)
+            return self.p.index_select(0, batch.index)
         group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
         return indicators(group, len(self.sizes), like=losses)
 

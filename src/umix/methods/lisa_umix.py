@@ -1,8 +1,8 @@
 """LISA with UMIX's weights: the UMIX paper calls the two orthogonal, but does not try the combination.
 
 The weights are those of UMIX (Algorithm 2, eq. 6 and 7). The pairs are those of LISA (same label
-and different attributes, or same attribute and different labels). The loss is UMIX's eq. 4. With
-eta = 0 it is LISA.
+and different attributes, or same attribute and different labels), drawn from the batch. The loss is
+UMIX's eq. 4, with one λ per batch. With eta = 0 it is LISA.
 
 Differs from the paper:
 - the UMIX paper mentions the combination (introduction, comparison with existing works) without

@@ -24,7 +24,7 @@ Differs from the released code:
 - the last epoch is recorded too, and an example that was not visited is an error instead of
   "wrong";
 - a window beyond the recorded epochs is refused instead of cut;
-- weights are float32; mixing happens in training only; features can be mixed.
+- weights are float32; features can be mixed.
 """
 
 from typing import Annotated, ClassVar, final

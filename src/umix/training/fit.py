@@ -39,13 +39,13 @@ def fit(
     engine: Engine,
     progress: Progress,
     until: int | None = None,
-) -> StageReport:
-    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint, and report on it.
+) -> tuple[StageReport, State]:
+    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint; a report and the last state.
 
     With ``until`` only so many epochs are trained now; a later call goes on from the checkpoint.
     """
     if isinstance(net.body, Fitted):
-        return fit_estimator(
+        report = fit_estimator(
             stage,
             net,
             train,
@@ -56,6 +56,7 @@ def fit(
             progress=progress,
             until=until,
         )
+        return report, {}
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
@@ -78,7 +79,7 @@ def fit(
     with engine.threads(net):
         for epoch in range(done, last):
             started = time.perf_counter()
-            order = sampler.draw(train, stream(stage.seed, stage.name, "order", epoch))
+            order = sampler.at(epoch / settings.epochs).draw(train, stream(stage.seed, stage.name, "order", epoch))
             visited = batches(
                 train,
                 order,
@@ -108,4 +109,4 @@ def fit(
                 )
     progress.finish()
     seconds = time.perf_counter() - began
-    return StageReport(stage.key, last, seconds, reused=done >= last)
+    return StageReport(stage.key, last, seconds, reused=done >= last), state

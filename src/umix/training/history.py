@@ -21,6 +21,7 @@ from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
 from umix.training.evaluate import Evaluated, evaluate
+from umix.training.last_layer import LastLayer
 
 WATCHED = ("val", "test")
 _MOST_CONFUSION = 4096  # numbers per epoch and split; tasks with more groups × classes² keep no confusion counts
@@ -50,7 +51,8 @@ class History:
 
     Hits are counted by group and by class: of argmax, and of every decision of ``core/decisions.py``. Where ``uncertainty`` is
     given, the accuracy of each fifth of a split in order of uncertainty is computed too. On val there is also the mean of the
-    largest losses.
+    largest losses. If a ``last_layer`` is trained alone, it is evaluated on features, and the weights that are saved are those of
+    the whole net.
     """
 
     def __init__(
@@ -63,10 +65,12 @@ class History:
         best: "BestWeights",
         uncertainty: HeldOutUncertainty | None = None,
         judging: Judging = EVERY_GROUP,
+        last_layer: LastLayer | None = None,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
         self._judging = judging
-        self.splits = {name: splits[name] for name in WATCHED}
+        self._last_layer = last_layer
+        self.splits: Mapping[str, Split] = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
         self._on_epoch = on_epoch
         self._epochs = epochs
@@ -99,10 +103,13 @@ class History:
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
 
     def observe(self, net: Net, epoch: int) -> None:
-        for name, split in self.splits.items():
+        seen, inputs = net, self.splits
+        if self._last_layer is not None:
+            seen, inputs, net = self._last_layer.copied(), self._last_layer.inputs, self._last_layer.whole
+        for name in WATCHED:
             evaluated = evaluate(
-                net,
-                split,
+                seen,
+                inputs[name],
                 n_classes=self._n_classes,
                 batch_size=self._batch_size,
                 keep_logits=self._keeps_decisions,

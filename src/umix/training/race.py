@@ -248,7 +248,7 @@ def _run(
     with locked(directory):
         if after is not None and lane.is_fleet and not (directory / CHECKPOINT).exists():
             _thin(trainer, *after, lane, stage)
-        report = fit(
+        report, _ = fit(
             stage,
             net,
             train,

@@ -34,6 +34,26 @@ class ErmStage:
 
 
 @final
+@dataclass(frozen=True)
+class SideStage:
+    """A fit that a method needs before its final fit, and that is not ERM on the training split.
+
+    ``content`` identifies its objective and its examples, as far as the training split and the seed do not decide them: runs with
+    the same content, data, net, settings and seed share it. ``epochs`` and ``settings`` are as in ``ErmStage``.
+    """
+
+    name: str
+    epochs: int
+    content: str
+    settings: str | None = None
+
+    @property
+    def settings_name(self) -> str:
+        """The name under which users set the fit settings of this stage."""
+        return self.name if self.settings is None else self.settings
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Stage:
     """A fit that is ready to be trained.

@@ -28,12 +28,13 @@ from umix.training.evaluate import correctness, outputs
 from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
 from umix.training.history import BestWeights, HeldOutUncertainty, History, fit_warnings
+from umix.training.last_layer import LastLayer, linear_head
 from umix.training.loop import Step, descend
-from umix.training.objective import MeanRisk, Objective, check_given
+from umix.training.objective import MeanRisk, Objective, State, check_given
 from umix.training.observer import Observer, Unobserved
 from umix.training.progress import Progress, Silent
 from umix.training.recorder import Recorder
-from umix.training.stage import ErmStage, Stage, StageReport, require_epochs
+from umix.training.stage import ErmStage, SideStage, Stage, StageReport, require_epochs
 from umix.training.stage_key import StageInputs, erm_fit, recorded_splits, stage_key
 from umix.training.trajectory import Trajectory
 
@@ -122,18 +123,56 @@ class Trainer:
         """
         settings = self.final_settings
         self.history = self._new_history(settings.epochs, uncertainty=uncertainty)
-        stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
-        if self.only_weigh:
-            return net
         if objective.mixes and not self.net.by_gradients:
             self.decisions["mixing"] = NOTHING_MIXED
-        logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
-        self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step)
-        self.warnings += fit_warnings(net, self.history.counts("val"))
+        self._final_fit(net, objective, settings, sampler, step)
         return net
+
+    def fit_last_layer(
+        self,
+        net: Net,
+        rows: Split,
+        objective: Objective,
+        *,
+        settings: FitSettings,
+        sampler: Sampler | None = None,
+        new: bool = False,
+        val: Split | None = None,
+    ) -> Net:
+        """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
+
+        The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
+        those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
+        """
+        splits = {"train": rows, "val": self.splits["val"] if val is None else val, "test": self.splits["test"]}
+        layer = LastLayer.of(net, splits, {name: self._features(net, split) for name, split in splits.items()})
+        if new:
+            with torch_stream(self.seed, FINAL, "last layer"):
+                linear_head(layer.net).reset_parameters()
+        self.history = self._new_history(settings.epochs, val=val, last_layer=layer)
+        self._final_fit(layer.net, objective, settings, sampler, train=layer.inputs["train"])
+        layer.copied()
+        return net
+
+    def _final_fit(
+        self,
+        net: Net,
+        objective: Objective,
+        settings: FitSettings,
+        sampler: Sampler | None,
+        step: Step = descend,
+        train: Split | None = None,
+    ) -> None:
+        """Train ``net`` under the eyes of the run's history; nothing is trained where examples are only weighed."""
+        if self.only_weigh:
+            return
+        stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
+        logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
+        self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
+        self.warnings += fit_warnings(net, self.history.counts("val"))
 
     def adopt(self, net: Net, *, val: Split | None = None) -> Net:
         """Take ``net``, which no final fit has trained, as the result, and count its hits on val and test once.
@@ -169,6 +208,36 @@ class Trainer:
         net = self.engine.shared(self.reference(stage))
         size = self.settings.batch_size
         return {name: correctness(net, self.splits[name], batch_size=size) for name in splits}
+
+    def side_fit(
+        self,
+        stage: SideStage,
+        objective: Objective,
+        *,
+        sampler: Sampler | None = None,
+        train: Split | None = None,
+        n_classes: int | None = None,
+        companion: bool = False,
+        changes: Mapping[str, Any] | None = None,
+    ) -> tuple[Net, State]:
+        """The net at the end of ``stage``, and the last state of its ``objective``.
+
+        It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``changes`` are
+        fit settings of the method's own, which the user's settings of the stage override.
+        """
+        split = self.splits["train"] if train is None else train
+        classes = self.task.n_classes if n_classes is None else n_classes
+        own = {"epochs": stage.epochs, **(changes or {}), **self.stages.get(stage.settings_name, {})}
+        settings = self.settings.updated(own)
+        more = {"content": stage.content}
+        key = stage_key(stage.name, split.fingerprint, classes, self.net, settings, self.seed, more)
+        made = Stage(stage.name, settings, self.seed, key, None if self.cache is None else self.cache / key)
+        net = self.fresh_net(stage.name, n_classes=classes)
+        if companion:
+            net.companion = self.fresh_net(stage.name, "companion", n_classes=classes)
+        with locked(made.directory):
+            state = self._run(made, net, objective, sampler or Shuffled(), Unobserved(), train=split)
+        return net, state
 
     def trajectory(self, stage: ErmStage) -> Trajectory:
         """Train ``stage`` and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
@@ -212,7 +281,10 @@ class Trainer:
 
     def features(self, net: Net, split: str) -> Tensor:
         """Features of ``net`` on every example of the split, [n, width]."""
-        return outputs(self.engine.shared(net), self.splits[split], batch_size=self.settings.batch_size, features=True)
+        return self._features(net, self.splits[split])
+
+    def _features(self, net: Net, split: Split) -> Tensor:
+        return outputs(self.engine.shared(net), split, batch_size=self.settings.batch_size, features=True)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method has computed for each training example, [n], in the run's folder, with the labels."""
@@ -235,7 +307,12 @@ class Trainer:
         return erm_fit(stage, inputs, self.settings, self.stages, seed=self.seed, cache=self.cache)
 
     def _new_history(
-        self, epochs: int, *, val: Split | None = None, uncertainty: HeldOutUncertainty | None = None
+        self,
+        epochs: int,
+        *,
+        val: Split | None = None,
+        uncertainty: HeldOutUncertainty | None = None,
+        last_layer: LastLayer | None = None,
     ) -> History:
         return History(
             self.splits if val is None else {**self.splits, "val": val},
@@ -245,13 +322,14 @@ class Trainer:
             best=BestWeights(self.directory, hold=self.hold),
             uncertainty=uncertainty,
             judging=self.judging,
+            last_layer=last_layer,
             on_epoch=self.on_epoch,
         )
 
-    def fresh_net(self, stage: str = FINAL, purpose: str = "init") -> Net:
+    def fresh_net(self, stage: str = FINAL, purpose: str = "init", *, n_classes: int | None = None) -> Net:
         """A new net, initialised for ``stage``; that of the final fit is the same for all methods."""
         with torch_stream(self.seed, stage, purpose):
-            net = self.net.build(self.example, self.task.n_classes)
+            net = self.net.build(self.example, self.task.n_classes if n_classes is None else n_classes)
         if net.encoder is not None:
             self._fit_encoder(net.encoder)
         return net.to(self.device)
@@ -267,14 +345,23 @@ class Trainer:
         encoder.load_state_dict(self._encoder)
 
     def _run(
-        self, stage: Stage, net: Net, objective: Objective, sampler: Sampler, observer: Observer, step: Step = descend
-    ) -> None:
-        check_given(objective, groups=self.groups, weights=self.splits["train"].weight is not None)
+        self,
+        stage: Stage,
+        net: Net,
+        objective: Objective,
+        sampler: Sampler,
+        observer: Observer,
+        *,
+        step: Step = descend,
+        train: Split | None = None,
+    ) -> State:
+        split = self.splits["train"] if train is None else train
+        check_given(objective, groups=self.groups, weights=split.weight is not None)
         self._require_new(stage.name)
-        self.reports[stage.name] = fit(
+        self.reports[stage.name], state = fit(
             stage,
             net,
-            self.splits["train"],
+            split,
             objective,
             n_groups=len(self.task.training_groups),
             sampler=sampler,
@@ -284,6 +371,7 @@ class Trainer:
             engine=self.engine,
             progress=self.progress,
         )
+        return state
 
     def _require_new(self, stage: str) -> None:
         if stage in self.reports:

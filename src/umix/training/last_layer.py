@@ -1,0 +1,66 @@
+"""The last layer of a trained net, trained again by itself: the features of all examples are computed once.
+
+It is trained on features with mean 0 and deviation 1, so that one learning rate suits all nets. After every epoch it is copied into
+the whole net, in which mean and deviation are a part of the weights, and only the whole net is evaluated and saved.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self, final
+
+import torch
+from torch import Tensor, nn
+
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.nets.net import Net
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LastLayer:
+    """``net`` is the last layer as a net on standardised features, which is trained; ``whole`` is the net that it belongs to.
+
+    ``inputs`` has the features of the examples it is trained on, ``train``, standardised, and those of val and test as they are.
+    """
+
+    net: Net
+    whole: Net
+    inputs: Mapping[str, Split]
+    mean: Tensor  # [width]
+    scale: Tensor  # [width]
+
+    @classmethod
+    def of(cls, whole: Net, splits: Mapping[str, Split], features: Mapping[str, Tensor]) -> Self:
+        """The last layer of ``whole`` as it is; ``splits`` and their ``features`` [n, width] are those of ``inputs``."""
+        head = linear_head(whole)
+        z = features["train"].detach()
+        mean, scale = z.mean(0), z.std(0, correction=0)
+        scale = scale.where(scale > 0, 1.0)
+        layer = nn.Linear(head.in_features, head.out_features, device=z.device)
+        with torch.no_grad():
+            layer.weight.copy_(head.weight * scale)
+            layer.bias.copy_(head.weight.double() @ mean.double() + head.bias.double())
+        inputs = {
+            name: replace(splits[name], x=features[name].detach(), transform=None, augment=None) for name in splits
+        }
+        inputs["train"] = replace(inputs["train"], x=(z - mean) / scale)
+        return cls(Net(nn.Identity(), layer), whole, inputs, mean, scale)
+
+    @torch.no_grad()
+    def copied(self) -> Net:
+        """Copy the trained last layer into the whole net; returns the whole net's last layer as a net on features as they are."""
+        head, layer = linear_head(self.whole), linear_head(self.net)
+        weight = layer.weight.double() / self.scale
+        head.weight.copy_(weight)
+        head.bias.copy_(layer.bias - weight @ self.mean.double())
+        return Net(nn.Identity(), head)
+
+
+def linear_head(net: Net) -> nn.Linear:
+    """The last layer of ``net``; raises if it is not a linear layer with a bias."""
+    if not isinstance(net.head, nn.Linear) or net.head.bias is None:
+        raise UserError(
+            f"A last layer that is trained again must be linear with a bias, got {type(net.head).__name__}; take another net."
+        )
+    return net.head
