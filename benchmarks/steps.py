@@ -2,16 +2,20 @@
 
 MLP 64-64-2, batch 128, N = 10,000, four groups, one torch thread, epochs run in turn, median of the paired ratios. The arguments of
 the method's final fit are captured, and its epochs are run by umix's loop. For methods with earlier stages, the time of the whole
-training over the sum of their fits is also measured. Run: python benchmarks/steps.py
+training over the sum of their fits is also measured, and for all how many operators of torch a step starts.
+Run: python benchmarks/steps.py
 """
 
-import contextlib
+import inspect
 import time
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 from loop import bare, erm_step, mlp
 from measure import interleaved, ratio, write
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from umix import METHODS
 from umix.core.streams import stream, torch_stream
@@ -24,15 +28,20 @@ from umix.nets.mlp import MLP
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
 from umix.training.fit_settings import FitSettings
-from umix.training.loop import descend, run_epoch
-from umix.training.trainer import Trainer
+from umix.training.loop import run_epoch
+from umix.training.trainer import FINAL, Trainer
 
 BATCH, N = 128, 10_000
+LATE = 10_000  # the first step's number: late in the fit, so that annealed penalties have their full weight
 SHORT = {"umix": {"length": 1}, "lisa_umix": {"length": 1}, "jtt": {"identification_epochs": 1, "upweight": 1}}
 
 
 class CapturedError(Exception):
     """Stops the training of a method when the arguments of its final fit are captured."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__()
+        self.arguments = arguments
 
 
 def task() -> Task:
@@ -51,65 +60,86 @@ def trainer_for(method: Method, data: Task) -> Trainer:
     return Trainer(data, MLP(hidden=(64,)), settings, groups=method.needs_groups, engine=Engine("cpu"))
 
 
-def epoch_of(method: Method, data: Task):
-    """A function that runs an epoch of the method's final fit; None if the method has no final fit."""
-    trainer, fit_arguments = trainer_for(method, data), {}
+def final_fit(method: Method, trainer: Trainer) -> dict[str, Any] | None:
+    """The arguments with which the method calls ``trainer.fit``; None if it makes its net in another way.
 
-    def capture(objective, *, sampler=None, step=descend, companion=False, uncertainty=None):
-        fit_arguments.update(
-            objective=objective.logging_lambda(EpochLog().see_lambda),
-            sampler=sampler or Shuffled(),
-            step=step,
-            companion=companion,
-        )
-        raise CapturedError
+    Stages before the final fit are trained: what they find may be among the arguments.
+    """
+    signature = inspect.signature(trainer.fit)
+
+    def capture(*args: Any, **kwargs: Any) -> NoReturn:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        raise CapturedError(given.arguments)
 
     trainer.fit = capture
-    with contextlib.suppress(CapturedError):
+    try:
         method.train(trainer)
-    if not fit_arguments:
+    except CapturedError as captured:
+        return captured.arguments
+    return None
+
+
+def epoch_of(method: Method, data: Task) -> Callable[[], None] | None:
+    """A function that runs an epoch of the method's final fit as ``Trainer.fit`` does; None if the method has no final fit."""
+    trainer = trainer_for(method, data)
+    given = final_fit(method, trainer)
+    if given is None:
         return None
-    net = trainer._fresh_net("fit")
-    if fit_arguments["companion"]:
-        net.companion = trainer._fresh_net("fit", "companion")
-    optimizer = trainer.settings.make_optimizer(net)
-    prepared = Engine("cpu").prepare(net, optimizer, precision="32-true")
-    objective, train = fit_arguments["objective"], trainer.splits["train"]
-    state: dict[str, Tensor] = dict(objective.init(4))
-    # Steps late in the fit, so that annealed penalties have their full weight.
-    first = 10_000
+    net = trainer.fresh_net(FINAL)
+    if given["companion"]:
+        net.companion = trainer.fresh_net(FINAL, "companion")
+    objective = given["objective"].logging_lambda(EpochLog().see_lambda)
+    sampler, train = given["sampler"] or Shuffled(), trainer.splits["train"]
+    optimizer = trainer.final_settings.make_optimizer(net)
+    prepared = trainer.engine.prepare(net, optimizer, precision="32-true")
+    state: dict[str, Tensor] = dict(objective.init(len(trainer.task.training_groups)))
 
     def epoch() -> None:
-        order = fit_arguments["sampler"].draw(train, stream(0, "fit", "order"))[:N]
-        seen = batches(train, order, batch_size=BATCH, first_step=first, groups=objective.needs_groups)
-        with torch_stream(0, "fit", "noise"):
-            state.update(
-                run_epoch(prepared, seen, objective, state, stream(0, "fit", "objective"), step=fit_arguments["step"])
-            )
+        order = sampler.draw(train, stream(0, FINAL, "order"))[:N]
+        seen = batches(train, order, batch_size=BATCH, first_step=LATE, groups=objective.needs_groups)
+        with torch_stream(0, FINAL, "noise"):
+            state.update(run_epoch(prepared, seen, objective, state, stream(0, FINAL, "objective"), step=given["step"]))
 
     return epoch
 
 
-def outside_of_fits(method: Method, data: Task) -> float:
-    """Whole training time over the time spent in fits (which include the evaluation after each epoch)."""
+def operators(epoch: Callable[[], None]) -> float:
+    """How many operators of torch a step starts, backward pass and optimiser included: on so small a net they are its time."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        epoch()
+    started = [
+        event
+        for event in profiled.events()
+        if event.name.startswith("aten::")
+        and (event.cpu_parent is None or not event.cpu_parent.name.startswith("aten::"))
+    ]
+    return round(len(started) / n_batches(N, BATCH), 1)
+
+
+def outside_of_fits(method: Method, data: Task) -> float | None:
+    """Whole training time over the time spent in fits (which include the evaluation after each epoch); None without fits."""
     trainer = trainer_for(method, data)
     began = time.perf_counter()
     method.train(trainer)
-    return round((time.perf_counter() - began) / sum(report.seconds for report in trainer.reports.values()), 3)
+    seconds, reports = time.perf_counter() - began, trainer.reports.values()
+    return round(seconds / sum(report.seconds for report in reports), 3) if reports else None
 
 
 def main() -> None:
     torch.set_num_threads(1)
     data = task()
     methods = {name: kind(**SHORT.get(name, {})) for name, kind in METHODS.items()}
-    epochs = {name: epoch for name, method in methods.items() if (epoch := epoch_of(method, data)) is not None}
-    seconds = interleaved({"bare": bare(mlp(), data.splits["train"], BATCH, erm_step), **epochs}, repeats=15)
+    fits = {name: epoch for name, method in methods.items() if (epoch := epoch_of(method, data)) is not None}
+    epochs = {"bare": bare(mlp(), data.splits["train"], BATCH, erm_step), **fits}
+    seconds = interleaved(epochs, repeats=31)
     staged = {name: outside_of_fits(method, data) for name, method in methods.items() if method.stages}
     write(
         "steps",
         {
             "setting": f"MLP 64-64-2, batch {BATCH}, N {N}, {n_batches(N, BATCH)} steps per epoch, 4 groups",
-            "step / bare ERM step": {name: ratio(seconds, name, "bare") for name in epochs},
+            "step / bare ERM step": {name: ratio(seconds, name, "bare") for name in fits},
+            "operators per step": {name: operators(epoch) for name, epoch in epochs.items()},
             "whole training / its fits": staged,
             "bare epoch seconds": round(min(seconds["bare"]), 4),
         },

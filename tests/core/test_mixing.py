@@ -372,3 +372,13 @@ def test_the_mixed_risk_is_the_mean_mixed_loss_with_the_same_bits_in_its_gradien
     risk.backward()
     mean.backward()
     assert torch.equal(one.grad, two.grad)
+
+
+@pytest.mark.parametrize("per_example", [False, True])
+def test_without_weights_the_mixed_risk_is_that_of_unit_weights_to_the_bit(per_example):
+    y, pair = torch.tensor([0, 2, 1, 1]), torch.tensor([3, 0, 2, 0])
+    lam = torch.tensor([0.0, 0.4, 1.0, 0.5]) if per_example else 0.3
+    one, two = (_normal(5, 4, 3).requires_grad_() for _ in range(2))
+    plain, weighted = mixed_risk(one, y, None, pair, lam), mixed_risk(two, y, torch.ones(4), pair, lam)
+    assert torch.equal(*(torch.autograd.grad(risk, z)[0] for risk, z in ((plain, one), (weighted, two))))
+    assert torch.equal(plain, weighted)

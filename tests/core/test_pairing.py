@@ -57,6 +57,15 @@ def test_every_legal_partner_is_equally_likely(kind):
     assert all(abs(count - 1000) < 120 for count in seen.values())
 
 
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=20), st.integers(0, 2**31))
+def test_the_partners_do_not_depend_on_values_that_might_occur(cells, seed):
+    same, other = (np.array([cell[i] for cell in cells], dtype=np.int64) for i in (0, 1))
+    known, wider = (
+        partners_across(same, other, rng=np.random.default_rng(seed), shape=shape) for shape in (None, (5, 7))
+    )
+    assert known.tolist() == wider.tolist()
+
+
 def test_the_same_stream_gives_the_same_partners():
     key = np.arange(30) % 3
     first, second = (partners_within(key, rng=np.random.default_rng(5)) for _ in range(2))

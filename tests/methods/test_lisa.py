@@ -129,8 +129,8 @@ def test_a_lambda_per_example_or_per_batch_reaches_the_objective(
     drawn: list[object] = []
     draw = WeightedMixup._draw
 
-    def watched(self: WeightedMixup, n: int, rng: np.random.Generator, *, like: torch.Tensor) -> object:
-        drawn.append(draw(self, n, rng, like=like))
+    def watched(self: WeightedMixup, n: int, rng: np.random.Generator, device: torch.device) -> object:
+        drawn.append(draw(self, n, rng, device))
         return drawn[-1]
 
     monkeypatch.setattr(WeightedMixup, "_draw", watched)

@@ -102,7 +102,7 @@ def vrex_risk(losses: Tensor, among: Environments, *, weight: float = 1.0, penal
     above = parts * among.count - parts.sum()
     variance = above.dot(parts)
     weights = among.member @ above.mul_(2 * penalty).add_(weight).mul_(share)
-    return losses.dot(weights) - variance * penalty
+    return torch.sub(losses.dot(weights), variance, alpha=penalty)
 
 
 @_differentiated
@@ -144,16 +144,16 @@ def irm_risk(
 def mean_bottleneck(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     """Mean over environments of the variance of ``features`` [batch, dims], averaged over dims, a scalar (Ahuja et al. 2021).
 
-    Variances divide by n − 1. With the centred features c the gradient is 2c / (environments·dims·(n − 1)).
+    Variances divide by n − 1. With the centred features c the gradient is G = 2c / (environments·dims·(n − 1)), the value ½·Σ G·c.
 
     >>> features = torch.tensor([[0.0], [2.0], [5.0]])
     >>> mean_bottleneck(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # (2 + 0) / 2
     tensor(1.)
     """
-    centred = features - among.member @ _means(features, among)
-    per_variance = (among.sizes - 1).clamp_min_(1).mul_(among.count).mul_(features.shape[1]).reciprocal_()
-    weighted = centred * (among.member @ per_variance)[:, None]
-    return weighted.flatten().dot(centred.flatten()), weighted.mul_(2)
+    centred = torch.addmm(features, among.member, _averaging(among).T @ features, alpha=-1)
+    per_square = (among.sizes - 1).clamp_min_(1).mul_(among.count).reciprocal_().mul_(2 / features.shape[1])
+    gradient = centred * (among.member @ per_square)[:, None]
+    return gradient.flatten().dot(centred.flatten()).mul_(0.5), gradient
 
 
 @_differentiated
@@ -171,17 +171,18 @@ def mean_coral(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     """
     member, sizes, count = among.member, among.sizes, among.count.to(features.dtype)
     width = features.shape[1]
-    means = _means(features, among)
+    averaging = _averaging(among)
+    means = averaging.T @ features
     apart = (means - means.sum(0) / count).mul_(sizes.sign()[:, None])
     root = (member @ (sizes - 1).clamp_min_(1).rsqrt_())[:, None]
-    c = (features - member @ means).mul_(root)
+    c = torch.addmm(features, member, means, alpha=-1).mul_(root)
     products = c @ c.T
-    weighted = (member @ member.T).sub_(count.reciprocal()).mul_(products)
+    weighted = torch.addmm(count.reciprocal(), member, member.T, beta=-1).mul_(products)
     between = apart.flatten().dot(apart.flatten())
     within = weighted.flatten().dot(products.flatten()).clamp_min_(0)
-    scale = 2 / ((count - 1).clamp_min_(1) * width)  # 2 / (environments − 1) stands for environments / pairs
-    gradient = (weighted @ c).mul_(root).mul_(2 / width).addmm_(member, apart.div_(sizes.clamp_min(1)[:, None]))
-    return torch.add(between, within, alpha=1 / width).mul_(scale), gradient.mul_(2 * scale)
+    scale = (count - 1).clamp_min_(1).reciprocal_().mul_(2 / width)  # 2 / (environments − 1) is environments / pairs
+    gradient = (weighted @ c).mul_(root).addmm_(averaging, apart, beta=2 / width)
+    return torch.add(between, within, alpha=1 / width).mul_(scale), gradient.mul_(scale.mul(2))
 
 
 @_differentiated
@@ -216,8 +217,9 @@ def _share(among: Environments) -> Tensor:
     return (among.sizes * among.count).clamp_min_(1).reciprocal_()
 
 
-def _means(features: Tensor, among: Environments) -> Tensor:
-    return (among.member / among.sizes.clamp_min(1)).T @ features
+def _averaging(among: Environments) -> Tensor:
+    """Weights [batch, environments] with which the examples of each environment sum to its mean."""
+    return among.member / among.sizes.clamp_min(1)
 
 
 # Cached between batches: making it takes a noticeable part of a small net's step.

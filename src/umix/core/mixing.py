@@ -4,6 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.environments import indicators
+
 
 def mix(x: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
     """``lam * x + (1 - lam) * x[pair]`` (UMIX eq. 1); ``lam`` is one number or one per example, [batch].
@@ -66,8 +68,10 @@ def mixed_loss(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | 
     return torch.nn.functional.cross_entropy(logits, _mixed_labels(logits, y, w, pair, lam), reduction="none")
 
 
-def mixed_risk(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
+def mixed_risk(logits: Tensor, y: Tensor, w: Tensor | None, pair: Tensor, lam: float | Tensor) -> Tensor:
     """The mean of ``mixed_loss`` over the batch, in as few operations as a plain cross-entropy; gradients are the same bits.
+
+    Without ``w`` all weights are 1.
 
     >>> logits, y, w, pair = torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([1.0, 3.0]), torch.tensor([1, 0])
     >>> mixed_risk(logits, y, w, pair, 0.5)
@@ -75,10 +79,12 @@ def mixed_risk(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | 
     """
     log_p = logits.log_softmax(dim=1)
     labels = _mixed_labels(log_p, y, w, pair, lam).mul_(-1 / len(y))
-    return torch.dot(log_p.reshape(-1), labels.reshape(-1))
+    return (log_p * labels).sum()
 
 
-def _mixed_labels(like: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
+def _mixed_labels(like: Tensor, y: Tensor, w: Tensor | None, pair: Tensor, lam: float | Tensor) -> Tensor:
     """λ·w_i·e(y_i) + (1−λ)·w_j·e(y_j): weighted labels mixed as the inputs were, so that one log-softmax serves both terms."""
-    labels = torch.zeros_like(like, requires_grad=False).scatter_(1, y[:, None], w[:, None].to(like))
+    labels = indicators(y, like.shape[1], like=like)
+    if w is not None:
+        labels = labels.mul_(w[:, None])
     return mix(labels, pair, lam)

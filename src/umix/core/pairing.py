@@ -29,35 +29,39 @@ def partners_within(key: Ids, *, rng: np.random.Generator) -> Ids:
     array([2, 1, 0])
     """
     n = len(key)
-    order = np.argsort(key * n + rng.permutation(n))  # by key, in random order within a key
+    order = (key * n + rng.permutation(n)).argsort()  # by key, in random order within a key
     ordered = key[order]
-    begins = (
-        np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if n else np.zeros(0, dtype=np.int64)
-    )
-    successor = np.roll(order, -1)
-    successor[np.roll(begins, -1) - 1] = order[begins]  # the last of a key goes back to its first
+    begins = np.ones(n + 1, dtype=bool)  # whether a key begins at a place of the order; one more begins after its end
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:n])
+    (bounds,) = begins.nonzero()
     pair = np.empty_like(order)
-    pair[order] = successor
+    pair[order[:-1]] = order[1:]
+    pair[order[bounds[1:] - 1]] = order[bounds[:-1]]  # the last of a key goes back to its first
     return pair
 
 
-def partners_across(same: Ids, other: Ids, *, rng: np.random.Generator) -> Ids:
+def partners_across(same: Ids, other: Ids, *, rng: np.random.Generator, shape: tuple[int, int] | None = None) -> Ids:
     """A partner with the same ``same`` and another ``other`` (both [batch]), uniform among all that fit, with replacement.
+
+    ``shape`` are the numbers of values that the two may have, if the caller knows them; the partners do not depend on it.
 
     >>> partners_across(np.array([0, 0, 1]), np.array([0, 1, 1]), rng=np.random.default_rng(0))
     array([1, 0, 2])
     """
-    n, width = len(same), int(other.max(initial=0)) + 1
+    n = len(same)
+    if not n:
+        return np.zeros(0, dtype=np.int64)
+    height, width = shape or (int(same.max()) + 1, int(other.max()) + 1)
     cell = same * width + other
-    order = np.argsort(cell * n + rng.permutation(n))
-    sizes = np.bincount(cell, minlength=(int(same.max(initial=0)) + 1) * width)
-    ends = sizes.cumsum()
-    begin, size = (ends - sizes)[cell], sizes[cell]  # of the example's cell, which lies inside the stretch of ``same``
-    stretch = np.concatenate([[0], ends[width - 1 :: width]])
-    choices = stretch[same + 1] - stretch[same] - size
-    place = stretch[same] + (rng.random(n) * choices).astype(np.int64)
-    place += size * (place >= begin)  # skip the example's cell
-    return np.where(choices > 0, order[np.minimum(place, n - 1)], np.arange(n))
+    order = (cell * n + rng.permutation(n)).argsort()
+    sizes = np.bincount(cell, minlength=height * width).reshape(height, width)
+    ends = sizes.cumsum().reshape(height, width)  # of the cells in the order; a row of the table is one stretch of it
+    begins = ends - sizes
+    choices = (ends[:, -1:] - begins[:, :1] - sizes).take(cell)
+    place = begins[:, 0].take(same) + (rng.random(n) * choices).astype(np.int64)
+    place += sizes.take(cell) * (place >= begins.take(cell))  # skip the example's cell
+    pair = order.take(place, mode="clip")  # without choices the place may lie after the last one
+    return pair if np.count_nonzero(choices) == n else np.where(choices > 0, pair, np.arange(n))
 
 
 def partners_from_groups(rows: Ids, same: Ids, other: Ids, *, rng: np.random.Generator) -> Ids:

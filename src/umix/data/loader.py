@@ -32,14 +32,16 @@ def batches(
     Lazy inputs are read by so many ``workers``, by default one per core; what comes back does not depend on their number.
     """
     group, device, change = split.group if groups else None, split.y.device, _change(split, augment)
-    parts = order.split(batch_size) if len(order) else ()  # torch would split an empty order into one empty part
-    for step, (rows, x) in enumerate(zip(parts, _inputs(split, parts, workers), strict=True), start=first_step):
-        index = rows.to(device, non_blocking=True)
+    # The whole order is moved at once, because a call for every batch would be a noticeable part of a small net's step.
+    rows, parts, indices = order.numpy(), _parts(order, batch_size), _parts(order.to(device), batch_size)
+    for number, (index, x) in enumerate(zip(indices, _inputs(split, parts, indices, workers), strict=True)):
         if change is not None:
             x = change(x)
         known = None if group is None else group.index_select(0, index)
         weight = None if split.weight is None else split.weight.index_select(0, index)
-        yield Batch(x, split.y.index_select(0, index), index, step, known, rows.numpy(), weight)
+        begin = number * batch_size
+        visited = rows[begin : begin + batch_size]
+        yield Batch(x, split.y.index_select(0, index), index, first_step + number, known, visited, weight)
 
 
 def n_batches(n: int, batch_size: int) -> int:
@@ -55,11 +57,16 @@ def _change(split: Split, augment: np.random.Generator | None) -> Transform | No
     return lambda x: draw(x, augment)
 
 
-def _inputs(split: Split, parts: Sequence[Tensor], workers: int | None) -> Iterator[Tensor]:
+def _parts(order: Tensor, batch_size: int) -> Sequence[Tensor]:
+    return order.split(batch_size) if len(order) else ()  # torch would split an empty order into one empty part
+
+
+def _inputs(split: Split, parts: Sequence[Tensor], indices: Sequence[Tensor], workers: int | None) -> Iterator[Tensor]:
+    """The stored inputs of each part of the order, whose rows ``indices`` has on the device."""
     device = split.y.device
     if isinstance(split.x, Tensor):
-        for rows in parts:
-            yield split.x.index_select(0, rows.to(device, non_blocking=True))
+        for index in indices:
+            yield split.x.index_select(0, index)
         return
     if isinstance(split.x, Sliced):
         for rows in parts:

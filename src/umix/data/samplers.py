@@ -115,7 +115,7 @@ class Balanced(Sampler):
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
         group = self.group.cpu().numpy()
-        members = [np.flatnonzero(group == g) for g in np.unique(group)]
+        members = [np.flatnonzero(group == g) for g in np.flatnonzero(np.bincount(group))]
         turns = -(-len(split) // len(members))
         passes = [rng.permuted(np.tile(rows, (-(-turns // len(rows)), 1)), axis=1).ravel()[:turns] for rows in members]
         first = int(rng.integers(len(members)))  # else the same groups would be in excess at the end of every epoch

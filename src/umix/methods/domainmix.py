@@ -26,11 +26,9 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from umix.core.cycles import Ids, partners_in_next
-from umix.core.environments import indicators
-from umix.core.mixing import mix
+from umix.core.mixing import mixed_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
@@ -63,12 +61,11 @@ class DomainMixup(Objective):
         pairs = partners_in_next(domain, cycle=rng.permutation(self.n_domains))
         lams = rng.beta(self.alpha, self.alpha, self.n_domains).astype(np.float32)[domain]
         if self.watch is not None:
-            self.watch(float(lams.mean()))
+            self.watch(float(lams.sum()) / len(lams))
         pair = torch.from_numpy(pairs).to(device, non_blocking=True)
         lam = torch.from_numpy(lams).to(device, non_blocking=True)
         logits, share = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
-        label = indicators(batch.y, logits.shape[1], like=logits)
-        return cross_entropy(logits, mix(label, pair, share)), state
+        return mixed_risk(logits, batch.y, None, pair, share), state
 
 
 @final

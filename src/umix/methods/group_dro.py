@@ -24,13 +24,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, final
 
 import numpy as np
-import torch
 from pydantic import Field
 from torch import Tensor
 
+from umix.core.environments import indicators
 from umix.core.losses import cross_entropy
-from umix.core.risks import group_present, group_risks
-from umix.core.soft_groups import balanced_posterior, soft_group_risks, soft_sizes
+from umix.core.soft_groups import balanced_posterior, soft_sizes
+from umix.core.worst_group import worst_group_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced, BalancedDraws, Sampler
 from umix.methods.parts.contest import Candidate, chooses_by_groups
@@ -71,18 +71,16 @@ class WorstGroupRisk(Objective):
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
+        margin = state["margin"] if self.adjustment else None
+        risk, q = worst_group_risk(losses, self._member(batch, losses), q, step_size=self.step_size, margin=margin)
+        return risk, {**state, "q": q}
+
+    def _member(self, batch: Batch, losses: Tensor) -> Tensor:
+        """How much each example belongs to each group, [batch, groups]."""
         if self.p is not None:
-            p = self.p.index_select(0, batch.index)
-            risks, present = soft_group_risks(losses, p), p.sum(0) > 0
-        else:
-            group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
-            risks = group_risks(losses, group, n_groups=len(q))
-            present = group_present(group, n_groups=len(q))
-        grown = q * torch.exp(self.step_size * (risks.detach() + state["margin"])) * present
-        # Groups in the batch share the weight that they have together; absent ones keep their own.
-        share = (q * present).sum() / grown.sum().clamp_min(torch.finfo(grown.dtype).tiny)
-        q = torch.where(present, share * grown, q)
-        return q @ risks, {**state, "q": q}
+            return self.p.index_select(0, batch.index)
+        group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
+        return indicators(group, len(self.sizes), like=losses)
 
 
 @final

@@ -20,6 +20,7 @@ Differs from the released code:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal, final
 
 import numpy as np
@@ -53,11 +54,16 @@ class SelectivePairing:
     attribute: Ids
 
     def __call__(self, batch: Batch, rng: np.random.Generator) -> Ids:
-        rows = batch.host_rows()
+        rows, (classes, attributes) = batch.host_rows(), self.shape
         y, a = self.y[rows], self.attribute[rows]
         if rng.random() < self.same_label:
-            return partners_across(y, a, rng=rng)
-        return partners_across(a, y, rng=rng)
+            return partners_across(y, a, rng=rng, shape=(classes, attributes))
+        return partners_across(a, y, rng=rng, shape=(attributes, classes))
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of labels and of attributes."""
+        return int(self.y.max()) + 1, int(self.attribute.max()) + 1
 
     @classmethod
     def of(cls, task: Task, *, same_label: float) -> "SelectivePairing":
@@ -135,7 +141,6 @@ class LISA(Method):
         require_mixable(self.mixing, trainer)
         train, pairing = trainer.splits["train"], SelectivePairing.of(trainer.task, same_label=self.same_label)
         objective = WeightedMixup(
-            weights=torch.ones(len(train), device=trainer.device),
             sigma=1.0,
             alpha=self.alpha,
             mixing=self.mixing,

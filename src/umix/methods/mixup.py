@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from umix.core.pairing import Ids, partners_within
@@ -45,8 +44,7 @@ class Mixup(Method):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer)
-        ones = torch.ones(len(trainer.splits["train"]), device=trainer.device)
-        return trainer.fit(WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing))
+        return trainer.fit(WeightedMixup(sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
 @final
@@ -78,7 +76,4 @@ class InGroupMixup(Method):
         require_mixable(self.mixing, trainer)
         train = trainer.task.splits["train"]
         pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
-        ones = torch.ones(len(train), device=trainer.device)
-        return trainer.fit(
-            WeightedMixup(weights=ones, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
-        )
+        return trainer.fit(WeightedMixup(sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing))

@@ -63,7 +63,7 @@ def test_every_mixing_has_finite_gradients_also_for_one_example(mixing: str, per
 
 def test_per_example_draws_mix_about_the_share_sigma_of_examples() -> None:
     objective = WeightedMixup(weights=torch.ones(4000), sigma=0.3, alpha=0.5, per_example=True)
-    lam = objective._draw(4000, np.random.default_rng(0), like=torch.zeros(1))
+    lam = objective._draw(4000, np.random.default_rng(0), torch.device("cpu"))
     assert (lam < 1).float().mean().item() == pytest.approx(0.3, abs=0.03)
 
 
@@ -103,3 +103,17 @@ def test_mixing_the_logits_of_a_linear_net_is_mixing_its_inputs(mixing: str, per
     torch.testing.assert_close(logits, by_hand, rtol=0, atol=1e-14)
     gradients = [torch.autograd.grad(z.square().sum(), net.head.weight)[0] for z in (logits, by_hand)]
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+@pytest.mark.parametrize("weight", [None, torch.arange(12.0)], ids=["no weights", "the batch's weights"])
+def test_without_weights_all_examples_weigh_the_same(sigma: float, weight: torch.Tensor | None) -> None:
+    rng = np.random.default_rng(0)
+    x, y = torch.from_numpy(rng.standard_normal((12, 3))).float(), torch.from_numpy(rng.integers(2, size=12))
+    batch, net = Batch(x, y, torch.arange(12), weight=weight), MLP(hidden=(4,)).build(x[0], 2)
+    risks = [
+        WeightedMixup(weights=weights, sigma=sigma, alpha=0.5).risk(net, batch, {}, np.random.default_rng(1))[0]
+        for weights in (None, torch.ones(12))
+    ]
+    torch.testing.assert_close(*risks)
+    assert WeightedMixup(sigma=sigma, alpha=0.5).example_weights is not None

@@ -300,4 +300,4 @@ def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, floa
         return weights.cpu().expand(n), plain
     if objective.per_example or objective.mixing == "cutmix":
         return None
-    return weights.cpu(), (objective.sigma, objective.alpha, objective.mixing)
+    return weights.cpu().expand(n), (objective.sigma, objective.alpha, objective.mixing)

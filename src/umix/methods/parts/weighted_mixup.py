@@ -30,14 +30,14 @@ def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
 class WeightedMixup(Objective):
     """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] has a weight for every training example. λ ~ Beta(alpha, alpha), and whether to
+    ``weights`` [n] has a weight for every training example, None means equal weights. λ ~ Beta(alpha, alpha), and whether to
     mix at all, are drawn once per batch, or per example with ``per_example``. ``pairing`` chooses
     the partners. ``watch`` is called with the λ of every batch: 1 if it is not mixed.
     """
 
     takes_weights = True
 
-    weights: Tensor
+    weights: Tensor | None = None
     sigma: float
     alpha: float
     mixing: Mixing = "input"
@@ -51,24 +51,32 @@ class WeightedMixup(Objective):
 
     @property
     def example_weights(self) -> Tensor | None:
-        return self.weights if self.pairing is any_pair else None
+        if self.pairing is not any_pair:
+            return None
+        return torch.ones(()) if self.weights is None else self.weights
 
     def logging_lambda(self, see: Callable[[float], None]) -> "WeightedMixup":
         return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        w = self.weights.index_select(0, batch.index)
-        if batch.weight is not None:
-            w = batch.weight * w
-        lam = self._draw(len(batch.y), rng, like=w)
+        w = self._weights_of(batch)
+        lam = self._draw(len(batch.y), rng, batch.y.device)
         if lam is None:
             losses = cross_entropy(net(batch.x), batch.y)
+            if w is None:
+                return losses.mean(), state
             return torch.dot(w.to(losses) * (1 / len(w)), losses), state  # the weighted mean in one operation
         pair = torch.from_numpy(self.pairing(batch, rng)).to(batch.y.device, non_blocking=True)
         logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
         return mixed_risk(logits, batch.y, w, pair, lam), state
 
-    def _draw(self, n: int, rng: np.random.Generator, *, like: Tensor) -> float | Tensor | None:
+    def _weights_of(self, batch: Batch) -> Tensor | None:
+        if self.weights is None:
+            return batch.weight
+        w = self.weights.index_select(0, batch.index)
+        return w if batch.weight is None else batch.weight * w
+
+    def _draw(self, n: int, rng: np.random.Generator, device: torch.device) -> float | Tensor | None:
         """The λ of the batch or of each example.
 
         None if nothing is mixed. An example that is not mixed has λ = 1.
@@ -82,4 +90,4 @@ class WeightedMixup(Objective):
         lam = np.where(mixes, rng.beta(self.alpha, self.alpha, n), 1.0)
         if self.watch is not None:
             self.watch(float(lam.mean()))
-        return torch.from_numpy(lam).to(like) if mixes.any() else None
+        return torch.from_numpy(lam).to(device, torch.float32) if mixes.any() else None
