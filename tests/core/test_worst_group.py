@@ -85,3 +85,10 @@ def test_a_large_group_in_half_precision_has_the_mean_of_its_losses():
     losses, member = torch.ones(1000, dtype=torch.bfloat16), torch.ones(1000, 1, dtype=torch.bfloat16)
     risk, q = worst_group_risk(losses, member, torch.ones(1), step_size=1.0)
     assert (risk.item(), q.item()) == (pytest.approx(1, rel=1e-6), pytest.approx(1, rel=1e-6))
+
+
+def test_huge_risks_overflow_nothing():
+    member = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    risk, q = worst_group_risk(torch.tensor([9e9, 1.0]), member, torch.tensor([0.3, 0.3, 0.4]), step_size=0.01)
+    torch.testing.assert_close(q, torch.tensor([0.6, 0.0, 0.4]))
+    assert risk.item() == pytest.approx(0.6 * 9e9)

@@ -32,7 +32,8 @@ def worst_group_risk(
     if margin is not None:
         grown.add_(margin)
     held = q * present
-    grown = grown.mul_(step_size).exp_().mul_(held)
+    grown = grown.mul_(step_size)
+    grown = grown.sub_(grown.amax()).exp_().mul_(held)  # a factor for all changes no share, and nothing overflows
     share = held.sum() / grown.sum().clamp_min_(torch.finfo(grown.dtype).tiny)
     q = torch.where(present, grown.mul_(share), q)
     return losses.dot(member @ (q / sizes)), q
