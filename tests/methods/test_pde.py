@@ -86,14 +86,14 @@ def test_where_groups_are_equal_nothing_is_left_to_add_and_it_is_erm(trainer: Ma
     train = moons.splits["train"]
     equal = replace(train, groups=Groups.from_ids(torch.arange(140) % 4, train.groups.names))
     task = Task("equal", {**moons.splits, "train": equal}, moons.classes)
-    net = PDE().train(trainer(task=task, groups=True))
+    net = PDE(lr_factor=0.1).train(trainer(task=task, groups=True))
     assert torch.equal(parameters(net), parameters(trainer(task=task).fit(MeanRisk())))
 
 
 def test_rows_join_after_the_warm_up_and_stay(trainer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     run, given = trainer(groups=True, fit={"epochs": 10}), []
     monkeypatch.setattr(run, "fit", lambda objective, *, sampler: given.append((objective, sampler)))
-    PDE(warm_up=0.4, added=0.6, expansions=3).train(run)
+    PDE(warm_up=0.4, added=0.6, expansions=3, lr_factor=0.1).train(run)
     ((objective, sampler),) = given
     assert objective.slows == ((4 * 5, 0.1),)
     train = run.splits["train"]

@@ -39,6 +39,8 @@ METHODS: "Registry[Method]" = Registry(
         "fish": "umix.methods.fish:Fish",
         "domainmix": "umix.methods.domainmix:DomainMix",
         "pde": "umix.methods.pde:PDE",
+        "ssa": "umix.methods.ssa:SSA",
+        "pg_dro": "umix.methods.pg_dro:PGDRO",
     },
 )
 
