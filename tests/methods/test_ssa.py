@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 import torch
 from torch import Tensor
@@ -41,7 +42,7 @@ def test_it_is_group_dro_with_the_predicted_groups(trainer: Make) -> None:
     run, other = trainer(use_groups="val"), trainer(use_groups="val")
     net = SSA(attribute_epochs=2, step_size=0.3, adjustment=1.0).train(run)
     group = predicted_groups(other, user="ssa", epochs=2, threshold=0.95).argmax(1)
-    assert torch.equal(run.kept["group"], group)
+    assert torch.equal(run.kept["predicted_group"], group)
     risk = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=torch.bincount(group, minlength=4), group=group)
     assert torch.equal(parameters(net), parameters(other.fit(risk, sampler=Balanced(group))))
     assert (group == run.task.splits["train"].group).double().mean() > 0.8
@@ -119,6 +120,10 @@ def test_a_csv_whose_groups_are_known_for_a_few_rows_is_trained_on(tmp_path: Pat
     assert said["accuracy"] > 0.9
     assert "predicted by nets" in said["words"]
     assert {"attribute-0", "attribute-1", "attribute-2"} < set(record["stages"])
+    assert main(["weights", str(folder), "-o", str(tmp_path / "examples.csv")]) == 0
+    table = polars.read_csv(tmp_path / "examples.csv")
+    assert table.columns == ["index", "predicted_group", "label"]
+    assert (table["predicted_group"] // 2 == table["label"]).all()
 
 
 def test_of_two_group_columns_the_combination_is_predicted_and_noise_is_refused(

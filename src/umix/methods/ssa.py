@@ -40,7 +40,7 @@ class SSA(TrainsWithFewGroups):
     def train(self, trainer: Trainer) -> Net:
         p = known_groups(trainer).p if all_known(trainer) else self.by_nets(trainer)
         group = p.argmax(dim=1).to(trainer.device)
-        trainer.keep(group=group)
+        trainer.keep(predicted_group=group)
         sizes = torch.bincount(group, minlength=p.shape[1])
         objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes, group=group)
         return trainer.fit(objective, sampler=Balanced(group))

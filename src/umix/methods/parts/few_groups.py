@@ -25,7 +25,7 @@ class TrainsWithFewGroups(Method, abc.ABC):
         0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are"
     )
     attribute_epochs: Annotated[int, among(5, 10, 20)] = Field(
-        10, ge=1, description="epochs of the nets that predict groups; attribute.epochs overrides it"
+        5, ge=1, description="epochs of the nets that predict groups; attribute.epochs overrides it"
     )
     threshold: Annotated[float, among(0.8, 0.95)] = Field(
         0.95,
