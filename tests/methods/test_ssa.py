@@ -56,6 +56,14 @@ def test_training_groups_that_may_not_be_used_change_nothing(trainer: Make, moon
     assert torch.equal(*map(parameters, nets))
 
 
+def test_prediction_leaves_global_generators_alone_and_is_finite_in_batches_of_one(trainer: Make) -> None:
+    before = torch.get_rng_state(), str(np.random.get_state())
+    net = SSA(attribute_epochs=1).train(trainer(use_groups="val", fit={"batch_size": 1, "epochs": 1}))
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert before[1] == str(np.random.get_state())
+    assert torch.isfinite(parameters(net)).all()
+
+
 def test_it_resumes_in_every_stage(trainer: Make, moons: Task, tmp_path: Path) -> None:
     class StoppedError(Exception):
         pass
