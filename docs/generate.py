@@ -42,6 +42,8 @@ def groups(kind: type[Method]) -> str:
     if "groups_from" in kind.model_fields:
         use = kind.needs_groups_if if kind.needs_groups_if.startswith("if ") else ""
         return f"needed in the training split {use}".strip() + "; with `groups_from=few` those of a few rows"
+    if kind.needs_some_groups is True:
+        return "needed of a few rows of the validation split, or of the training split"
     return "not needed" if kind.needs_groups is False else "needed in the training split for some settings"
 
 

@@ -14,7 +14,7 @@ FAILED = "failed.json"
 CHECKPOINT = "checkpoint.safetensors"
 #: What a race has counted of its candidates in one stage; the checkpoint goes when they have dropped out or the race is over.
 RACE_COUNTS = "race.safetensors"
-#: Uncertainty, weight, inferred environment and label of every training example, as far as the method has them.
+#: Uncertainty, weight, inferred environment or group, and label of every training example, as far as the method has them.
 EXAMPLES = "examples.safetensors"
 #: Features of the most uncertain training examples and of as many others, for the report.
 EXAMPLE_FEATURES = "closer.safetensors"

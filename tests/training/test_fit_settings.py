@@ -30,6 +30,20 @@ def test_cosine_course_goes_from_the_rate_to_zero_over_all_epochs() -> None:
     assert course == pytest.approx([0.1 * (1 + math.cos(math.pi * t / 12)) for t in range(12)])
 
 
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_the_rate_is_multiplied_from_the_given_steps_on(schedule: str) -> None:
+    settings = FitSettings(lr=0.2, schedule=schedule)
+    plain, slowed = settings.lr_course(8), settings.lr_course(8, ((3, 0.5), (6, 0.1)))
+    assert slowed is not None
+    factors = [1, 1, 1, 0.5, 0.5, 0.5, 0.05, 0.05]
+    expected = [factor * (0.2 if plain is None else plain(step)) for step, factor in enumerate(factors)]
+    assert [slowed(step) for step in range(8)] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_constant_rate_that_never_slows_costs_nothing() -> None:
+    assert FitSettings().lr_course(8) is None
+
+
 @pytest.mark.parametrize("bad", [{"lr": 0}, {"epochs": 0}, {"batch_size": 0}, {"momentum": 1}, {"lr": float("nan")}])
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(UserError, match=rf"fit\.{next(iter(bad))} must be"):

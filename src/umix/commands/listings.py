@@ -76,6 +76,7 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
         needs = {
             "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
             "needs_validation_groups": kind.needs_val_groups,
+            "needs_groups_of_a_few_rows": kind.needs_some_groups is True,
         }
         entries[known] = Entry(kind, group_labels(kind), facts, text=said, for_programs=needs)
     _show(entries, name, other={}, registry=METHODS, column="uses group labels", as_json=as_json)
@@ -91,6 +92,8 @@ def group_labels(kind: "type[Method]") -> str:
     needs_groups: object = kind.needs_groups  # a property where it depends on the settings
     if needs_groups:
         return "to train" if needs_groups is True or kind.needs_groups_if else "depends on its settings"
+    if kind.needs_some_groups is True:
+        return "of a few rows, to train"
     return "validation groups to train" if kind.needs_val_groups else "none"
 
 

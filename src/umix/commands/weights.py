@@ -14,7 +14,7 @@ def weights(
     *,
     output: Output = Path("weights.parquet"),
 ) -> None:
-    """Write index, uncertainty, weight and label of every training example of RUN, and its environment where one was inferred."""
+    """Write index, uncertainty, weight and label of every training example of RUN, and its environment or group if inferred."""
     from umix.bench.runs.example_table import write_examples
 
     n, columns = write_examples(run, output)

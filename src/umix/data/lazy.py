@@ -2,6 +2,9 @@
 
 import abc
 import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Protocol, final
 
 from torch import Tensor
@@ -31,6 +34,25 @@ class LazyRows:
 
     def __getitem__(self, index: int) -> Tensor:
         return self._x[self._index[index]]
+
+
+@final
+class LazyParts:
+    """The examples of several lazy inputs, one after the other."""
+
+    def __init__(self, parts: Sequence[Lazy]) -> None:
+        self._parts = tuple(parts)
+        self._ends = list(accumulate(map(len, parts)))
+        self.fingerprint = hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()[:32]
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, index: int) -> Tensor:
+        if not 0 <= index < len(self):
+            raise IndexError(f"There are {len(self)} examples, got index {index}.")
+        number = bisect_right(self._ends, index)
+        return self._parts[number][index - (self._ends[number - 1] if number else 0)]
 
 
 class Sliced(abc.ABC):

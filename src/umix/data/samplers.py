@@ -1,7 +1,8 @@
 """Which training examples an epoch visits, and in which order."""
 
 import abc
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -54,6 +55,30 @@ class Among(Sampler):
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
         return self.rows.cpu()[torch.from_numpy(rng.permutation(len(self.rows)))]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Growing(Sampler):
+    """As many visits as there are examples, to the first rows of ``order``; how many of them, ``size_at`` says of the progress.
+
+    They are visited in turn, each pass in another random order. Where all rows are among them it is ``Shuffled``, draw by draw.
+    """
+
+    order: Tensor  # [n] int64, every row once
+    size_at: Callable[[float], int]
+    progress: float = 0.0
+
+    def size(self, split: Split) -> int:
+        return len(split)
+
+    def at(self, progress: float) -> Sampler:
+        return replace(self, progress=progress)
+
+    def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
+        rows = np.sort(self.order.cpu().numpy()[: self.size_at(self.progress)])
+        passes = [rows[rng.permutation(len(rows))] for _ in range(-(-len(split) // max(1, len(rows))))]
+        return torch.from_numpy(np.concatenate([rows[:0], *passes])[: len(split)])
 
 
 @final

@@ -43,6 +43,9 @@ METHODS: "Registry[Method]" = Registry(
         "ldam": "umix.methods.ldam:LDAM",
         "ula": "umix.methods.ula:ULA",
         "mmd": "umix.methods.mmd:MMD",
+        "pde": "umix.methods.pde:PDE",
+        "ssa": "umix.methods.ssa:SSA",
+        "pg_dro": "umix.methods.pg_dro:PGDRO",
     },
 )
 

@@ -73,7 +73,7 @@ def fit(
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
-    lr_at = settings.lr_course(steps * settings.epochs)
+    lr_at = settings.lr_course(steps * settings.epochs, objective.slows)
     last = settings.epochs if until is None else min(until, settings.epochs)
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
     with engine.threads(net):

@@ -1,7 +1,7 @@
 """The settings of one fit, and the optimiser and learning rates that they define."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -50,14 +50,19 @@ class FitSettings(Settings):
         kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW
         return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
-    def lr_course(self, steps: int) -> Callable[[int], float] | None:
+    def lr_course(self, steps: int, slows: Sequence[tuple[int, float]] = ()) -> Callable[[int], float] | None:
         """The learning rate as a function of the step, for a fit of ``steps`` steps; None if it is constant.
 
+        From the step of each pair of ``slows`` on, it is multiplied by the factor of the pair.
         Because it depends on the step only, a resumed fit needs no scheduler state.
 
         >>> FitSettings(lr=0.1, schedule="cosine").lr_course(steps=20)(10)  # halfway
         0.05
         """
-        if self.schedule == "constant":
-            return None
-        return lambda step: self.lr * 0.5 * (1 + math.cos(math.pi * step / steps))
+        if slows:
+            return lambda step: self._scheduled(step, steps) * math.prod(factor for at, factor in slows if step >= at)
+        return None if self.schedule == "constant" else lambda step: self._scheduled(step, steps)
+
+    def _scheduled(self, step: int, steps: int) -> float:
+        """The learning rate of ``step`` by the schedule alone."""
+        return self.lr if self.schedule == "constant" else self.lr * 0.5 * (1 + math.cos(math.pi * step / steps))

@@ -11,7 +11,7 @@ from umix.nets.net import Net
 class Observer(Protocol):
     """Is called with the net after every epoch.
 
-    There are four: History (final fits), Recorder (trajectories), RaceCounts (races) and Unobserved.
+    There are History (final fits), Recorder (trajectories), RaceCounts (races), Unobserved, and observers of methods' own stages.
     """
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:

@@ -219,11 +219,13 @@ class Trainer:
         n_classes: int | None = None,
         companion: bool = False,
         changes: Mapping[str, Any] | None = None,
+        observer: Observer | None = None,
     ) -> tuple[Net, State]:
         """The net at the end of ``stage``, and the last state of its ``objective``.
 
         It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``changes`` are
-        fit settings of the method's own, which the user's settings of the stage override.
+        fit settings of the method's own, which the user's settings of the stage override. ``observer`` sees the net after every
+        epoch; what decides its tensors must be part of the stage's ``content``.
         """
         split = self.splits["train"] if train is None else train
         classes = self.task.n_classes if n_classes is None else n_classes
@@ -236,7 +238,7 @@ class Trainer:
         if companion:
             net.companion = self.fresh_net(stage.name, "companion", n_classes=classes)
         with locked(made.directory):
-            state = self._run(made, net, objective, sampler or Shuffled(), Unobserved(), train=split)
+            state = self._run(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
         return net, state
 
     def trajectory(self, stage: ErmStage) -> Trajectory:

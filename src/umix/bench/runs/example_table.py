@@ -13,11 +13,11 @@ from umix.run_folder import EXAMPLES
 if TYPE_CHECKING:
     import polars
 
-_COLUMNS = ("uncertainty", "weight", "environment", "label")
+_COLUMNS = ("uncertainty", "weight", "environment", "predicted_group", "label")
 
 
 def example_table(tensors: Mapping[str, Any]) -> "polars.DataFrame":
-    """A row per training example: its index, what the method has of uncertainty, weight and inferred environment, its label."""
+    """A row per training example: index, what the method has of uncertainty, weight, inferred environment or group, label."""
     import polars
 
     columns: dict[str, Any] = {"index": range(len(tensors["label"]))}

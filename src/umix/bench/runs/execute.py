@@ -169,9 +169,10 @@ def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") 
 
 def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> None:
     """Raise if no group that ``method`` may use is known."""
+    name = f"{method.name} with groups_from=few" if "groups_from" in type(method).model_fields else method.name
     if use_groups == "test":
         raise UserError(
-            f"{method.name} with groups_from=few trains with the known groups of validation or training, but ",
+            f"{name} trains with the known groups of validation or training, but ",
             Setting("use_groups", use_groups),
             " does not allow it; set ",
             Setting("use_groups", "val"),
@@ -181,8 +182,7 @@ def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> N
     if not task.groups or not any((task.splits[name].some_groups >= 0).any() for name in allowed):
         where = "validation or training" if use_groups == "train" else "validation"
         raise UserError(
-            f"{method.name} with groups_from=few needs rows of {where} whose groups are known, but there are none; name their "
-            "columns with ",
+            f"{name} needs rows of {where} whose groups are known, but there are none; name their columns with ",
             Setting("groups"),
             ", or take a method that needs none (umix methods).",
         )

@@ -34,14 +34,17 @@ def known_groups(trainer: Trainer) -> SoftGroups:
     return SoftGroups(one_hot(ids, n_groups=len(trainer.task.training_groups)), ids)
 
 
+def all_known(trainer: Trainer) -> bool:
+    """Whether the groups of all training rows are known and may be used in training."""
+    return trainer.use_groups == "train" and bool((trainer.task.splits["train"].some_groups >= 0).all())
+
+
 def estimated_groups(trainer: Trainer) -> SoftGroups:
     """The groups of the training split, estimated from the rows whose groups are known and may be used.
 
     It may train a net (see ``spread_groups``), so a run calls it once and passes the value on.
     """
-    if trainer.use_groups == "train" and bool((trainer.task.splits["train"].some_groups >= 0).all()):
-        return known_groups(trainer)
-    return SoftGroups(spread_groups(trainer))
+    return known_groups(trainer) if all_known(trainer) else SoftGroups(spread_groups(trainer))
 
 
 class TrainsWithGroups(Method, abc.ABC):

@@ -6,7 +6,7 @@ those that occur with the row's class. Rows whose group is known keep it.
 
 The model's inputs are the examples themselves where they are vectors of numbers. Other examples (images, token ids) are represented
 by the features of an ERM net, which is trained first and shared with other runs. PG-DRO (Ghosal and Li 2023) and SSA (Nam et al.
-2022) train a net for the attribute instead.
+2022) train a net for the attribute instead: ``attribute_nets``.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,13 @@ from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.lazy import Sliced
 from umix.data.task import Split
-from umix.errors import Setting, UserError
+from umix.errors import UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
+from umix.methods.parts.labelled_rows import LabelledRows, usable_splits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
+_USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
@@ -36,13 +38,14 @@ _FARTHEST = 10.0  # deviations at which numbers of a table are cut
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
 
 
-def spread_groups(trainer: Trainer) -> Tensor:
+def spread_groups(trainer: Trainer, *, user: str = _USER) -> Tensor:
     """P(group | x, y) of every training example, float64 [n, groups], on the host; 1 for a group that is known.
 
     How well groups can be told apart is saved as a decision of the run. It is refused where that is not better than chance.
+    ``user`` is what error messages say.
     """
-    own = trainer.task.splits["train"].some_groups.cpu() if "train" in _usable_splits(trainer) else None
-    p, scores, n_known, n_new = _estimates(trainer, "train", own, _inputs(trainer, ("train", "val")))
+    own = trainer.task.splits["train"].some_groups.cpu() if "train" in usable_splits(trainer) else None
+    p, scores, n_known, n_new = _estimates(trainer, "train", own, _inputs(trainer, ("train", "val")), user=user)
     words = _words(scores, n_known, n_new, "training")
     trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
     if scores.gain < _DOUBTFUL * scores.error:
@@ -67,7 +70,7 @@ def fill_validation_groups(trainer: Trainer) -> None:
     if blank < _MANY * len(known) or blank == len(known) or _vectors(val) is None:
         return
     try:
-        p, scores, n_known, n_new = _estimates(trainer, "val", known, _inputs(trainer, ("train", "val")))
+        p, scores, n_known, n_new = _estimates(trainer, "val", known, _inputs(trainer, ("train", "val")), user=_USER)
     except UserError as error:
         trainer.decisions["validation groups"] = {"words": f"The groups of validation rows are not estimated: {error}"}
         return
@@ -83,7 +86,7 @@ def fill_validation_groups(trainer: Trainer) -> None:
 
 
 def _estimates(
-    trainer: Trainer, split: str, own: Tensor | None, z: Mapping[str, Floats]
+    trainer: Trainer, split: str, own: Tensor | None, z: Mapping[str, Floats], *, user: str
 ) -> tuple[Tensor, Scores, int, int]:
     """P(group | x, y) of every example of ``split`` [n, groups], its scores, and how many rows were known and estimated.
 
@@ -91,21 +94,18 @@ def _estimates(
     """
     task = trainer.task
     target, n_groups = task.splits[split], len(task.training_groups)
-    usable = {name: task.splits[name] for name in _usable_splits(trainer)}
-    rows = {name: np.flatnonzero(part.some_groups.cpu().numpy() >= 0) for name, part in usable.items()}
-    y, t, group = _labels_of(usable, rows)
-    _require_two_groups(trainer, y, group)
-    group_of = np.full((task.n_classes, t.max() + 1), -1)  # of a class and value; -1 where no known row has them
-    group_of[y, t] = group
+    labelled = LabelledRows.of(trainer, user)
+    labelled.require_two_groups()
+    rows, y, group_of = labelled.rows, labelled.y, labelled.group_of
     p = one_hot(torch.full((len(target),), -1) if own is None else own, n_groups=n_groups)
     new = np.flatnonzero(p.sum(1).numpy() == 0)
     new_y = target.y.cpu().numpy()[new]
-    _require_classes(trainer, y, new_y)
+    labelled.require_classes(new_y)
     told = _telling(z[split][new])
-    known = KnownRows(np.concatenate([z[name][rows[name]][:, told] for name in rows]), y, t)
+    known = KnownRows(np.concatenate([z[name][rows[name]][:, told] for name in rows]), y, labelled.t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
         model, shares = _estimate(known, z[split][new][:, told], new_y, seed=trainer.seed)
-    _require_better_than_chance(model.scores, len(y))
+    _require_better_than_chance(model.scores, len(y), user)
     values, columns = np.nonzero(group_of[new_y] >= 0)
     p[new[values], group_of[new_y[values], columns]] = torch.from_numpy(shares[values, columns])
     return p, model.scores, len(y), len(new)
@@ -119,34 +119,6 @@ def _telling(new: Floats) -> Ints:
     """
     varies = np.ptp(new, axis=0) > _CONSTANT if len(new) else np.ones(new.shape[1], dtype=bool)
     return np.flatnonzero(varies)
-
-
-def _usable_splits(trainer: Trainer) -> tuple[str, ...]:
-    """The splits whose known groups may be used in training."""
-    return {"test": (), "val": ("val",), "train": ("val", "train")}[trainer.use_groups]
-
-
-def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[Ints, Ints, Ints]:
-    """Class, value and group of the known rows, [n] each.
-
-    The value is the attribute, where it and the class decide the group. Else it is the group.
-    """
-
-    def joined(of: Mapping[str, Tensor]) -> Ints:
-        found: Ints = np.concatenate([np.zeros(0, np.int64), *(of[name].cpu().numpy()[rows[name]] for name in rows)])
-        return found
-
-    y, group = (
-        joined({name: split.y for name, split in splits.items()}),
-        joined({name: s.some_groups for name, s in splits.items()}),
-    )
-    attributes = {name: split.attribute for name, split in splits.items() if split.attribute is not None}
-    if len(attributes) == len(splits) > 0:
-        attribute = joined(attributes)
-        cells = len(np.unique(np.stack([y, attribute]), axis=1).T)
-        if attribute.min(initial=0) >= 0 and cells == len(np.unique(np.stack([y, attribute, group]), axis=1).T):
-            return y, attribute, group
-    return y, group, group
 
 
 def _inputs(trainer: Trainer, names: tuple[str, ...]) -> dict[str, Floats]:
@@ -189,38 +161,11 @@ def _estimate(known: KnownRows, new_z: Floats, new_y: Ints, *, seed: int) -> tup
     return model, model.predict(new_z, new_y)
 
 
-def _require_two_groups(trainer: Trainer, y: Ints, group: Ints) -> None:
-    """Raise unless some class has known rows of two groups, and two of one of them."""
-    if not len(group):
-        raise UserError(
-            "groups_from=few needs rows whose groups are known and may be used, but there are none; name the columns of the groups "
-            "with ",
-            Setting("groups"),
-            ".",
-        )
-    pairs, sizes = np.unique(np.stack([y, group]), axis=1, return_counts=True)
-    if len(pairs.T) == len(np.unique(y)) or sizes.max() < 2:
-        names = ", ".join(trainer.task.training_groups[g] for g in np.unique(group))
-        raise UserError(
-            f"groups_from=few must know rows of two groups of one class, and two rows of one of them, got {len(group):,} rows of "
-            f"{names}; fill in the groups of more rows."
-        )
-
-
-def _require_classes(trainer: Trainer, y: Ints, new_y: Ints) -> None:
-    """Raise if a class has training rows without a group, but no known ones."""
-    missing = [trainer.task.classes[label] for label in np.setdiff1d(new_y, y)]
-    if missing:
-        raise UserError(
-            f"groups_from=few must know groups of every class, but there is no known one of {', '.join(missing)}; fill in some."
-        )
-
-
-def _require_better_than_chance(scores: Scores, n_known: int) -> None:
+def _require_better_than_chance(scores: Scores, n_known: int, user: str) -> None:
     """Raise if groups cannot be told apart better than by chance."""
     if not scores.gain > scores.error:
         raise UserError(
-            f"groups_from=few must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better "
+            f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better "
             f"than chance: log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in "
             f"each class, standard error {scores.error:.3f}; fill in the groups of more rows, or take a method that needs none "
             "(umix methods)."

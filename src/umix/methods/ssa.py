@@ -1,0 +1,46 @@
+"""SSA: spread spurious attribute (Nam et al. 2022).
+
+The groups of a few rows are known. Stage 1: nets learn the attribute from these rows and, as far as they are sure of it, from their
+own predictions for the training rows; each predicts the groups of rows that it has not seen (``umix.methods.parts.attribute_nets``
+says how). Stage 2: GroupDRO with the predicted groups. A training row whose group is known and may be used keeps it. If all are
+known, SSA is GroupDRO.
+
+Known groups of validation are used unless groups are only reported, those of training where groups may train.
+
+Differs from the paper:
+- thresholds are computed once per epoch of stage 1, and pseudo-labels come from the same view of a row;
+- a prediction no better than chance is refused, and the run says how good it is;
+- the epoch of stage 2 is selected as in all fits of umix, by all validation rows; the paper keeps the half that trains out.
+
+Differs from the released code:
+- there is none to compare with; stage 1 follows the pseudo-labelling of the code of PG-DRO (Ghosal and Li 2023).
+"""
+
+from typing import ClassVar, final
+
+import torch
+
+from umix.data.samplers import Balanced
+from umix.methods.group_dro import WorstGroupRisk
+from umix.methods.parts.few_groups import TrainsWithFewGroups
+from umix.methods.parts.soft_groups import all_known, known_groups
+from umix.nets.net import Net
+from umix.training.trainer import Trainer
+
+
+@final
+class SSA(TrainsWithFewGroups):
+    """Spread spurious attribute: nets predict the groups of training rows from a few known ones, then GroupDRO."""
+
+    name: ClassVar[str] = "ssa"
+    paper: ClassVar[str] = (
+        "Nam et al., Spread spurious attribute: Improving worst-group accuracy with spurious attribute estimation, ICLR 2022"
+    )
+
+    def train(self, trainer: Trainer) -> Net:
+        p = known_groups(trainer).p if all_known(trainer) else self.by_nets(trainer)
+        group = p.argmax(dim=1).to(trainer.device)
+        trainer.keep(predicted_group=group)
+        sizes = torch.bincount(group, minlength=p.shape[1])
+        objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes, group=group)
+        return trainer.fit(objective, sampler=Balanced(group))
