@@ -32,7 +32,7 @@ from umix.training.trainer import Trainer
 #: Settings that keep a method's stages short on the small task; everything else is its default.
 SHORT = {
     "umix": {"length": 3},
-    "afr": {"layer_epochs": 3},
+    **{name: {"layer_epochs": 3} for name in ("afr", "self", "cb_last_layer", "crt")},
 }
 
 

@@ -39,6 +39,9 @@ METHODS: "Registry[Method]" = Registry(
         "fish": "umix.methods.fish:Fish",
         "domainmix": "umix.methods.domainmix:DomainMix",
         "afr": "umix.methods.afr:AFR",
+        "self": "umix.methods.self:SELF",
+        "cb_last_layer": "umix.methods.cb_last_layer:CBLastLayer",
+        "crt": "umix.methods.crt:CRT",
     },
 )
 
