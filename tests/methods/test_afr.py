@@ -85,7 +85,12 @@ def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(trainer: M
 def test_a_large_penalty_returns_erm(trainer: Make) -> None:
     erm, _ = reference(trainer())
     moved = [
-        float((layer_of(AFR(lam=lam, layer_lr=0.01, steps=50, layer_epochs=4).train(trainer())) - layer_of(erm)).norm())
+        float(
+            (
+                layer_of(AFR(gamma=2.0, lam=lam, layer_lr=0.01, steps=50, layer_epochs=4).train(trainer()))
+                - layer_of(erm)
+            ).norm()
+        )
         for lam in (0.0, 5.0, 50.0)
     ]
     assert moved[0] > 5 * moved[1] > 25 * moved[2] > 0

@@ -7,6 +7,10 @@ most 1. Group labels are not used.
 
 With ``gamma=0`` it is a class-balanced fit of the last layer; with a large ``lam`` it stays at ERM.
 
+Its ERM sees fewer rows than ``erm`` and is trained to the end, while ``erm`` selects its epoch. Where features are given and the
+net is linear, so that there is nothing else to learn from the rows, AFR may end some points below it: on features of bird
+photographs it did, by 4 points in the worst group of validation.
+
 Differs from the paper:
 - features are standardised, and the penalty is on the layer for these features;
 - ``sigma`` and ``alpha`` are an addition: with probability ``sigma`` a step sees mixtures of the features of two rows, each with
@@ -75,7 +79,7 @@ class AFR(LayerFit):
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     gamma: Annotated[float, between(0.5, 20.0, log=True)] = Field(
-        2.0, ge=0, description="how much less rows count that ERM is sure of"
+        8.0, ge=0, description="how much less rows count that ERM is sure of"
     )
     lam: Annotated[float, among(0.0, 0.01, 0.1, 0.3)] = Field(
         0.0, ge=0, description="penalty on the distance of the last layer from ERM's"

@@ -42,6 +42,7 @@ METHODS: "Registry[Method]" = Registry(
         "self": "umix.methods.self:SELF",
         "cb_last_layer": "umix.methods.cb_last_layer:CBLastLayer",
         "crt": "umix.methods.crt:CRT",
+        "evals": "umix.methods.evals:EVaLS",
     },
 )
 
