@@ -7,6 +7,9 @@ serves well, so the groups in it are nearly balanced without being known. A last
 ``k`` is chosen on the rest of validation, by the worst cell of class × environment. Environments are inferred as in EIIL: the two
 over which ERM is least invariant. With two classes these are the rows that ERM gets right and those that it gets wrong.
 
+Where no ``k`` helps, as on the table ``adult``, the result is ERM after its last epoch. Its worst group was 5 points below that of
+``erm``, which selects its epoch.
+
 Differs from the paper:
 - ``auto`` also tries 0, which keeps ERM's layer, and where no groups choose it takes no ``k`` that lowers the average on validation
   by more than the run's budget: where labels are noise, the rows of highest loss teach the opposite of the truth;
