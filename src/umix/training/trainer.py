@@ -126,7 +126,7 @@ class Trainer:
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
-        if objective.mixes and not self.net.by_gradients:
+        if objective.mixes and not self.net.by_gradients and not self.only_weigh:
             self.decisions["mixing"] = NOTHING_MIXED
         self._final_fit(net, objective, settings, sampler, step)
         return net
