@@ -30,7 +30,10 @@ from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 #: Settings that keep a method's stages short on the small task; everything else is its default.
-SHORT = {"umix": {"length": 3}}
+SHORT = {
+    "umix": {"length": 3},
+    **{name: {"layer_epochs": 3} for name in ("afr", "self", "cb_last_layer", "crt")},
+}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

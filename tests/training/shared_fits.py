@@ -30,6 +30,8 @@ SETTINGS = {
     "lisa_umix": {"start": 0, "length": 2},
     "irm": {"anneal": 2},
     "ib_irm": {"anneal": 2, "bottleneck_anneal": 4},
+    "afr": {"layer_epochs": 2, "lam": 0.1, "sigma": 0.5},
+    **{name: {"layer_epochs": 2} for name in ("self", "cb_last_layer", "crt")},
 }
 RUN = RunSpec(
     task="four_moons",

@@ -46,6 +46,11 @@ METHODS: "Registry[Method]" = Registry(
         "pde": "umix.methods.pde:PDE",
         "ssa": "umix.methods.ssa:SSA",
         "pg_dro": "umix.methods.pg_dro:PGDRO",
+        "afr": "umix.methods.afr:AFR",
+        "self": "umix.methods.self:SELF",
+        "cb_last_layer": "umix.methods.cb_last_layer:CBLastLayer",
+        "crt": "umix.methods.crt:CRT",
+        "evals": "umix.methods.evals:EVaLS",
     },
 )
 

@@ -10,6 +10,7 @@ from typing import Self, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from umix.data.task import Split
 from umix.errors import UserError
@@ -37,7 +38,7 @@ class LastLayer:
         z = features["train"].detach()
         mean, scale = z.mean(0), z.std(0, correction=0)
         scale = scale.where(scale > 0, 1.0)
-        layer = nn.Linear(head.in_features, head.out_features, device=z.device)
+        layer = skip_init(nn.Linear, head.in_features, head.out_features, device=z.device)  # draws no random numbers
         with torch.no_grad():
             layer.weight.copy_(head.weight * scale)
             layer.bias.copy_(head.weight.double() @ mean.double() + head.bias.double())

@@ -126,7 +126,7 @@ class Trainer:
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
-        if objective.mixes and not self.net.by_gradients:
+        if objective.mixes and not self.net.by_gradients and not self.only_weigh:
             self.decisions["mixing"] = NOTHING_MIXED
         self._final_fit(net, objective, settings, sampler, step)
         return net
@@ -148,7 +148,7 @@ class Trainer:
         those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
         """
         splits = {"train": rows, "val": self.splits["val"] if val is None else val, "test": self.splits["test"]}
-        layer = LastLayer.of(net, splits, {name: self._features(net, split) for name, split in splits.items()})
+        layer = LastLayer.of(net, splits, {name: self.features(net, split) for name, split in splits.items()})
         if new:
             with torch_stream(self.seed, FINAL, "last layer"):
                 linear_head(layer.net).reset_parameters()
@@ -277,16 +277,15 @@ class Trainer:
         """Whether the learner can minimise ``objective``: a net can, an estimator if weights of examples are all there is."""
         return self.net.by_gradients or objective.example_weights is not None
 
-    def logits(self, net: Net, split: str) -> Tensor:
-        """Logits of ``net`` on every example of the split, [n, classes]."""
-        return outputs(self.engine.shared(net), self.splits[split], batch_size=self.settings.batch_size)
+    def logits(self, net: Net, split: str | Split) -> Tensor:
+        """Logits of ``net`` on every example of the split, [n, classes]; the split may be given by its name."""
+        given = self.splits[split] if isinstance(split, str) else split
+        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size)
 
-    def features(self, net: Net, split: str) -> Tensor:
-        """Features of ``net`` on every example of the split, [n, width]."""
-        return self._features(net, self.splits[split])
-
-    def _features(self, net: Net, split: Split) -> Tensor:
-        return outputs(self.engine.shared(net), split, batch_size=self.settings.batch_size, features=True)
+    def features(self, net: Net, split: str | Split) -> Tensor:
+        """Features of ``net`` on every example of the split, [n, width]; the split may be given by its name."""
+        given = self.splits[split] if isinstance(split, str) else split
+        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=True)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method has computed for each training example, [n], in the run's folder, with the labels."""

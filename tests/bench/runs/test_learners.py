@@ -58,6 +58,18 @@ def test_methods_that_weigh_examples_train_trees(shop: Path, tmp_path: Path, met
         assert record.decisions["mixing"]["words"].startswith("nothing is mixed")
 
 
+@pytest.mark.parametrize("method", ["afr", "self", "cb_last_layer", "crt", "evals"])
+def test_methods_that_train_the_last_layer_again_weigh_the_parts_of_a_forest_anew(
+    shop: Path, tmp_path: Path, method: str
+) -> None:
+    short = {} if method == "evals" else {"layer_epochs": 2}
+    record = execute(spec(shop, method, net="trees", **short), out=tmp_path)
+    assert record.summary().average > 0.6
+    head = load_net(record).head.weight
+    assert (head[:, :-2] != 0).any() != (record.decisions.get("k") == 0)  # of trees alone only the last block counts
+    assert predict(record, shop)["label"].n_unique() == 2
+
+
 @pytest.mark.parametrize("method", ["mixup", "group_dro", "lff", "focal", "irm", "lisa"])
 def test_methods_that_need_gradients_refuse_trees(shop: Path, method: str) -> None:
     with pytest.raises(UserError, match=f"^{method} must train a net: .* and trees is only fitted to weighted rows"):

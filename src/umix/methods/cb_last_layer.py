@@ -1,0 +1,44 @@
+"""CB-LLR: class-balanced last-layer retraining on held-out rows (LaBonte et al. 2023, the baseline of SELF).
+
+ERM is trained on the training split. Validation is divided once, by class only: a new last layer is trained on a part ``share`` of
+it, in batches in which all classes occur as often, and only the rest is for selection. Group labels are not used.
+
+Differs from the paper:
+- ERM is trained on shuffled rows, in the paper on batches in which all classes occur as often;
+- features are standardised; the last layer is trained for ``layer_epochs`` passes over its rows instead of a number of steps.
+
+Differs from the released code:
+- as above.
+"""
+
+from typing import ClassVar, final
+
+from pydantic import Field
+
+from umix.methods.parts.held_out_rows import parts_of_validation
+from umix.methods.parts.layer_fit import LayerFit
+from umix.nets.net import Net
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+
+@final
+class CBLastLayer(LayerFit):
+    """Class-balanced last-layer retraining: an ERM net with a new last layer, trained on held-out rows."""
+
+    name: ClassVar[str] = "cb_last_layer"
+    paper: ClassVar[str] = (
+        "LaBonte et al., Towards last-layer retraining for group robustness with fewer annotations, NeurIPS 2023"
+    )
+    needs_gradients: ClassVar[bool] = False
+    stages: ClassVar[tuple[str, ...]] = ("reference",)
+
+    share: float = Field(0.5, gt=0, lt=1, description="part of validation to train on; the rest is for selection")
+
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", epochs),)
+
+    def train(self, trainer: Trainer) -> Net:
+        held_out, rest = parts_of_validation(trainer, self.share)
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        return self.fit_balanced(trainer, trainer.reference(stage), held_out, new=True, val=rest)

@@ -1,0 +1,170 @@
+"""EVaLS: the last layer trained again on the rows with the highest and the lowest losses (Ghaznavi et al. 2024).
+
+Validation is divided once, by class only. Of a part ``share`` of it, the ``k`` rows of every class with the highest losses under
+ERM and the ``k`` with the lowest form a small data set. The first are mostly of groups that ERM fails, the second of groups that it
+serves well, so the groups in it are nearly balanced without being known. A last layer is fitted to it, as DFR's.
+
+``k`` is chosen on the rest of validation, by the worst cell of class × environment. Environments are inferred as in EIIL: the two
+over which ERM is least invariant. With two classes these are the rows that ERM gets right and those that it gets wrong.
+
+Where no ``k`` helps, as on the table ``adult``, the result is ERM after its last epoch. Its worst group was 5 points below that of
+``erm``, which selects its epoch.
+
+Differs from the paper:
+- ``auto`` also tries 0, which keeps ERM's layer, and where no groups choose it takes no ``k`` that lowers the average on validation
+  by more than the run's budget: where labels are noise, the rows of highest loss teach the opposite of the truth;
+- where validation groups are known and may be used, the worst of them chooses ``k``, as it selects epochs in all methods;
+- rates of small cells are pulled towards that of their class (``core.judging``), so a cell of a few rows does not choose alone;
+- the last layer is a penalised logistic regression on standardised features, as DFR fits it, and has no epochs to select;
+- where a class has less than 2·``k`` rows, all classes give as many as it has: none counts more than another.
+
+Differs from the released code:
+- written from the paper's description; the released code was not compared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, ClassVar, final
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.counts import class_composition, class_counts, group_counts
+from umix.core.inference import infer_environments
+from umix.core.judging import Judging
+from umix.core.last_layer_weights import extreme_losses
+from umix.core.losses import cross_entropy
+from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.streams import stream
+from umix.data.groups import Groups
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.methods.dfr import Penalty, refit
+from umix.methods.method import Method
+from umix.methods.parts.contest import chooses_by_groups, limit_cost, standing_of
+from umix.methods.parts.held_out_rows import parts_of_validation
+from umix.methods.parts.left_open import Auto
+from umix.nets.net import Net
+from umix.settings import between
+from umix.training.last_layer import linear_head
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+_TRIED = (0, 5, 10, 20, 40, 80, 160, 320)  # what auto tries
+_STEPS, _LR = 100, 0.1  # of the inference of environments, as in EIIL
+
+
+@final
+class EVaLS(Method):
+    """EVaLS: the last layer is fitted again to the held-out rows of highest and of lowest loss in every class."""
+
+    name: ClassVar[str] = "evals"
+    paper: ClassVar[str] = (
+        "Ghaznavi et al., Trained models tell us how to make them robust to spurious correlation without group annotation, 2024"
+    )
+    needs_gradients: ClassVar[bool] = False
+    stages: ClassVar[tuple[str, ...]] = ("reference",)
+
+    k: Annotated[int, Field(ge=0)] | Auto = Field(
+        "auto",
+        description="rows of highest loss, and as many of lowest, of every class; 0 keeps ERM's layer; auto: chosen on validation",
+    )
+    c: Annotated[float, between(0.01, 10.0, log=True)] = Field(1.0, gt=0, description="inverse strength of the penalty")
+    penalty: Penalty = Field("l1", description="of the weights: sum of sizes or of squares")
+    share: float = Field(0.5, gt=0, lt=1, description="part of validation to fit; the rest chooses k and the decision")
+
+    def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
+        return (ErmStage("reference", epochs),)
+
+    def train(self, trainer: Trainer) -> Net:
+        held_out, rest = parts_of_validation(trainer, self.share)
+        if len(held_out.y.unique()) < 2:
+            raise UserError("evals must be given at least two classes in validation, got one; add rows of others.")
+        (stage,) = self.erm_stages(trainer.settings.epochs)
+        net = trainer.reference(stage)
+        layers = self._layers(trainer, net, held_out)
+        k = next(iter(layers)) if len(layers) == 1 else self._chosen(trainer, net, layers, rest)
+        if k > 0:
+            head, layer = linear_head(net), torch.from_numpy(layers[k])
+            with torch.no_grad():
+                head.weight.copy_(layer[:, :-1])
+                head.bias.copy_(layer[:, -1])
+        return trainer.adopt(net, val=rest)
+
+    def _layers(self, trainer: Trainer, net: Net, rows: Split) -> dict[int, np.ndarray]:
+        """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's."""
+        y = rows.y.cpu()
+        losses = cross_entropy(trainer.logits(net, rows).cpu(), y)
+        z = trainer.features(net, rows).double().cpu().numpy()
+        most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
+        tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
+        if 0 in tried:
+            head = linear_head(net)
+            found[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().double().cpu().numpy()
+        for k in (k for k in tried if k):
+            chosen = extreme_losses(losses, y, k=k).numpy()
+            seed = int(stream(trainer.seed, "evals", "refit", k).integers(2**31))
+            found[k], converged = refit(
+                z[chosen],
+                y.numpy()[chosen],
+                n_classes=trainer.task.n_classes,
+                c=self.c,
+                penalty=self.penalty,
+                seed=seed,
+            )
+            failed += not converged
+        if failed:
+            trainer.warn(f"{failed} of {len(found)} logistic regressions did not converge; try a smaller c.")
+        return found
+
+    def _chosen(self, trainer: Trainer, net: Net, layers: dict[int, np.ndarray], rest: Split) -> int:
+        """The ``k`` whose layer has the best worst rate on ``rest``; the run keeps it and the standings of all."""
+        y, by_groups = rest.y.cpu(), chooses_by_groups(trainer) and bool(rest.groups.member.any())
+        groups = rest.groups.to(y.device) if by_groups else self._cells(trainer, net, rest)
+        z = trainer.features(net, rest).double().cpu().numpy()
+        correct = [torch.from_numpy((z @ layer[:, :-1].T + layer[:, -1]).argmax(1)) == y for layer in layers.values()]
+        counts = counts_of(correct, y, groups, n_classes=trainer.task.n_classes, judging=trainer.judging)
+        averages, tried = counts.all_hits / counts.n, list(layers)
+        limit_cost(trainer, float(averages[0]))  # the first is ERM's layer
+        floor = -np.inf if trainer.judging.floor is None else trainer.judging.floor
+        allowed = np.flatnonzero(averages >= floor - 1e-12)
+        if len(allowed) == 1:
+            trainer.warn(
+                f"None of {len(tried) - 1} values of k kept validation accuracy within the budget: ERM's last layer stays; what "
+                "ERM gets wrong here looks like noise."
+            )
+        best = int(allowed[best_epoch(counts.only(allowed.tolist()), "worst")])
+        standings = [
+            standing_of(f"k={k}", one, float(RULES["worst"](one)[0]), "worst", decide="argmax")
+            for k, one in ((k, counts.only([place])) for place, k in enumerate(tried))
+        ]
+        what = "known group" if by_groups else "cell of class and inferred environment"
+        reason = (
+            f"best of {len(tried)} on validation by the worst {what}: {standings[best].worst:.1%}, and "
+            f"{standings[best].average:.1%} on average"
+        )
+        trainer.decisions |= {"k": tried[best], "reason": reason, "standings": [one.as_json() for one in standings]}
+        return tried[best]
+
+    def _cells(self, trainer: Trainer, net: Net, rest: Split) -> Groups:
+        """Class × environment, where ERM's logits on ``rest`` tell the environments."""
+        y, rng = rest.y.cpu(), stream(trainer.seed, "evals", "environments")
+        environment = infer_environments(trainer.logits(net, rest).cpu(), y, steps=_STEPS, lr=_LR, rng=rng)
+        return Groups.cells(y, environment, labels=trainer.task.classes, attributes=("served", "failed"))
+
+
+def counts_of(correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes: int, judging: Judging) -> Counts:
+    """The counts of several nets, as if each were an epoch; ``correct`` [n] says what a net gets right. Any groups may choose."""
+    by_group = [group_counts(one, groups.member) for one in correct]
+    by_class = [class_counts(one, y, n_classes=n_classes) for one in correct]
+    composition = class_composition(y, groups.pairs, n_groups=len(groups.names), n_classes=n_classes)
+    return Counts(
+        hits=torch.stack([hits for hits, _ in by_group]).numpy(),
+        sizes=groups.sizes.numpy(),
+        class_hits=torch.stack([hits for hits, _ in by_class]).numpy(),
+        class_sizes=by_class[0][1].numpy(),
+        composition=composition.numpy(),
+        judging=replace(judging, choose=True),
+    )

@@ -1,0 +1,34 @@
+"""Rows that are kept apart to train a last layer: a random share of every class. Groups have no say."""
+
+import torch
+from torch import Tensor
+
+from umix.core.streams import stream
+from umix.core.subsets import stratified_split
+from umix.data.task import Split
+from umix.errors import UserError
+from umix.training.trainer import Trainer
+
+
+def divided(y: Tensor, *, share: float, seed: int, what: str) -> tuple[Tensor, Tensor]:
+    """Rows of a random ``share`` of every class and all other rows, two int64; ``what`` names the division.
+
+    A class of one example is in the first part only.
+    """
+    first, rest = stratified_split(y.cpu().numpy(), share=share, rng=stream(seed, what, "rows"))
+    return torch.from_numpy(first).to(y.device), torch.from_numpy(rest).to(y.device)
+
+
+def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
+    """A ``share`` of validation that is trained on, and the rest, which is for selection.
+
+    All methods divide it alike. Raises if one part would be empty.
+    """
+    val = trainer.splits["val"]
+    first, rest = divided(val.y, share=share, seed=trainer.seed, what="validation")
+    if not len(rest):
+        raise UserError(
+            "Validation must have two examples of a class, one to train the last layer and one for selection, got "
+            f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
+        )
+    return val.rows(first), val.rows(rest)
