@@ -26,12 +26,8 @@ def hue(colour: str) -> float | None:
     return 360 * angle if saturation > 0.15 else None
 
 
-def test_every_method_of_umix_has_a_place_in_the_order() -> None:
-    assert {*METHOD_ORDER, "erm"} == {name for name in METHODS if method_module(name).startswith("umix.")}
-
-
-def method_module(name: str) -> str:
-    return METHODS.find(name).__module__
+def test_every_place_in_the_order_is_that_of_a_method() -> None:
+    assert set(METHOD_ORDER) < set(METHODS.own)
 
 
 @pytest.mark.parametrize("others", [["erm"], ["a", "b", "c"], ["zeta", "jtt", "mixup"]])
@@ -43,7 +39,7 @@ def test_a_method_has_the_same_colour_whatever_else_is_in_the_report(others: lis
 
 
 def test_no_two_methods_of_a_report_have_the_same_colour_and_shape() -> None:
-    labels = [*METHOD_ORDER, "erm", "umix sigma=0.0", "umix sigma=0.5", "one_of_mine", "another_of_mine"]
+    labels = [*METHODS.own, "umix sigma=0.0", "umix sigma=0.5", "one_of_mine", "another_of_mine"]
     colours, shapes = method_colours(labels), method_shapes(labels)
     assert len({(colours[label], shapes[label]) for label in labels}) == len(labels)
 

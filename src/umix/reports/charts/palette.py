@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 #: Colours of methods: grey for ERM, then hues of Okabe and Ito (2008) and two more from ColorBrewer.
 METHOD_COLOURS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#A6611A", "#5AB4AC")
-#: The methods in the order that gives them colours. Append new methods at the end: the others keep their colours.
+#: Methods that often stand in one chart, in the order that gives them colours; all others have theirs from a hash of the name.
 METHOD_ORDER = (
     "umix", "group_dro", "jtt", "cvar_dro", "mixup", "lff", "dfr",
     "reweight", "resample", "focal", "lisa", "eiil", "irm", "vrex",
@@ -89,7 +89,7 @@ def _variants(labels: Sequence[str]) -> dict[str, int]:
 
 
 def _places(label: str) -> tuple[int, int]:
-    """The places of a method's colour and shape; methods of other packages get them from a hash of their name."""
+    """The places of a method's colour and shape; methods without a place in the order get them from a hash of their name."""
     method, hues = label.split(" ")[0], len(METHOD_COLOURS) - 1
     if method == _BASELINE:
         return 0, 0
