@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from umix.core.clusters import Kind, clustered, clusters_within, main_directions, silhouette
+from umix.core.clusters import Kind, clustered, clusters_within, main_directions, main_directions_within, silhouette
 
 RNG = np.random.default_rng(0)
 
@@ -121,3 +121,11 @@ def test_main_directions_are_the_scores_of_a_singular_value_decomposition(shape:
     np.testing.assert_allclose(np.abs(found), np.abs(left[:, :3] * scale[:3]), atol=1e-8)
     assert main_directions(z, 100).shape == (shape[0], 8)
     assert main_directions(np.ones((1, 4)), 2).shape == (1, 1)
+
+
+def test_main_directions_within_classes_are_those_of_each_class_alone() -> None:
+    z, y = RNG.standard_normal((12, 4)), np.array([0] * 9 + [2] * 2 + [3])
+    found = main_directions_within(z, y, n_classes=4, width=3)
+    np.testing.assert_allclose(found[:9], main_directions(z[:9], 3))
+    assert found[9:11, 2].tolist() == [0, 0]  # two examples vary in two directions at most
+    assert found[11].tolist() == [0, 0, 0]

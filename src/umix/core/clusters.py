@@ -145,6 +145,17 @@ def main_directions(z: Floats, width: int) -> Floats:
         return np.asarray(centred @ vectors[:, ::-1][:, :width])
 
 
+def main_directions_within(z: Floats, y: Ids, *, n_classes: int, width: int) -> Floats:
+    """The ``main_directions`` of every class's examples, [n, width]; those that a small class does not have are 0."""
+    reduced = np.zeros((len(z), width))
+    for c in range(n_classes):
+        rows = np.flatnonzero(y == c)
+        if len(rows):
+            own = main_directions(z[rows], width)
+            reduced[rows, : own.shape[1]] = own
+    return reduced
+
+
 def _distinct(z: Floats, most: int) -> int:
     """The number of different rows of ``z``, but not more than ``most``."""
     count = 0

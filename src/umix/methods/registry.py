@@ -38,6 +38,7 @@ METHODS: "Registry[Method]" = Registry(
         "coral": "umix.methods.coral:CORAL",
         "fish": "umix.methods.fish:Fish",
         "domainmix": "umix.methods.domainmix:DomainMix",
+        "george": "umix.methods.george:GEORGE",
     },
 )
 
