@@ -39,6 +39,7 @@ METHODS: "Registry[Method]" = Registry(
         "fish": "umix.methods.fish:Fish",
         "domainmix": "umix.methods.domainmix:DomainMix",
         "george": "umix.methods.george:GEORGE",
+        "xrm": "umix.methods.xrm:XRM",
     },
 )
 
