@@ -16,7 +16,7 @@ Kind = Literal["kmeans", "gmm"]
 Average = Literal["clusters", "examples"]
 
 SAMPLE = 2000  # examples between which distances are computed for a silhouette: their number grows with the square
-_STARTS = 3  # of k-means and of mixtures; the best is kept
+_STARTS = 3  # of k-means, the best is kept; a mixture starts from k-means, once
 
 
 @final
@@ -63,7 +63,8 @@ def clusters_within(
         rows = np.flatnonzero(y == c)
         if not len(rows):
             continue
-        own, silhouettes[c] = _chosen(z[rows], sizes, kind, average, rng, sample)
+        with threadpool_limits(1):  # sums must not depend on the number of threads
+            own, silhouettes[c] = _chosen(z[rows], sizes, kind, average, rng, sample)
         cluster[rows] = begin + own
         begin += int(own.max()) + 1
     return Clusters(cluster, begin, silhouettes)
@@ -99,9 +100,9 @@ def clustered(z: Floats, size: int, *, kind: Kind, rng: np.random.Generator) -> 
     model = (
         KMeans(size, n_init=_STARTS, random_state=seed)
         if kind == "kmeans"
-        else GaussianMixture(size, n_init=_STARTS, reg_covar=1e-4, random_state=seed)
+        else GaussianMixture(size, reg_covar=1e-4, random_state=seed)
     )
-    with threadpool_limits(1), warnings.catch_warnings():  # sums must not depend on the number of threads
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # clusters of a fit that could be better are clusters still
         labels = model.fit_predict(scaled)
     _, label, count = np.unique(labels, return_inverse=True, return_counts=True)
@@ -127,8 +128,7 @@ def silhouette(z: Floats, cluster: Ids, *, average: Average, rng: np.random.Gene
         rows = np.concatenate([order[cluster[order] == c][:most] for c in range(len(sizes))])
     if len(rows) <= len(sizes):  # each is alone in its cluster, and has no silhouette
         return 0.0
-    with threadpool_limits(1):
-        each = silhouette_samples(z[rows], cluster[rows])
+    each = silhouette_samples(z[rows], cluster[rows])
     means = np.bincount(cluster[rows], weights=each) / np.bincount(cluster[rows])
     return float(means.mean() if average == "clusters" else sizes @ means / sizes.sum())
 

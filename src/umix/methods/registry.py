@@ -40,6 +40,7 @@ METHODS: "Registry[Method]" = Registry(
         "domainmix": "umix.methods.domainmix:DomainMix",
         "george": "umix.methods.george:GEORGE",
         "xrm": "umix.methods.xrm:XRM",
+        "spare": "umix.methods.spare:SPARE",
     },
 )
 
