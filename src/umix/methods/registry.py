@@ -41,6 +41,7 @@ METHODS: "Registry[Method]" = Registry(
         "george": "umix.methods.george:GEORGE",
         "xrm": "umix.methods.xrm:XRM",
         "spare": "umix.methods.spare:SPARE",
+        "cnc": "umix.methods.cnc:CnC",
     },
 )
 

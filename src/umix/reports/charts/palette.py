@@ -15,7 +15,7 @@ METHOD_ORDER = (
     "reweight", "resample", "focal", "lisa", "eiil", "irm", "vrex",
     "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
     "cvar_doro", "chi2_doro", "group_mixup", "best",
-    "george", "xrm", "spare",
+    "george", "xrm", "spare", "cnc",
 )  # fmt: skip
 #: Colours of groups: violet, magenta, olive and pink, which no method has.
 GROUP_COLOURS = ("#8A5CDB", "#D0218A", "#7F8C00", "#DB6BAC")
