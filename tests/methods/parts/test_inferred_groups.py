@@ -66,6 +66,18 @@ def test_umix_without_eta_and_mixing_is_erm(trainer: Make) -> None:
     torch.testing.assert_close(parameters(net), parameters(trainer().fit(MeanRisk())))
 
 
+def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(trainer: Make) -> None:
+    def warnings_of(wrong: torch.Tensor, eta: float) -> str:
+        run = trainer()
+        Given(then="umix", eta=eta).train_on(InferredGroups(wrong.long(), 2, wrong), run)
+        return " ".join(run.warnings)
+
+    one = torch.arange(140) == 3
+    assert "no training example wrong, so all weights are equal" in warnings_of(one & False, 20.0)
+    assert "The weights rest on few examples" in warnings_of(one, 1e4)
+    assert "weights" not in warnings_of(one, 20.0)
+
+
 def test_eiil_can_be_followed_by_umix_on_its_environments(trainer: Make) -> None:
     run = trainer()
     EIIL(then="umix", eta=7.0).train(run)

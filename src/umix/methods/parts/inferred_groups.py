@@ -18,7 +18,7 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.weight_warnings import warn_about
+from umix.methods.parts.weight_warnings import warn_if_few
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
@@ -90,7 +90,9 @@ class InfersGroups(Method, abc.ABC):
         u = groups.error_rate
         weights = normalized(importance_weights(u, eta=self.eta))
         trainer.keep(uncertainty=u, weight=weights)
-        warn_about(weights, trainer, u=u)
+        if not u.any():
+            trainer.warn("The reference gets no training example wrong, so all weights are equal.")
+        warn_if_few(weights, trainer)
         objective = WeightedMixup(
             weights=weights.to(trainer.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
         )
