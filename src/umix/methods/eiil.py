@@ -37,7 +37,7 @@ class EIIL(InfersGroups):
     name: ClassVar[str] = "eiil"
     paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
     stages: ClassVar[tuple[str, ...]] = ("reference",)
-    absent_by_default: ClassVar[tuple[str, ...]] = ("then", "eta", "sigma", "alpha", "mixing")
+    absent_by_default: ClassVar[tuple[str, ...]] = ("then", "eta", "class_balance", "sigma", "alpha", "mixing")
 
     reference_epochs: Annotated[int, among(1, 2, 5, 10)] = Field(
         1, ge=1, description="epochs of the reference model; reference.epochs overrides it"

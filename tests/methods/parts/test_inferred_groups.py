@@ -8,6 +8,7 @@ import torch
 
 from umix.core.weights import importance_weights, normalized
 from umix.data.samplers import Balanced
+from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.eiil import EIIL
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups, require_finite
@@ -59,6 +60,17 @@ def test_umix_follows_with_the_error_rates_of_the_cells(trainer: Make) -> None:
     torch.testing.assert_close(parameters(net), parameters(expected))
     torch.testing.assert_close(run.kept["weight"], weights)
     torch.testing.assert_close(run.kept["uncertainty"], rate)
+
+
+def test_weights_may_also_be_divided_by_the_size_of_the_class(trainer: Make, moons: Task) -> None:
+    splits = {**moons.splits, "train": moons.splits["train"].rows(torch.arange(90))}
+    runs = [trainer(task=Task("uneven", splits, moons.classes)) for _ in range(2)]
+    for run, class_balance in zip(runs, (False, True), strict=True):
+        Given(then="umix", eta=5.0, class_balance=class_balance).train(run)
+    y = splits["train"].y
+    assert int((y == 0).sum()) != int((y == 1).sum())
+    expected = runs[0].kept["weight"] / torch.bincount(y)[y]
+    torch.testing.assert_close(runs[1].kept["weight"], expected / expected.mean())
 
 
 def test_umix_without_eta_and_mixing_is_erm(trainer: Make) -> None:

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.weights import class_means, importance_weights, normalized
+from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
 from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.method import Method
@@ -62,6 +62,10 @@ class InfersGroups(Method, abc.ABC):
     eta: float = Field(
         20.0, ge=0, description="with then=umix: how much a weight grows with the error rate of the inferred group"
     )
+    class_balance: bool = Field(
+        False,
+        description="with then=umix: weights are also divided by the size of the class, so that classes count the same",
+    )
     sigma: float = Field(0.5, ge=0, le=1, description="with then=umix: probability of mixing a batch")
     alpha: float = Field(0.5, gt=0, description="with then=umix: λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field(
@@ -88,7 +92,10 @@ class InfersGroups(Method, abc.ABC):
 
     def _mix(self, groups: InferredGroups, trainer: Trainer) -> Net:
         u = groups.error_rate
-        weights = normalized(importance_weights(u, eta=self.eta))
+        weights = importance_weights(u, eta=self.eta)
+        if self.class_balance:
+            weights = weights * inverse_frequency(trainer.task.splits["train"].y)
+        weights = normalized(weights)
         trainer.keep(uncertainty=u, weight=weights)
         if not u.any():
             trainer.warn("The reference gets no training example wrong, so all weights are equal.")
