@@ -50,7 +50,7 @@ def test_with_power_one_the_clusters_of_a_class_are_drawn_as_often(trainer: Make
 
 def test_the_weights_are_the_formula_with_a_power_for_each_class(trainer: Make) -> None:
     run = trainer(fit={"lr": 0.3})
-    SPARE(reference_epochs=2).train(run)
+    SPARE(reference_epochs=2, power="auto").train(run)
     cluster, y = run.kept["environment"].tolist(), run.task.splits["train"].y.tolist()
     power = run.decisions["power"]["by class"]
     raw = [cluster.count(k) ** -power[c] for k, c in zip(cluster, y, strict=True)]
@@ -78,7 +78,7 @@ def test_clusters_far_apart_have_power_one_and_others_two(trainer: Make) -> None
         rng=np.random.default_rng(0),
     )
     run = trainer()
-    assert SPARE()._powers(found, run).tolist() == [1, 2]
+    assert SPARE(power="auto")._powers(found, run).tolist() == [1, 2]
     assert "2 in 1 of 2 classes" in run.decisions["power"]["words"]
     assert SPARE(power=0.5)._powers(found, run).tolist() == [0.5, 0.5]
 
@@ -103,7 +103,7 @@ def test_a_reference_that_diverged_is_refused_in_a_sentence(trainer: Make) -> No
 def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
     fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
     record = execute(RunSpec(task="four_moons", method="spare", settings=fast), out=tmp_path)
-    assert record.stages["reference"].epochs == 1
+    assert record.stages["reference"].epochs == 5
 
 
 @pytest.mark.parametrize("bad", [{"power": -1.0}, {"clusters": 0}, {"reference_epochs": 0}])

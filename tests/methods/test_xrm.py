@@ -12,7 +12,7 @@ from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.losses import cross_entropy
 from umix.core.streams import stream, torch_stream
-from umix.core.weights import class_means, importance_weights, normalized
+from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.data.task import Task
@@ -133,7 +133,8 @@ def test_umix_follows_with_the_error_rates_of_held_out_twins(trainer: Make) -> N
     net = XRM(tries=1, then="umix", eta=8.0).train(run)
     environment, wrong, _ = asked(other)
     u = class_means(wrong.float(), 2 * run.task.splits["train"].y + environment)
-    objective = WeightedMixup(weights=normalized(importance_weights(u, eta=8.0)), sigma=0.5, alpha=0.5)
+    weights = importance_weights(u, eta=8.0) * inverse_frequency(run.task.splits["train"].y)
+    objective = WeightedMixup(weights=normalized(weights), sigma=0.5, alpha=0.5)
     assert torch.equal(parameters(net), parameters(other.fit(objective)))
     assert u[environment == 0].eq(0).all()
     assert u[environment == 1].gt(0).all()

@@ -6,7 +6,8 @@ class that s gets wrong, and away from those of other classes with the same s. I
 anchors too. Group labels are not used.
 
 With ``weight=0`` it is ERM on batches that are balanced as below. A linear net has its inputs as features, which L cannot change;
-then L has no effect beside the smaller share of CE.
+then L has no effect beside the smaller share of CE. What remains, balanced batches that repeat the few examples which s gets wrong,
+ends 3 points below ERM's worst group on validation of bird features with a linear head (59.0 and 62.1 %).
 
 Differs from the paper:
 - batches hold the cells label × (s right or wrong) in equal parts, and all examples of a batch that have a positive are anchors,
@@ -69,7 +70,7 @@ class CnC(Method):
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     reference_epochs: Annotated[int, among(1, 2, 5)] = Field(
-        1, ge=1, description="epochs of the first net; reference.epochs overrides it"
+        5, ge=1, description="epochs of the first net; reference.epochs overrides it"
     )
     weight: Annotated[float, between(0.1, 0.9)] = Field(
         0.75, ge=0, lt=1, description="share of the contrastive loss; the rest is cross-entropy"

@@ -3,12 +3,15 @@
 Spurious features are learned in the first epochs, and then tell the groups of a class apart. Train a net by ERM for a few epochs.
 Divide each class by k-means of the net's outputs (class probabilities); the number of clusters is the one with the largest
 silhouette. Train a new net on examples that are drawn with probabilities in proportion to |cluster|^(−power), scaled so that all
-classes are drawn as often. The power is 1 in a class whose clusters are far apart, with a silhouette of at least 0.9, and else 2.
-Group labels are not used.
+classes are drawn as often. The paper's power is 1 in a class whose clusters are far apart, with a silhouette of at least 0.9, and
+else 2 (``power=auto``). Group labels are not used.
 
 With one cluster per class, or power 0, it is class-balanced sampling; with power 1 every cluster of a class is drawn as often.
 
 Differs from the paper:
+- the power is 1 unless it is set, and the first net has 5 epochs. The paper's rule and one epoch put most of the mass on a few
+  examples where clusters are not groups: in the worst group of validation 57.1 % in place of 61.4 % on bird features with a linear
+  head (ERM 62.1 %); with ``auto``, adult has 65.5 % in place of 72.9 % with power 1;
 - the number of clusters is chosen from 2 to 10; a silhouette is computed from at most 2,000 examples of a class;
 - the draws of an epoch are as many as there are training examples, with replacement.
 
@@ -53,15 +56,15 @@ class SPARE(Method):
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     reference_epochs: Annotated[int, among(1, 2, 5)] = Field(
-        1, ge=1, description="epochs of the first net; reference.epochs overrides it"
+        5, ge=1, description="epochs of the first net; reference.epochs overrides it"
     )
     clusters: int | None = Field(
         None, ge=1, description="clusters of each class; none: from 2 to 10, the largest silhouette decides"
     )
     power: Annotated[Power, among(0.5, 1.0, 2.0)] = Field(
-        "auto",
-        description="examples are drawn by the size of their cluster to minus this power; auto: 1 where clusters are far apart, "
-        "else 2",
+        1.0,
+        description="examples are drawn by the size of their cluster to minus this power; auto, as in the paper: 1 where clusters "
+        "are far apart, else 2",
     )
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:

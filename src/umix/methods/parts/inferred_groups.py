@@ -60,7 +60,7 @@ class InfersGroups(Method, abc.ABC):
     )
     adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
     eta: float = Field(
-        20.0, ge=0, description="with then=umix: how much a weight grows with the error rate of the inferred group"
+        3.0, ge=0, description="with then=umix: how much a weight grows with the error rate of the inferred group"
     )
     class_balance: bool = Field(
         False,
