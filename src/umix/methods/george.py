@@ -6,7 +6,8 @@ minus the own. The number of clusters, from 2 to 10, is the one with the largest
 a new net by GroupDRO with the clusters as groups. Group labels are not used.
 
 With one cluster per class it is GroupDRO over classes; if the clusters are the true groups it is GroupDRO. With ``then=umix``
-step 2 is UMIX with the error rates of the clusters.
+step 2 is UMIX with the error rates of the clusters; the ERM net must not have learned all examples by heart then, or all rates are
+0 and so the weights are equal, which the run says (fewer ``reference_epochs`` help).
 
 Differs from the paper:
 - features are reduced to their main directions within each class (principal components) instead of by UMAP;
