@@ -8,6 +8,7 @@ Each check trains for a few epochs on a small four_moons; together they take a f
 
 import contextlib
 import pickle
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -102,6 +103,7 @@ def check_stages_are_described(method: Method) -> None:
     """The stages before the final fit are those that ``erm_stages`` describes, and ``stages`` lists their settings.
 
     A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
+    Several of the same kind have a number behind the listed name: ``twins``, ``twins-1``.
     """
     trainer = _trainer()
     _train(method, trainer)
@@ -111,7 +113,8 @@ def check_stages_are_described(method: Method) -> None:
     names = [name for name in trainer.reports if name not in (FINAL, RACE)]
     trained, later = [trainer.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
     _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
-    _require(set(later) <= set(method.stages), method, f"must name {later} in its class variable stages")
+    kinds = {re.sub(r"-\d+$", "", name) for name in later}
+    _require(kinds <= set(method.stages), method, f"must name {later} in its class variable stages")
     unlisted = {stage.settings_name for stage in described} - set(method.stages)
     _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
 

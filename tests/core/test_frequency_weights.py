@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from umix.core.weights import effective_number, inverse_frequency
+from umix.core.weights import effective_number, inverse_frequency, inverse_frequency_within
 
 IDS = npst.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 6))
 BETA = st.sampled_from([0.0, 0.5, 0.9, 0.999, 0.9999])
@@ -74,3 +74,24 @@ def test_powers_are_those_of_numpy(ids: np.ndarray, beta: float, power: float) -
         (effective_number(torch.from_numpy(ids), beta=beta, power=power), effective**-power),
     ):
         np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-6)
+
+
+@given(IDS, st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+def test_weights_within_classes_are_powers_of_sizes_with_the_same_total_in_every_class(
+    ids: np.ndarray, power: float
+) -> None:
+    y = ids % 3  # every id belongs to one class
+    expected = sizes_of(ids) ** -power
+    expected /= np.array([expected[y == c].sum() for c in y])
+    found = inverse_frequency_within(torch.from_numpy(ids), torch.from_numpy(y), power=torch.full((3,), power))
+    np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-6)
+
+
+@given(IDS)
+def test_within_classes_power_zero_or_one_cluster_each_balances_classes(ids: np.ndarray) -> None:
+    y = ids % 3
+    balanced = inverse_frequency(torch.from_numpy(y))
+    none = inverse_frequency_within(torch.from_numpy(ids), torch.from_numpy(y), power=torch.zeros(3))
+    one = inverse_frequency_within(torch.from_numpy(y), torch.from_numpy(y), power=torch.full((3,), 2.0))
+    np.testing.assert_allclose(none, balanced, rtol=1e-6)
+    np.testing.assert_allclose(one, balanced, rtol=1e-6)

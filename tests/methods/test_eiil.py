@@ -15,7 +15,7 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.methods.eiil import EIIL
-from umix.methods.group_dro import WorstGroupRisk
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.testing import check_resume
 from umix.training.objective import MeanRisk

@@ -13,7 +13,8 @@ from umix.data.groups import Groups
 from umix.data.samplers import Balanced
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.methods.group_dro import GroupDRO, WorstGroupRisk
+from umix.methods.group_dro import GroupDRO
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.mlp import MLP
 from umix.testing import check_resume
 from umix.training.objective import MeanRisk

@@ -33,3 +33,17 @@ def infer_environments(logits: Tensor, y: Tensor, *, steps: int, lr: float, rng:
     environment = assignment.detach() > 0
     swapped = slope[environment].sum() < slope[~environment].sum()
     return (environment ^ swapped).long().to(y.device)
+
+
+def hardness(logits: Tensor, y: Tensor) -> Tensor:
+    """The largest logit of another class minus that of ``y``, [n]: above 0 for examples that the classifier gets wrong.
+
+    With one class nothing is hard: 0.
+
+    >>> hardness(torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]]), torch.tensor([0, 2]))
+    tensor([-1.,  2.])
+    """
+    if logits.shape[1] < 2:
+        return logits.new_zeros(len(y))
+    own = y[:, None]
+    return logits.scatter(1, own, -torch.inf).max(dim=1).values - logits.gather(1, own)[:, 0]

@@ -97,6 +97,22 @@ def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = No
     return _scaled(1 / sizes if power == 1 else sizes**-power, by)
 
 
+def inverse_frequency_within(ids: Tensor, y: Tensor, *, power: Tensor) -> Tensor:
+    """Weights size^(−power) by the size of each example's cluster, scaled so that all classes have the same total, [n], of mean 1.
+
+    ``ids`` [n] are the clusters, none of which has examples of two classes, and ``power`` [classes] may differ between classes.
+    With power 0 all examples of a class weigh the same, with power 1 all its clusters.
+
+    >>> import torch
+    >>> ids, y = torch.tensor([0, 0, 0, 1, 2, 2]), torch.tensor([0, 0, 0, 0, 1, 1])
+    >>> inverse_frequency_within(ids, y, power=torch.tensor([1.0, 1.0]))
+    tensor([0.5000, 0.5000, 0.5000, 1.5000, 1.5000, 1.5000])
+    """
+    w = _sizes(ids, None)[ids] ** -power.double()[y]
+    total = torch.zeros(len(power), dtype=torch.float64).index_add_(0, y, w)
+    return normalized(w / total[y]).float()
+
+
 def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, by: Tensor | None = None) -> Tensor:
     """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
 

@@ -5,7 +5,7 @@ two environments over which the reference is least invariant, by gradient ascent
 penalty over soft assignments. The maximum of this penalty is known (see ``infer_environments``).
 With two classes, environment 1 has the examples that the reference gets wrong. Stage 2: GroupDRO
 with environment×label cells as groups, as in the paper's Waterbirds and CivilComments experiments.
-Group labels are not used.
+Group labels are not used. With ``then=umix`` stage 2 is UMIX with the error rates of these cells.
 
 Differs from the paper:
 - nothing; the paper leaves the training of the reference to the user, here ``reference_epochs``.
@@ -20,42 +20,35 @@ Differs from the released code:
 
 from typing import Annotated, ClassVar, final
 
-import torch
 from pydantic import Field
 
 from umix.core.inference import infer_environments
 from umix.core.streams import stream
-from umix.data.samplers import Balanced
-from umix.methods.group_dro import WorstGroupRisk
-from umix.methods.method import Method
-from umix.nets.net import Net
-from umix.settings import among, between
+from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
+from umix.settings import among
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 
 @final
-class EIIL(Method):
+class EIIL(InfersGroups):
     """Environment inference, then GroupDRO: the groups are found where an ERM model fails, none are given."""
 
     name: ClassVar[str] = "eiil"
     paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
     stages: ClassVar[tuple[str, ...]] = ("reference",)
+    absent_by_default: ClassVar[tuple[str, ...]] = ("then", "eta", "class_balance", "sigma", "alpha", "mixing")
 
     reference_epochs: Annotated[int, among(1, 2, 5, 10)] = Field(
         1, ge=1, description="epochs of the reference model; reference.epochs overrides it"
     )
     inference_steps: int = Field(100, ge=1, description="steps of Adam that find the environments")
     inference_lr: float = Field(0.1, gt=0, description="learning rate of these steps; the product should be some 10")
-    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
-        0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO"
-    )
-    adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
+    def infer(self, trainer: Trainer) -> InferredGroups:
         y = trainer.splits["train"].y
         (stage,) = self.erm_stages(trainer.settings.epochs)
         logits = trainer.logits(trainer.reference(stage), "train")
@@ -67,7 +60,4 @@ class EIIL(Method):
                 "One of the two inferred environments is empty, so the groups are the classes alone: the reference gets all "
                 "training examples right, or none; try another reference_epochs."
             )
-        group = 2 * y + environment
-        sizes = torch.bincount(group, minlength=2 * trainer.task.n_classes)
-        objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes, group=group)
-        return trainer.fit(objective, sampler=Balanced(group))
+        return InferredGroups(2 * y + environment, 2 * trainer.task.n_classes, logits.argmax(1) != y)

@@ -20,67 +20,24 @@ Differs from the released code:
   gradient.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar, final
 
-import numpy as np
 from pydantic import Field
-from torch import Tensor
 
-from umix.core.environments import indicators
-from umix.core.losses import cross_entropy
 from umix.core.soft_groups import balanced_posterior, soft_sizes
-from umix.core.worst_group import worst_group_risk
-from umix.data.batch import Batch
 from umix.data.samplers import Balanced, BalancedDraws, Sampler
 from umix.methods.parts.contest import Candidate, chooses_by_groups
 from umix.methods.parts.left_open import Auto, settle
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
 StepSize = Annotated[float, Field(ge=0)] | Auto
 _STEP_SIZES = (0.01, 0.001, 0.1)  # the first is the paper's
 _NOBODY_CHOOSES = "no validation groups may choose: the paper's value"
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WorstGroupRisk(Objective):
-    """Exponentiated-gradient ascent on group weights q, descent on Σ q_g·L_g.
-
-    ``group`` [n] assigns the training examples to groups, ``p`` [n, groups] with probabilities; without either the task's training
-    groups are taken.
-    """
-
-    step_size: float
-    adjustment: float
-    sizes: Tensor  # [groups], examples of each group in the training split
-    group: Tensor | None = None
-    p: Tensor | None = None
-
-    @property
-    def needs_groups(self) -> bool:  # type: ignore[override]
-        return self.group is None and self.p is None
-
-    def init(self, n_groups: int) -> State:
-        there = (self.sizes > 0).float()
-        return {"q": there / there.sum(), "margin": self.adjustment * there / self.sizes.clamp_min(1).sqrt()}  # C/√n_g
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
-        margin = state["margin"] if self.adjustment else None
-        risk, q = worst_group_risk(losses, self._member(batch, losses), q, step_size=self.step_size, margin=margin)
-        return risk, {**state, "q": q}
-
-    def _member(self, batch: Batch, losses: Tensor) -> Tensor:
-        """How much each example belongs to each group, [batch, groups]."""
-        if self.p is not None:
-            return self.p.index_select(0, batch.index)
-        group = batch.known_group() if self.group is None else self.group.index_select(0, batch.index)
-        return indicators(group, len(self.sizes), like=losses)
 
 
 @final

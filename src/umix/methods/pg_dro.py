@@ -27,11 +27,11 @@ from pydantic import Field
 
 from umix.core.soft_groups import soft_sizes
 from umix.data.samplers import Balanced, Sampler, Shuffled
-from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.parts.attribute_nets import ATTRIBUTE
 from umix.methods.parts.few_groups import TrainsWithFewGroups
 from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
 from umix.methods.parts.spread_groups import spread_groups
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.trainer import Trainer

@@ -51,6 +51,10 @@ METHODS: "Registry[Method]" = Registry(
         "cb_last_layer": "umix.methods.cb_last_layer:CBLastLayer",
         "crt": "umix.methods.crt:CRT",
         "evals": "umix.methods.evals:EVaLS",
+        "george": "umix.methods.george:GEORGE",
+        "xrm": "umix.methods.xrm:XRM",
+        "spare": "umix.methods.spare:SPARE",
+        "cnc": "umix.methods.cnc:CnC",
     },
 )
 

@@ -21,9 +21,9 @@ from typing import ClassVar, final
 import torch
 
 from umix.data.samplers import Balanced
-from umix.methods.group_dro import WorstGroupRisk
 from umix.methods.parts.few_groups import TrainsWithFewGroups
 from umix.methods.parts.soft_groups import all_known, known_groups
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.training.trainer import Trainer
 

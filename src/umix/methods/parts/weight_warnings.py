@@ -18,6 +18,12 @@ def warn_about(weights: Tensor, trainer: Trainer, *, u: Tensor) -> None:
         trainer.warn(
             f"The uncertainty is saturated: {share:.0%} of the training examples were wrong in the whole window."
         )
+    warn_if_few(weights, trainer)
+
+
+def warn_if_few(weights: Tensor, trainer: Trainer) -> None:
+    """Warn if the ``weights`` [n] favour few examples."""
+    n = len(weights)
     if (size := effective_sample_size(weights)) < _FEW * n:
         trainer.warn(
             f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}."

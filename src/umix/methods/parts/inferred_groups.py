@@ -1,0 +1,117 @@
+"""Groups that nobody has labelled: what an inference returns, and methods that infer groups first and then train on them.
+
+``then=group_dro`` minimises the risk of the worst inferred group, as GroupDRO does with known ones. ``then=umix`` weighs every
+example by η·u + 1, where u is the share of its inferred group that the reference gets wrong, and mixes pairs: the weights and the
+objective of UMIX (eq. 7 and 4), with the uncertainty of inferred groups in place of that of single examples.
+"""
+
+import abc
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
+from umix.data.samplers import Balanced
+from umix.errors import UserError
+from umix.methods.method import Method
+from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.weight_warnings import warn_if_few
+from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
+from umix.nets.net import Net
+from umix.settings import between
+from umix.training.trainer import Trainer
+
+Then = Literal["group_dro", "umix"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class InferredGroups:
+    """The inferred group, or cell, of every training example, and what the reference makes of it."""
+
+    cell: Tensor  # int64 [n]; some cells may have no example
+    n_cells: int
+    wrong: Tensor  # bool [n], whether the reference that they were inferred from is wrong
+
+    @property
+    def sizes(self) -> Tensor:
+        """The number of examples in every cell, [cells]."""
+        return torch.bincount(self.cell, minlength=self.n_cells)
+
+    @property
+    def error_rate(self) -> Tensor:
+        """The share of each example's cell that the reference gets wrong, [n], on the host."""
+        return class_means(self.wrong.cpu().float(), self.cell.cpu())
+
+
+class InfersGroups(Method, abc.ABC):
+    """A method that infers groups of the training examples and then trains on them; groups of the task are not used."""
+
+    then: Then = Field(
+        "group_dro",
+        description="what is done with the inferred groups: the worst one counts, or UMIX's weights and mixup",
+    )
+    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
+        0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO"
+    )
+    adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
+    eta: float = Field(
+        3.0, ge=0, description="with then=umix: how much a weight grows with the error rate of the inferred group"
+    )
+    class_balance: bool = Field(
+        False,
+        description="with then=umix: weights are also divided by the size of the class, so that classes count the same",
+    )
+    sigma: float = Field(0.5, ge=0, le=1, description="with then=umix: probability of mixing a batch")
+    alpha: float = Field(0.5, gt=0, description="with then=umix: λ ~ Beta(alpha, alpha)")
+    mixing: Mixing = Field(
+        "input", description="with then=umix, what is mixed: inputs, boxes of images, or pooled features"
+    )
+
+    @abc.abstractmethod
+    def infer(self, trainer: Trainer) -> InferredGroups:
+        """The groups of the training examples, which are also saved with the run."""
+
+    def train(self, trainer: Trainer) -> Net:
+        if self.then == "umix":
+            require_mixable(self.mixing, trainer)
+        return self.train_on(self.infer(trainer), trainer)
+
+    def train_on(self, groups: InferredGroups, trainer: Trainer) -> Net:
+        """A new net, trained on ``groups`` as ``then`` says."""
+        if self.then == "umix":
+            return self._mix(groups, trainer)
+        objective = WorstGroupRisk(
+            step_size=self.step_size, adjustment=self.adjustment, sizes=groups.sizes, group=groups.cell
+        )
+        return trainer.fit(objective, sampler=Balanced(groups.cell))
+
+    def _mix(self, groups: InferredGroups, trainer: Trainer) -> Net:
+        u = groups.error_rate
+        weights = importance_weights(u, eta=self.eta)
+        if self.class_balance:
+            weights = weights * inverse_frequency(trainer.task.splits["train"].y)
+        weights = normalized(weights)
+        trainer.keep(uncertainty=u, weight=weights)
+        if not u.any():
+            trainer.warn("The reference gets no training example wrong, so all weights are equal.")
+        warn_if_few(weights, trainer)
+        objective = WeightedMixup(
+            weights=weights.to(trainer.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
+        )
+        return trainer.fit(objective)
+
+
+def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
+    """``values``, which are ``what`` the net of ``stage`` says of every example; raises if one of them is not a finite number."""
+    broken = int((~values.isfinite()).flatten(1).any(dim=1).sum())
+    if broken:
+        raise UserError(
+            f"The {what} of stage {stage!r} must be finite numbers to infer groups from them, but those of {broken} examples are "
+            f"not; try a smaller {stage}.lr."
+        )
+    return values

@@ -1,0 +1,123 @@
+"""Training on inferred groups: with GroupDRO, and with UMIX's weights and mixup."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+import torch
+
+from umix.core.weights import importance_weights, normalized
+from umix.data.samplers import Balanced
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.eiil import EIIL
+from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups, require_finite
+from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
+from umix.nets.net import Net
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+class Given(InfersGroups):
+    """Three cells of which the last is empty; the reference is wrong on every fourth example."""
+
+    name: ClassVar[str] = "given"
+    paper: ClassVar[str] = "none"
+
+    def infer(self, trainer: Trainer) -> InferredGroups:
+        index = torch.arange(len(trainer.splits["train"]))
+        return InferredGroups((index % 3 == 0).long(), 3, index % 4 == 0)
+
+
+def parameters(net: Net) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+def test_the_error_rate_of_an_example_is_that_of_its_cell() -> None:
+    groups = InferredGroups(torch.tensor([0, 2, 0, 2, 2]), 4, torch.tensor([True, False, False, False, True]))
+    torch.testing.assert_close(groups.error_rate, torch.tensor([1 / 2, 1 / 3, 1 / 2, 1 / 3, 1 / 3]))
+    assert groups.sizes.tolist() == [2, 0, 3, 0]
+
+
+def test_group_dro_follows_on_the_cells(trainer: Make) -> None:
+    net = Given(step_size=0.3, adjustment=1.0).train(trainer())
+    run = trainer()
+    groups = Given().infer(run)
+    objective = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=groups.sizes, group=groups.cell)
+    assert torch.equal(parameters(net), parameters(run.fit(objective, sampler=Balanced(groups.cell))))
+
+
+def test_umix_follows_with_the_error_rates_of_the_cells(trainer: Make) -> None:
+    run, other = trainer(), trainer()
+    net = Given(then="umix", eta=5.0, sigma=1.0, alpha=0.3).train(run)
+    groups = Given().infer(other)
+    rate = torch.tensor([float(groups.wrong[groups.cell == c].float().mean()) for c in (0, 1)])[groups.cell]
+    weights = normalized(importance_weights(rate, eta=5.0))
+    expected = other.fit(WeightedMixup(weights=weights, sigma=1.0, alpha=0.3))
+    torch.testing.assert_close(parameters(net), parameters(expected))
+    torch.testing.assert_close(run.kept["weight"], weights)
+    torch.testing.assert_close(run.kept["uncertainty"], rate)
+
+
+def test_weights_may_also_be_divided_by_the_size_of_the_class(trainer: Make, moons: Task) -> None:
+    splits = {**moons.splits, "train": moons.splits["train"].rows(torch.arange(90))}
+    runs = [trainer(task=Task("uneven", splits, moons.classes)) for _ in range(2)]
+    for run, class_balance in zip(runs, (False, True), strict=True):
+        Given(then="umix", eta=5.0, class_balance=class_balance).train(run)
+    y = splits["train"].y
+    assert int((y == 0).sum()) != int((y == 1).sum())
+    expected = runs[0].kept["weight"] / torch.bincount(y)[y]
+    torch.testing.assert_close(runs[1].kept["weight"], expected / expected.mean())
+
+
+def test_umix_without_eta_and_mixing_is_erm(trainer: Make) -> None:
+    net = Given(then="umix", eta=0.0, sigma=0.0).train(trainer())
+    torch.testing.assert_close(parameters(net), parameters(trainer().fit(MeanRisk())))
+
+
+def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(trainer: Make) -> None:
+    def warnings_of(wrong: torch.Tensor, eta: float) -> str:
+        run = trainer()
+        Given(then="umix", eta=eta).train_on(InferredGroups(wrong.long(), 2, wrong), run)
+        return " ".join(run.warnings)
+
+    one = torch.arange(140) == 3
+    assert "no training example wrong, so all weights are equal" in warnings_of(one & False, 3.0)
+    assert "The weights rest on few examples" in warnings_of(one, 1e4)
+    assert "weights" not in warnings_of(one, 3.0)
+
+
+def test_eiil_can_be_followed_by_umix_on_its_environments(trainer: Make) -> None:
+    run = trainer()
+    EIIL(then="umix", eta=7.0).train(run)
+    cell = 2 * run.task.splits["train"].y + run.kept["environment"]
+    assert set(run.kept) == {"environment", "uncertainty", "weight"}
+    assert all(len(run.kept["weight"][cell == c].unique()) == 1 for c in range(4))
+
+
+def test_inputs_that_cannot_be_mixed_are_refused_before_anything_is_trained(trainer: Make) -> None:
+    run = trainer()
+    with pytest.raises(UserError, match="mixing=cutmix must be given images"):
+        EIIL(then="umix", mixing="cutmix").train(run)
+    assert not run.reports
+
+
+def test_options_that_came_later_leave_the_key_of_eiil_as_it_was() -> None:
+    assert set(EIIL().key_values()) == {
+        "reference_epochs",
+        "inference_steps",
+        "inference_lr",
+        "step_size",
+        "adjustment",
+    }
+    assert EIIL(then="umix").key_values()["then"] == "umix"
+
+
+def test_outputs_that_are_not_finite_are_refused_in_a_sentence() -> None:
+    z = torch.tensor([[0.0, 1.0], [float("nan"), 1.0], [float("inf"), 1.0]])
+    with pytest.raises(UserError, match=r"The features of stage 'reference' must be finite numbers .* of 2 examples"):
+        require_finite(z, what="features", stage="reference")
+    assert require_finite(z[:1], what="features", stage="reference") is not None

@@ -1,0 +1,130 @@
+"""GEORGE's recipe: an ERM net, clusters of its features within classes, GroupDRO."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from umix.bench.runs.execute import execute
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.inference import hardness
+from umix.core.weights import class_means, importance_weights, normalized
+from umix.data.samplers import Balanced
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.george import GEORGE
+from umix.methods.group_dro import GroupDRO
+from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.worst_group_risk import WorstGroupRisk
+from umix.nets.linear import Linear
+from umix.nets.net import Net
+from umix.training.stage import ErmStage
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def parameters(net: Net) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+@pytest.fixture(scope="module")
+def apart(moons: Task) -> Task:
+    """The task with inputs that are their group's corner of a large square and a little noise."""
+    rng = torch.Generator().manual_seed(0)
+    corners = torch.tensor([[-6.0, 0.0], [6.0, 0.0], [-6.0, 9.0], [6.0, 9.0]])
+    splits = {
+        name: replace(split, x=corners[split.group] + 0.1 * torch.randn(len(split), 2, generator=rng))
+        for name, split in moons.splits.items()
+    }
+    return Task("apart", splits, moons.classes)
+
+
+def test_one_cluster_per_class_is_group_dro_over_classes(trainer: Make) -> None:
+    run = trainer()
+    net = GEORGE(clusters=1, step_size=0.3, adjustment=2.0).train(run)
+    y = run.task.splits["train"].y
+    objective = WorstGroupRisk(step_size=0.3, adjustment=2.0, sizes=torch.bincount(y), group=y)
+    assert torch.equal(parameters(net), parameters(trainer().fit(objective, sampler=Balanced(y))))
+    assert any("the groups are the classes alone" in warning for warning in run.warnings)
+
+
+@pytest.mark.parametrize("kind", ["gmm", "kmeans"])
+def test_clusters_that_are_the_groups_give_group_dro(trainer: Make, apart: Task, kind: str) -> None:
+    run, other = (trainer(task=apart, net=Linear()) for _ in range(2))
+    net = GEORGE(kind=kind, step_size=0.3).train(run)
+    assert torch.equal(groups_by_size(apart)[apart.splits["train"].group], run.kept["environment"])
+    other.groups = True
+    known = GroupDRO(step_size=0.3).train(other)
+    # Clusters are numbered by size, and the order of groups decides whose turn is when: compare what both have learned.
+    rates = [float(one.history.counts("val").all_hits[-1]) for one in (run, other)]
+    assert rates[0] == pytest.approx(rates[1], abs=1)
+    assert net.head.weight.shape == known.head.weight.shape
+    objective = WorstGroupRisk(
+        step_size=0.3, adjustment=0.0, sizes=torch.bincount(run.kept["environment"]), group=run.kept["environment"]
+    )
+    expected = trainer(task=apart, net=Linear()).fit(objective, sampler=Balanced(run.kept["environment"]))
+    assert torch.equal(parameters(net), parameters(expected))
+
+
+def groups_by_size(task: Task) -> torch.Tensor:
+    """The number of the cluster that each group is: class by class, the larger group first."""
+    sizes, y_of = torch.bincount(task.splits["train"].group), torch.tensor([0, 0, 1, 1])
+    y_of[task.splits["train"].group] = task.splits["train"].y
+    order = sorted(range(4), key=lambda g: (int(y_of[g]), -int(sizes[g])))
+    place = torch.empty(4, dtype=torch.int64)
+    place[torch.tensor(order)] = torch.arange(4)
+    return place
+
+
+def test_umix_follows_with_the_error_rates_of_the_clusters(trainer: Make) -> None:
+    run, other = trainer(), trainer()
+    net = GEORGE(then="umix", eta=9.0, by="hardness", reference_epochs=2).train(run)
+    y, cluster = other.task.splits["train"].y, run.kept["environment"]
+    wrong = other.logits(other.reference(ErmStage("reference", 2)), "train").argmax(1) != y
+    u = class_means(wrong.float(), cluster)
+    assert len(u.unique()) > 1
+    objective = WeightedMixup(weights=normalized(importance_weights(u, eta=9.0)), sigma=0.5, alpha=0.5)
+    assert torch.equal(parameters(net), parameters(other.fit(objective)))
+
+
+def test_two_clusters_by_hardness_are_the_harder_and_the_easier_examples_of_a_class(trainer: Make) -> None:
+    run, other = trainer(), trainer()
+    GEORGE(by="hardness", kind="kmeans", clusters=2).train(run)
+    y, cluster = other.task.splits["train"].y, run.kept["environment"]
+    hard = hardness(other.logits(other.reference(ErmStage("reference", 4)), "train"), y)
+    for c in (0, 1):
+        first, second = (hard[cluster == 2 * c + k] for k in (0, 1))
+        assert min(first.max(), second.max()) < max(first.min(), second.min())
+
+
+def test_clusters_stay_within_classes_of_a_task_with_three(trainer: Make, moons: Task) -> None:
+    splits = {
+        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y), groups=split.groups)
+        for name, split in moons.splits.items()
+    }
+    run = trainer(task=Task("three", splits, ("a", "b", "c")))
+    GEORGE(by="hardness").train(run)
+    y, cluster = splits["train"].y, run.kept["environment"]
+    assert all(len(y[cluster == c].unique()) == 1 for c in cluster.unique())
+    assert cluster.unique().tolist() == list(range(int(cluster.max()) + 1))
+
+
+def test_the_reference_has_as_many_epochs_as_the_fit_unless_told(trainer: Make) -> None:
+    run = trainer()
+    GEORGE().train(run)
+    assert run.reports["reference"].epochs == 4
+    assert GEORGE(reference_epochs=2).erm_stages(30) == (ErmStage("reference", 2),)
+
+
+def test_a_reference_that_diverged_is_refused_in_a_sentence(trainer: Make) -> None:
+    with pytest.raises(UserError, match=r"of stage 'reference' must be finite numbers .* try a smaller reference\.lr"):
+        GEORGE().train(trainer(stages={"reference": {"lr": 1e18}}))
+
+
+def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
+    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
+    record = execute(RunSpec(task="four_moons", method="george", settings=fast), out=tmp_path)
+    assert record.stages["reference"].epochs == 2

@@ -1,0 +1,112 @@
+"""SPARE's recipe: an early net, clusters of its outputs, draws in proportion to powers of cluster sizes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from umix.bench.runs.execute import execute
+from umix.bench.spec.run_spec import RunSpec
+from umix.core.clusters import clusters_within
+from umix.core.weights import inverse_frequency
+from umix.data.samplers import Weighted
+from umix.data.task import Task
+from umix.errors import UserError
+from umix.methods.reweight import Resample
+from umix.methods.spare import SPARE
+from umix.nets.net import Net
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def parameters(net: Net) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+
+
+@pytest.mark.parametrize("settings", [{"clusters": 1}, {"power": 0.0}, {"clusters": 1, "power": 2.0}])
+def test_one_cluster_per_class_or_power_zero_is_class_balanced_sampling(
+    trainer: Make, settings: dict[str, float]
+) -> None:
+    run = trainer()
+    net = SPARE(**settings).train(run)
+    torch.testing.assert_close(parameters(net), parameters(Resample().train(trainer())))
+    assert ("Every class is one cluster" in " ".join(run.warnings)) == ("clusters" in settings)
+
+
+def test_with_power_one_the_clusters_of_a_class_are_drawn_as_often(trainer: Make) -> None:
+    run = trainer()
+    net = SPARE(power=1.0, clusters=2).train(run)
+    cluster = run.kept["environment"]
+    assert cluster.unique().tolist() == [0, 1, 2, 3]
+    expected = inverse_frequency(cluster)  # two in every class: all clusters are drawn as often
+    torch.testing.assert_close(run.kept["weight"], expected)
+    torch.testing.assert_close(parameters(net), parameters(trainer().fit(MeanRisk(), sampler=Weighted(expected))))
+
+
+def test_the_weights_are_the_formula_with_a_power_for_each_class(trainer: Make) -> None:
+    run = trainer(fit={"lr": 0.3})
+    SPARE(reference_epochs=2, power="auto").train(run)
+    cluster, y = run.kept["environment"].tolist(), run.task.splits["train"].y.tolist()
+    power = run.decisions["power"]["by class"]
+    raw = [cluster.count(k) ** -power[c] for k, c in zip(cluster, y, strict=True)]
+    total = [sum(w for w, label in zip(raw, y, strict=True) if label == c) for c in (0, 1)]
+    expected = np.array([w / total[c] for w, c in zip(raw, y, strict=True)])
+    np.testing.assert_allclose(run.kept["weight"], expected / expected.mean(), rtol=1e-6)
+
+
+def test_clusters_far_apart_have_power_one_and_others_two(trainer: Make) -> None:
+    y = torch.tensor([0] * 20 + [1] * 20)
+    z = torch.cat(
+        [
+            torch.tensor([[5.0, 0.0]] * 15 + [[-5.0, 0.0]] * 5),
+            torch.from_numpy(np.random.default_rng(0).standard_normal((20, 2))).float(),
+        ]
+    )
+
+    found = clusters_within(
+        z.double().softmax(1).numpy(),
+        y.numpy(),
+        n_classes=2,
+        sizes=range(2, 5),
+        kind="kmeans",
+        average="examples",
+        rng=np.random.default_rng(0),
+    )
+    run = trainer()
+    assert SPARE(power="auto")._powers(found, run).tolist() == [1, 2]
+    assert "2 in 1 of 2 classes" in run.decisions["power"]["words"]
+    assert SPARE(power=0.5)._powers(found, run).tolist() == [0.5, 0.5]
+
+
+def test_clusters_stay_within_classes_of_a_task_with_three(trainer: Make, moons: Task) -> None:
+    splits = {
+        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y)) for name, split in moons.splits.items()
+    }
+    run = trainer(task=Task("three", splits, ("a", "b", "c")))
+    SPARE().train(run)
+    y, cluster, weight = splits["train"].y, run.kept["environment"], run.kept["weight"]
+    assert all(len(y[cluster == c].unique()) == 1 for c in cluster.unique())
+    mass = torch.stack([weight[y == c].sum() for c in range(3)])
+    torch.testing.assert_close(mass, mass.mean().expand(3))
+
+
+def test_a_reference_that_diverged_is_refused_in_a_sentence(trainer: Make) -> None:
+    with pytest.raises(UserError, match=r"of stage 'reference' must be finite numbers"):
+        SPARE().train(trainer(stages={"reference": {"lr": 1e18, "epochs": 3}}))
+
+
+def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
+    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
+    record = execute(RunSpec(task="four_moons", method="spare", settings=fast), out=tmp_path)
+    assert record.stages["reference"].epochs == 5
+
+
+@pytest.mark.parametrize("bad", [{"power": -1.0}, {"clusters": 0}, {"reference_epochs": 0}])
+def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=rf"spare\.{next(iter(bad))} must be a"):
+        SPARE(**bad)
