@@ -19,9 +19,9 @@ from umix.methods.afr import AFR, NearStart
 from umix.methods.parts.held_out_rows import divided
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
-from umix.training.last_layer import linear_head
+from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
-from umix.training.stage import SideStage
+from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -32,7 +32,7 @@ def reference(run: Trainer, share: float = 0.8) -> tuple[Net, Tensor]:
     """The ERM net of a run and the rows that it was not shown."""
     seen, held_out = divided(run.task.splits["train"].y, share=share, seed=run.seed, what="reference")
     stage = SideStage("reference", run.settings.epochs, content=f"ERM on {share!r} of every class")
-    return run.side_fit(stage, MeanRisk(), sampler=Among(seen))[0], held_out
+    return side_fit(run, stage, MeanRisk(), sampler=Among(seen))[0], held_out
 
 
 def layer_of(net: Net) -> Tensor:
@@ -78,7 +78,7 @@ def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(trainer: M
     rows = run.splits["train"].rows(held_out)
     balanced = WeightedMixup(weights=inverse_frequency(rows.y), sigma=0.0, alpha=1.0)
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = run.fit_last_layer(erm, rows, balanced, settings=settings, sampler=Passes(4))
+    expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4))
     torch.testing.assert_close(layer_of(method.train(trainer())), layer_of(expected))
 
 
@@ -115,7 +115,7 @@ def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(trainer: Mak
     mu = method.weights(run.logits(erm, rows), rows.y)
     umix = WeightedMixup(weights=len(rows) * mu, sigma=1.0, alpha=0.5, mixing="features")
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = run.fit_last_layer(erm, rows, umix, settings=settings, sampler=Passes(4))
+    expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=Passes(4))
     assert torch.equal(layer_of(mixed), layer_of(expected))
 
 

@@ -20,7 +20,7 @@ from umix.methods.parts.held_out_rows import parts_of_validation
 from umix.methods.registry import method
 from umix.methods.self import SELF
 from umix.nets.net import Net
-from umix.training.last_layer import linear_head
+from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -38,7 +38,7 @@ def fitted(run: Trainer, chosen: SELF | CBLastLayer, rows: Tensor | None = None,
     held_out, rest = parts_of_validation(run, chosen.share)
     given = held_out if rows is None else held_out.rows(rows)
     erm, settings = run.reference(ErmStage("reference", run.settings.epochs)), chosen.layer_settings(run)
-    return run.fit_last_layer(erm, given, MeanRisk(), settings=settings, sampler=Balanced(given.y), new=new, val=rest)
+    return fit_last_layer(run, erm, given, MeanRisk(), settings=settings, sampler=Balanced(given.y), new=new, val=rest)
 
 
 def test_the_rows_that_the_early_net_disagrees_about_most_train_the_layer_of_erm(trainer: Make) -> None:

@@ -23,7 +23,7 @@ from umix.methods.xrm import XRM, TwinsRisk
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
-from umix.training.stage import SideStage
+from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -88,9 +88,9 @@ def test_without_flips_twins_are_two_separate_class_balanced_fits_of_halves(trai
     run = trainer()
     y = run.task.splits["train"].y
     first = torch.from_numpy(stream(0, "twins", "halves").random(len(y)) < 0.5)
-    net, state = run.side_fit(SideStage("twins", 3, ""), TwinsRisk(y=y, first=first, strength=0.0), companion=True)
+    net, state = side_fit(run, SideStage("twins", 3, ""), TwinsRisk(y=y, first=first, strength=0.0), companion=True)
     assert torch.equal(state["label"], y)
-    own, _ = trainer().side_fit(SideStage("twins", 3, "a"), Half(first))
+    own, _ = side_fit(trainer(), SideStage("twins", 3, "a"), Half(first))
     companion = net.companion
     net.companion = None
     torch.testing.assert_close(parameters(net), parameters(own), rtol=1e-4, atol=1e-6)
@@ -102,7 +102,7 @@ def test_without_flips_twins_are_two_separate_class_balanced_fits_of_halves(trai
             with torch_stream(0, "twins", "companion"):
                 return MLP(hidden=self.hidden).build(example, n_classes)
 
-    other, _ = trainer(net=Companion(hidden=(16,))).side_fit(SideStage("twins", 3, "b"), Half(~first))
+    other, _ = side_fit(trainer(net=Companion(hidden=(16,))), SideStage("twins", 3, "b"), Half(~first))
     torch.testing.assert_close(parameters(companion), parameters(other), rtol=1e-4, atol=1e-6)
 
 
@@ -111,7 +111,7 @@ def asked(run: Trainer) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     y = run.task.splits["train"].y
     first = torch.from_numpy(stream(0, "twins", "halves").random(len(y)) < 0.5)
     stage = SideStage("twins", run.settings.epochs, "", "twins")
-    net, state = run.side_fit(stage, TwinsRisk(y=y, first=first), companion=True)
+    net, state = side_fit(run, stage, TwinsRisk(y=y, first=first), companion=True)
     wrong = [run.logits(one, "train").argmax(1) != y for one in (net, net.companion)]
     return (wrong[0] | wrong[1]).long(), torch.where(first, wrong[1], wrong[0]), state["label"] != y
 

@@ -12,7 +12,7 @@ from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
-from umix.training.last_layer import LastLayer, linear_head
+from umix.training.last_layer import LastLayer, fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -40,7 +40,7 @@ def test_only_the_last_layer_moves_and_its_counts_are_those_of_the_whole_net() -
     run = trainer()
     net = run.reference(ErmStage("reference", 2))
     body, head = ([p.clone() for p in part.parameters()] for part in (net.body, linear_head(net)))
-    trained = run.fit_last_layer(net, run.splits["train"], MeanRisk(), settings=FIT)
+    trained = fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=FIT)
     assert trained is net
     assert all(torch.equal(a, b) for a, b in zip(body, net.body.parameters(), strict=True))
     assert not torch.equal(head[0], linear_head(net).weight)
@@ -64,7 +64,7 @@ def test_full_batch_steps_are_gradient_descent_on_standardised_features() -> Non
             w -= 0.5 * grads[0]
             b -= 0.5 * grads[1]
     steps = FIT.updated({"epochs": 2, "batch_size": len(y), "lr": 0.5, "momentum": 0.0})
-    run.fit_last_layer(net, run.splits["train"], MeanRisk(), settings=steps, sampler=Passes(2))
+    fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=steps, sampler=Passes(2))
     torch.testing.assert_close(run.logits(net, "train").double(), (x @ w.T + b).detach(), atol=1e-4, rtol=1e-4)
 
 
@@ -75,7 +75,7 @@ def test_a_new_last_layer_forgets_the_old_one() -> None:
         net = run.reference(ErmStage("reference", 2))
         with torch.no_grad():
             linear_head(net).weight.mul_(scale)
-        run.fit_last_layer(net, run.splits["train"], MeanRisk(), settings=FIT, new=True)
+        fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=FIT, new=True)
         heads.append(linear_head(net).weight.clone())
     assert torch.equal(*heads)
 

@@ -18,7 +18,8 @@ from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.stage import ErmStage, SideStage
+from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -215,7 +216,7 @@ from pathlib import Path
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.nets.mlp import MLP
 from umix.training import FitSettings, Trainer
-from umix.training.stage import ErmStage, SideStage
+from umix.training.stage import ErmStage
 run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
 run.trajectory(ErmStage("trajectory", 8, record="online"))
 print(run.reports["trajectory"].reused)
@@ -242,7 +243,7 @@ def test_a_side_fit_returns_its_net_and_state_and_is_shared_by_content(trainer: 
         run = trainer(cache=tmp_path)
         half = run.splits["train"].rows(torch.arange(6))
         stage = SideStage("twins", 2, content)
-        return run, *run.side_fit(stage, Counts(), train=half, n_classes=3, companion=True, changes={"lr": 0.01})
+        return run, *side_fit(run, stage, Counts(), train=half, n_classes=3, companion=True, changes={"lr": 0.01})
 
     (first, net, state), (again, same, restored), (other, *_) = fit("a"), fit("a"), fit("b")
     assert int(state["seen"]) == int(restored["seen"]) == 12

@@ -41,8 +41,9 @@ from umix.methods.parts.layer_fit import LayerFit
 from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.last_layer import fit_last_layer
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.stage import SideStage
+from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 
@@ -98,11 +99,11 @@ class AFR(LayerFit):
                 f"afr must hold training rows out, but every class has a single one of {len(train)}; take more rows."
             )
         stage = SideStage("reference", trainer.settings.epochs, content=f"ERM on {self.share!r} of every class")
-        net, _ = trainer.side_fit(stage, MeanRisk(), sampler=Among(seen))
+        net, _ = side_fit(trainer, stage, MeanRisk(), sampler=Among(seen))
         rows = train.rows(held_out)
         mu = self.weights(trainer.logits(net, rows), rows.y)
         settings = self.layer_settings(trainer, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-        return trainer.fit_last_layer(net, rows, self.objective(mu), settings=settings, sampler=Passes(self.steps))
+        return fit_last_layer(trainer, net, rows, self.objective(mu), settings=settings, sampler=Passes(self.steps))
 
     def weights(self, logits: Tensor, y: Tensor) -> Tensor:
         """The weight μ of each row that was held out, [n], sum 1, from the ``logits`` of ERM."""

@@ -5,7 +5,7 @@ tells the classes apart within each group. Expansion: keep training this net, wi
 group that are not in the subset yet are added to it little by little.
 
 The learning rate stays as it is unless ``lr_factor`` is set: on the validation splits of four_moons, colored_digits, features of
-Waterbirds and Adult a lower rate was no better, because the fits of umix are short.
+Waterbirds and Adult a lower rate helped on some scores of one and on no other: the fits of umix are short.
 
 Differs from the paper:
 - every epoch visits as many rows as the training split has, so a small subset is visited several times in one epoch; the lengths of

@@ -39,7 +39,7 @@ from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.objective import Objective, State
-from umix.training.stage import SideStage
+from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 _TWINS = "twins"
@@ -134,7 +134,7 @@ class XRM(InfersGroups):
         changes = _drawn(trainer, name) if number else {}
         objective = TwinsRisk(y=y, first=first, strength=self.strength)
         stage = SideStage(name, self.twin_epochs or trainer.settings.epochs, f"twins strength={self.strength}", _TWINS)
-        net, state = trainer.side_fit(stage, objective, companion=True, changes=changes)
+        net, state = side_fit(trainer, stage, objective, companion=True, changes=changes)
         if net.companion is None:
             raise ValueError("Twins need a companion.")
         used = trainer.settings.updated({**changes, **trainer.stages.get(_TWINS, {})})

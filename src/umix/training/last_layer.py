@@ -6,15 +6,23 @@ the whole net, in which mean and deviation are a part of the weights, and only t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from umix.core.streams import torch_stream
+from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.training.fit_settings import FitSettings
+from umix.training.objective import Objective
+from umix.training.stage import FINAL
+
+if TYPE_CHECKING:
+    from umix.training.trainer import Trainer
 
 
 @final
@@ -56,6 +64,33 @@ class LastLayer:
         head.weight.copy_(weight)
         head.bias.copy_(layer.bias - weight @ self.mean.double())
         return Net(nn.Identity(), head)
+
+
+def fit_last_layer(
+    trainer: "Trainer",
+    net: Net,
+    rows: Split,
+    objective: Objective,
+    *,
+    settings: FitSettings,
+    sampler: Sampler | None = None,
+    new: bool = False,
+    val: Split | None = None,
+) -> Net:
+    """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
+
+    The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
+    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
+    """
+    splits = {"train": rows, "val": trainer.splits["val"] if val is None else val, "test": trainer.splits["test"]}
+    layer = LastLayer.of(net, splits, {name: trainer.features(net, split) for name, split in splits.items()})
+    if new:
+        with torch_stream(trainer.seed, FINAL, "last layer"):
+            linear_head(layer.net).reset_parameters()
+    trainer.history = trainer.new_history(settings.epochs, val=val, last_layer=layer)
+    trainer.final_fit(layer.net, objective, settings, sampler, train=layer.inputs["train"])
+    layer.copied()
+    return net
 
 
 def linear_head(net: Net) -> nn.Linear:

@@ -9,6 +9,8 @@ from umix.training.fit_settings import FitSettings
 
 #: Which predictions a trajectory records: those of the training pass, or of an evaluation pass after every epoch.
 Record = Literal["online", "epoch_end"]
+#: The stage whose net is the result. All methods use this name, so runs with one seed share initialisation and order.
+FINAL = "fit"
 
 
 @final
@@ -25,26 +27,6 @@ class ErmStage:
     name: str
     epochs: int
     record: Record | None = None
-    settings: str | None = None
-
-    @property
-    def settings_name(self) -> str:
-        """The name under which users set the fit settings of this stage."""
-        return self.name if self.settings is None else self.settings
-
-
-@final
-@dataclass(frozen=True)
-class SideStage:
-    """A fit that a method needs before its final fit, and that is not ERM on the training split.
-
-    ``content`` identifies its objective and its examples, as far as the training split and the seed do not decide them: runs with
-    the same content, data, net, settings and seed share it. ``epochs`` and ``settings`` are as in ``ErmStage``.
-    """
-
-    name: str
-    epochs: int
-    content: str
     settings: str | None = None
 
     @property

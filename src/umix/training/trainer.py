@@ -28,18 +28,17 @@ from umix.training.evaluate import correctness, outputs
 from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
 from umix.training.history import BestWeights, HeldOutUncertainty, History, fit_warnings
-from umix.training.last_layer import LastLayer, linear_head
+from umix.training.last_layer import LastLayer
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, State, check_given
 from umix.training.observer import Observer, Unobserved
 from umix.training.progress import Progress, Silent
 from umix.training.recorder import Recorder
-from umix.training.stage import ErmStage, SideStage, Stage, StageReport, require_epochs
+from umix.training.stage import FINAL as FINAL
+from umix.training.stage import ErmStage, Stage, StageReport, require_epochs
 from umix.training.stage_key import StageInputs, erm_fit, recorded_splits, stage_key
 from umix.training.trajectory import Trajectory
 
-#: The stage whose net is the result. All methods use this name, so runs with one seed share initialisation and order.
-FINAL = "fit"
 _ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough
 NOTHING_MIXED = {"words": "nothing is mixed: an estimator is fitted to rows as they are, so examples are only weighted"}
 
@@ -93,7 +92,7 @@ class Trainer:
                 f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
             )
         self.splits: Mapping[str, Split] = {name: split.to(self.device) for name, split in self.task.splits.items()}
-        self.history = self._new_history(self.final_settings.epochs)
+        self.history = self.new_history(self.final_settings.epochs)
 
     @property
     def example(self) -> Tensor:
@@ -122,42 +121,16 @@ class Trainer:
         each example. A trainer that shall ``only_weigh`` trains nothing here.
         """
         settings = self.final_settings
-        self.history = self._new_history(settings.epochs, uncertainty=uncertainty)
+        self.history = self.new_history(settings.epochs, uncertainty=uncertainty)
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
         if objective.mixes and not self.net.by_gradients and not self.only_weigh:
             self.decisions["mixing"] = NOTHING_MIXED
-        self._final_fit(net, objective, settings, sampler, step)
+        self.final_fit(net, objective, settings, sampler, step)
         return net
 
-    def fit_last_layer(
-        self,
-        net: Net,
-        rows: Split,
-        objective: Objective,
-        *,
-        settings: FitSettings,
-        sampler: Sampler | None = None,
-        new: bool = False,
-        val: Split | None = None,
-    ) -> Net:
-        """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
-
-        The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
-        those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
-        """
-        splits = {"train": rows, "val": self.splits["val"] if val is None else val, "test": self.splits["test"]}
-        layer = LastLayer.of(net, splits, {name: self.features(net, split) for name, split in splits.items()})
-        if new:
-            with torch_stream(self.seed, FINAL, "last layer"):
-                linear_head(layer.net).reset_parameters()
-        self.history = self._new_history(settings.epochs, val=val, last_layer=layer)
-        self._final_fit(layer.net, objective, settings, sampler, train=layer.inputs["train"])
-        layer.copied()
-        return net
-
-    def _final_fit(
+    def final_fit(
         self,
         net: Net,
         objective: Objective,
@@ -171,7 +144,7 @@ class Trainer:
             return
         stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
-        self._run(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
+        self.run_fit(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
         self.warnings += fit_warnings(net, self.history.counts("val"))
 
     def adopt(self, net: Net, *, val: Split | None = None) -> Net:
@@ -179,7 +152,7 @@ class Trainer:
 
         ``val`` replaces the validation split, for methods that have used a part of it for training.
         """
-        self.history = self._new_history(1, val=val)
+        self.history = self.new_history(1, val=val)
         self.history.observe(self.engine.shared(net), 0)
         return net
 
@@ -189,7 +162,7 @@ class Trainer:
             raise ValueError(f"A stage that records must be trained by trainer.trajectory, got {stage}.")
         shared, net = self._erm_fit(stage), self.fresh_net(stage.name)
         with locked(shared.directory):
-            self._run(shared, net, MeanRisk(), Shuffled(), Unobserved())
+            self.run_fit(shared, net, MeanRisk(), Shuffled(), Unobserved())
         return net
 
     def reference_hits(self, stage: ErmStage, splits: tuple[str, ...]) -> dict[str, Tensor]:
@@ -209,38 +182,6 @@ class Trainer:
         size = self.settings.batch_size
         return {name: correctness(net, self.splits[name], batch_size=size) for name in splits}
 
-    def side_fit(
-        self,
-        stage: SideStage,
-        objective: Objective,
-        *,
-        sampler: Sampler | None = None,
-        train: Split | None = None,
-        n_classes: int | None = None,
-        companion: bool = False,
-        changes: Mapping[str, Any] | None = None,
-        observer: Observer | None = None,
-    ) -> tuple[Net, State]:
-        """The net at the end of ``stage``, and the last state of its ``objective``.
-
-        It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``changes`` are
-        fit settings of the method's own, which the user's settings of the stage override. ``observer`` sees the net after every
-        epoch; what decides its tensors must be part of the stage's ``content``.
-        """
-        split = self.splits["train"] if train is None else train
-        classes = self.task.n_classes if n_classes is None else n_classes
-        own = {"epochs": stage.epochs, **(changes or {}), **self.stages.get(stage.settings_name, {})}
-        settings = self.settings.updated(own)
-        more = {"content": stage.content}
-        key = stage_key(stage.name, split.fingerprint, classes, self.net, settings, self.seed, more)
-        made = Stage(stage.name, settings, self.seed, key, None if self.cache is None else self.cache / key)
-        net = self.fresh_net(stage.name, n_classes=classes)
-        if companion:
-            net.companion = self.fresh_net(stage.name, "companion", n_classes=classes)
-        with locked(made.directory):
-            state = self._run(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
-        return net, state
-
     def trajectory(self, stage: ErmStage) -> Trajectory:
         """Train ``stage`` and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
 
@@ -257,7 +198,7 @@ class Trainer:
         with locked(shared.directory):
             recorder = Recorder.open(shared, self.splits, record=stage.record, test=test, engine=self.engine)
             watch = recorder.trajectory.see if stage.record == "online" else None
-            self._run(shared, net, MeanRisk(watch), Shuffled(), recorder)
+            self.run_fit(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:
             recorder.trajectory.save(trajectory_path(self.directory, stage.name))
         return recorder.trajectory
@@ -307,7 +248,7 @@ class Trainer:
         inputs = StageInputs.of(self.task, self.net)
         return erm_fit(stage, inputs, self.settings, self.stages, seed=self.seed, cache=self.cache)
 
-    def _new_history(
+    def new_history(
         self,
         epochs: int,
         *,
@@ -345,7 +286,7 @@ class Trainer:
             self._encoder = encoder.state_dict()
         encoder.load_state_dict(self._encoder)
 
-    def _run(
+    def run_fit(
         self,
         stage: Stage,
         net: Net,

@@ -15,6 +15,7 @@ from umix.data.groups import Groups
 from umix.data.lazy import LazyRows
 from umix.data.task import Split, Task
 from umix.errors import UserError
+from umix.methods.parts import attribute_nets
 from umix.methods.parts.attribute_nets import AttributeRisk, SelectedPredictions, predicted_groups
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -93,16 +94,16 @@ def test_known_training_rows_keep_their_group_and_are_used_only_where_groups_may
 
 def test_a_row_is_predicted_by_a_net_that_has_not_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Tensor, Tensor]] = []
-    run, fit = trainer_of(task()), Trainer.side_fit
+    run, fit = trainer_of(task()), attribute_nets.side_fit
 
-    def side_fit(self: Trainer, stage: object, objective: object, **more: object) -> object:
+    def side_fit(trainer: Trainer, stage: object, objective: object, **more: object) -> object:
         train, observer = more["train"], more["observer"]
         assert isinstance(train, Split)
         assert isinstance(observer, SelectedPredictions)
         seen.append((train.x, observer._fold.x))
-        return fit(self, stage, objective, **more)
+        return fit(trainer, stage, objective, **more)
 
-    monkeypatch.setattr(Trainer, "side_fit", side_fit)
+    monkeypatch.setattr(attribute_nets, "side_fit", side_fit)
     predicted(run, epochs=1)
     assert sum(len(fold) for _, fold in seen) == 300
     for trained, fold in seen:

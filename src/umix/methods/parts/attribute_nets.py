@@ -41,7 +41,7 @@ from umix.methods.parts.labelled_rows import Ints, LabelledRows, usable_splits
 from umix.nets.net import Net
 from umix.training.evaluate import split_logits
 from umix.training.objective import Objective, State
-from umix.training.stage import SideStage
+from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 #: The name under which the fit settings of the nets are set.
@@ -203,7 +203,8 @@ def _fold_predictions(
         steps=n_batches(len(split), settings.batch_size),
     )
     observer = SelectedPredictions(held.split, held.t, held.group, fold, labelled > 0, batch_size=settings.batch_size)
-    trainer.side_fit(
+    side_fit(
+        trainer,
         stage,
         objective,
         sampler=Balanced((target >= 0).long()),

@@ -11,6 +11,7 @@ from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.fit_settings import FitSettings
+from umix.training.last_layer import fit_last_layer
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -36,9 +37,9 @@ class LayerFit(Method, abc.ABC):
     ) -> Net:
         """``net`` with its last layer trained on ``rows``, in batches in which all classes occur as often.
 
-        The other arguments are those of ``Trainer.fit_last_layer``; ``changes`` are those of ``layer_settings``.
+        The other arguments are those of ``fit_last_layer``; ``changes`` are those of ``layer_settings``.
         """
         settings = self.layer_settings(trainer, **changes)
-        return trainer.fit_last_layer(
-            net, rows, MeanRisk(), settings=settings, sampler=Balanced(rows.y), new=new, val=val
+        return fit_last_layer(
+            trainer, net, rows, MeanRisk(), settings=settings, sampler=Balanced(rows.y), new=new, val=val
         )
