@@ -107,7 +107,7 @@ class DFR(Method):
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         head = linear_head(net)
-        z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
+        z, y = trainer.features(net, "val")[chosen].cpu().double().numpy(), val.y[chosen].cpu().numpy()
         fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
         for repeat in range(self.repeats):
             rng = stream(trainer.seed, "dfr", "subset", repeat)

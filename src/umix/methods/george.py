@@ -80,11 +80,11 @@ class GEORGE(InfersGroups):
         y, n_classes = trainer.splits["train"].y, trainer.task.n_classes
         labels: np.ndarray = y.cpu().numpy()
         if self.by == "hardness":
-            z = hardness(logits, y)[:, None].double().cpu().numpy()
+            z = hardness(logits, y)[:, None].cpu().double().numpy()
         else:
             features = require_finite(trainer.features(net, "train"), what="features", stage="reference")
             z = main_directions_within(
-                features.double().cpu().numpy(), labels, n_classes=n_classes, width=self.directions
+                features.cpu().double().numpy(), labels, n_classes=n_classes, width=self.directions
             )
         return clusters_within(
             z,

@@ -85,7 +85,7 @@ class SPARE(Method):
         (stage,) = self.erm_stages(trainer.settings.epochs)
         logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
         return clusters_within(
-            logits.double().softmax(1).cpu().numpy(),
+            logits.cpu().double().softmax(1).numpy(),
             trainer.splits["train"].y.cpu().numpy(),
             n_classes=trainer.task.n_classes,
             sizes=_TRIED if self.clusters is None else [self.clusters],

@@ -70,4 +70,4 @@ class ULA(Method):
                 "another reference_epochs."
             )
         table = log_shares_given_prediction(logits, train.y, temperature=self.temperature, by=train.weight)
-        return trainer.fit(OffsetRisk(offset=(self.eta * table).float(), row=predicted))
+        return trainer.fit(OffsetRisk(offset=(self.eta * table).float().to(trainer.device), row=predicted))

@@ -49,7 +49,7 @@ class LastLayer:
         layer = skip_init(nn.Linear, head.in_features, head.out_features, device=z.device)  # draws no random numbers
         with torch.no_grad():
             layer.weight.copy_(head.weight * scale)
-            layer.bias.copy_(head.weight.double() @ mean.double() + head.bias.double())
+            layer.bias.copy_(_precise(head.weight) @ _precise(mean) + _precise(head.bias))
         inputs = {
             name: replace(splits[name], x=features[name].detach(), transform=None, augment=None) for name in splits
         }
@@ -60,9 +60,9 @@ class LastLayer:
     def copied(self) -> Net:
         """Copy the trained last layer into the whole net; returns the whole net's last layer as a net on features as they are."""
         head, layer = linear_head(self.whole), linear_head(self.net)
-        weight = layer.weight.double() / self.scale
+        weight = _precise(layer.weight) / _precise(self.scale)
         head.weight.copy_(weight)
-        head.bias.copy_(layer.bias - weight @ self.mean.double())
+        head.bias.copy_(_precise(layer.bias) - weight @ _precise(self.mean))
         return Net(nn.Identity(), head)
 
 
@@ -100,3 +100,8 @@ def linear_head(net: Net) -> nn.Linear:
             f"A last layer that is trained again must be linear with a bias, got {type(net.head).__name__}; take another net."
         )
     return net.head
+
+
+def _precise(x: Tensor) -> Tensor:
+    """``x`` in float64, on the host: not every device has it."""
+    return x.cpu().double()
