@@ -48,6 +48,7 @@ from umix.methods.parts.held_out_rows import parts_of_validation
 from umix.methods.parts.left_open import Auto
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.finite_outputs import require_finite
 from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -97,7 +98,8 @@ class EVaLS(Method):
         """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's."""
         y = rows.y.cpu()
         losses = cross_entropy(trainer.logits(net, rows).cpu(), y)
-        z = trainer.features(net, rows).cpu().double().numpy()
+        features = require_finite(trainer.features(net, rows), what="features", stage="reference")
+        z = features.cpu().double().numpy()
         most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
         tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
         if 0 in tried:

@@ -30,9 +30,10 @@ from pydantic import Field
 from umix.core.clusters import Clusters, Kind, clusters_within, main_directions_within
 from umix.core.inference import hardness
 from umix.core.streams import stream
-from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups, require_finite
+from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 

@@ -32,10 +32,10 @@ from umix.core.streams import stream
 from umix.core.weights import inverse_frequency_within
 from umix.data.samplers import Weighted
 from umix.methods.method import Method
-from umix.methods.parts.inferred_groups import require_finite
 from umix.methods.parts.weight_warnings import warn_if_few
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

@@ -17,6 +17,7 @@ from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.training.finite_outputs import require_finite
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective
 from umix.training.stage import FINAL
@@ -76,14 +77,18 @@ def fit_last_layer(
     sampler: Sampler | None = None,
     new: bool = False,
     val: Split | None = None,
+    stage: str = "reference",
 ) -> Net:
     """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
 
     The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
-    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
+    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of ``stage``,
+    which is named if its features are not finite.
     """
     splits = {"train": rows, "val": trainer.splits["val"] if val is None else val, "test": trainer.splits["test"]}
-    layer = LastLayer.of(net, splits, {name: trainer.features(net, split) for name, split in splits.items()})
+    features = {name: trainer.features(net, split) for name, split in splits.items()}
+    require_finite(features["train"], what="features", stage=stage)
+    layer = LastLayer.of(net, splits, features)
     if new:
         with torch_stream(trainer.seed, FINAL, "last layer"):
             linear_head(layer.net).reset_parameters()
