@@ -20,6 +20,7 @@ Differs from the paper:
 
 Differs from the released code:
 - the optimiser and its schedule are those of the final fit, where the released code restarts its warm-up;
+- twins are initialised as all nets are; for images the released code trains linear layers that begin at 0;
 - as above.
 """
 
