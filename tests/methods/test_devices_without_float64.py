@@ -86,6 +86,7 @@ def test_the_device_has_no_float64() -> None:
         ("george", {"by": "hardness", "then": "umix"}),
         ("ldam", {}),
         ("logit_adjustment", {}),
+        ("resample", {"by": "class"}),
         ("reweight", {"by": "class"}),
         ("self", {}),
         ("spare", {}),
