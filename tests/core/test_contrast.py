@@ -75,3 +75,14 @@ def test_drawing_positives_together_lowers_it() -> None:
     by_class, by_slice = (torch.nn.functional.one_hot(ids, 2).float() for ids in (y, s))
     near, far = (contrastive_risk(z, y, s, temperature=0.1) for z in (by_class, by_slice))
     assert near < 1e-3 < 5 < far
+
+
+def test_half_precision_is_compared_in_single_under_autocast_too() -> None:
+    z = torch.from_numpy(RNG.standard_normal((30, 5))).bfloat16()
+    y = torch.arange(30) % 2
+    s = torch.where(torch.arange(30) % 5 > 1, y, 1 - y)
+    expected = contrastive_risk(z.double(), y, s, temperature=0.05)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = contrastive_risk(z, y, s, temperature=0.05)
+    assert found.dtype == torch.float32
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)

@@ -15,7 +15,6 @@ from umix.core.risks import (
     cvar_doro,
     cvar_doro_weights,
     cvar_weights,
-    group_present,
     group_risks,
 )
 
@@ -434,7 +433,6 @@ def test_group_risks_are_the_means_of_the_groups_and_zero_without_examples(examp
     of_group = [[loss for loss, g in examples if g == index] for index in range(n_groups)]
     expected = [np.mean(members) if members else 0.0 for members in of_group]
     np.testing.assert_allclose(group_risks(losses, group, n_groups=n_groups), expected, rtol=1e-12, atol=1e-13)
-    assert group_present(group, n_groups=n_groups).tolist() == [bool(members) for members in of_group]
 
 
 def test_group_risks_have_the_gradient_of_differences_and_none_for_absent_groups():
@@ -457,9 +455,8 @@ def test_group_risks_refuse_a_group_out_of_range():
 
 def test_group_risks_keep_dtype_and_device_and_read_nothing_back():
     losses, group = torch.empty(6, device="meta", dtype=torch.float64), torch.empty(6, device="meta", dtype=torch.int64)
-    means, present = group_risks(losses, group, n_groups=3), group_present(group, n_groups=3)
+    means = group_risks(losses, group, n_groups=3)
     assert (means.shape, means.dtype, means.device.type) == ((3,), torch.float64, "meta")
-    assert (present.shape, present.dtype, present.device.type) == ((3,), torch.bool, "meta")
 
 
 DORO = pytest.mark.parametrize("doro", [cvar_doro, chi2_doro])

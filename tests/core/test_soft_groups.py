@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from umix.core.risks import group_risks
 from umix.core.soft_groups import (
     balanced_posterior,
     one_hot,
     soft_effective_number,
-    soft_group_risks,
     soft_inverse_frequency,
     soft_sizes,
 )
@@ -32,13 +30,6 @@ def test_known_groups_have_exactly_the_weights_of_their_inverse_frequency(by: Te
     assert soft_sizes(p).tolist() == torch.bincount(IDS, minlength=4).tolist()
     assert torch.equal(soft_inverse_frequency(p, by=by), inverse_frequency(IDS, by=by))
     assert torch.equal(soft_effective_number(p, beta=0.9, by=by), effective_number(IDS, beta=0.9, by=by))
-
-
-def test_known_groups_have_the_risks_of_groups() -> None:
-    losses = torch.from_numpy(np.random.default_rng(0).random(len(IDS)))
-    torch.testing.assert_close(
-        soft_group_risks(losses, one_hot(IDS, n_groups=4)), group_risks(losses, IDS, n_groups=4), rtol=1e-14, atol=0
-    )
 
 
 def test_known_groups_stay_as_they_are_in_balanced_draws() -> None:
@@ -62,21 +53,8 @@ def test_every_group_has_the_same_expected_total_weight_and_power_zero_weighs_al
     assert soft_inverse_frequency(p, power=0.0).tolist() == pytest.approx([1.0] * len(p))
 
 
-def test_risks_follow_the_formula_and_their_gradients_are_right() -> None:
-    p, losses = soft(n=6), torch.rand(6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    reference = [(p[:, g] * losses).sum() / p[:, g].sum() for g in range(3)]
-    assert soft_group_risks(losses, p).tolist() == pytest.approx([float(risk) for risk in reference], rel=1e-12)
-    assert torch.autograd.gradcheck(lambda x: soft_group_risks(x, p), losses.requires_grad_())
-
-
-def test_an_empty_group_has_no_weight_risk_or_gradient() -> None:
+def test_an_empty_group_has_no_weight() -> None:
     p = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    losses = torch.tensor([1.0, 2.0], requires_grad=True)
-    risks = soft_group_risks(losses, p)
-    risks[1].backward()
-    assert risks[1].item() == 0
-    assert losses.grad is not None
-    assert losses.grad.tolist() == [0, 0]
     assert soft_inverse_frequency(p).tolist() == [1, 1]
     assert torch.equal(balanced_posterior(p), p.double())
 
@@ -86,18 +64,9 @@ def test_the_balanced_posterior_makes_balanced_draws_estimate_the_risks_of_all_e
     draws = p @ (1 / soft_sizes(p))  # how often balanced draws visit an example, on average
     r = balanced_posterior(p)
     estimated = (draws * losses) @ r / (draws @ r)
-    torch.testing.assert_close(estimated, soft_group_risks(losses, p))
+    torch.testing.assert_close(estimated, losses @ p / p.sum(0))
 
 
 def test_an_illegal_beta_is_refused() -> None:
     with pytest.raises(ValueError, match="beta must lie in"):
         soft_effective_number(soft(), beta=1.0)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_risks_of_known_groups_are_those_of_groups_in_half_precision_too(dtype: torch.dtype) -> None:
-    losses, group = torch.full((9001,), 17.25, dtype=dtype), torch.arange(9001) % 2  # no sum fits into float16
-    expected = group_risks(losses, group, n_groups=2)
-    risks = soft_group_risks(losses, one_hot(group, n_groups=2))
-    assert risks.dtype == expected.dtype
-    torch.testing.assert_close(risks, expected)

@@ -92,3 +92,10 @@ def test_huge_risks_overflow_nothing():
     risk, q = worst_group_risk(torch.tensor([9e9, 1.0]), member, torch.tensor([0.3, 0.3, 0.4]), step_size=0.01)
     torch.testing.assert_close(q, torch.tensor([0.6, 0.0, 0.4]))
     assert risk.item() == pytest.approx(0.6 * 9e9)
+
+
+def test_a_huge_risk_of_a_group_without_weight_takes_nothing_from_the_others():
+    member = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    risk, q = worst_group_risk(torch.tensor([9e9, 1.0]), member, torch.tensor([0.0, 0.6, 0.4]), step_size=0.01)
+    torch.testing.assert_close(q, torch.tensor([0.0, 0.6, 0.4]))
+    assert risk.item() == pytest.approx(0.6)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -80,6 +81,15 @@ def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(trainer: M
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
     expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4))
     torch.testing.assert_close(layer_of(method.train(trainer())), layer_of(expected))
+
+
+def test_without_a_shift_and_with_equal_classes_it_is_a_plain_fit_of_the_last_layer() -> None:
+    rng = torch.Generator().manual_seed(0)
+    net, y = Net(torch.nn.Identity(), torch.nn.Linear(3, 2)), torch.arange(10) % 2
+    batch = Batch(torch.randn(10, 3, generator=rng), y, torch.arange(10))
+    mu = AFR(gamma=0.0).weights(torch.randn(10, 2, generator=rng), y)
+    found, _ = AFR(gamma=0.0).objective(mu).risk(net, batch, {}, np.random.default_rng(0))
+    torch.testing.assert_close(found, MeanRisk().risk(net, batch, {}, np.random.default_rng(0))[0])
 
 
 def test_a_large_penalty_returns_erm(trainer: Make) -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from umix.core.environments import mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.errors import UserError
-from umix.methods.coral import CORAL, AlignedRisk
+from umix.methods.coral import CORAL
+from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.mlp import MLP
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
@@ -29,7 +31,7 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
     net = MLP(hidden=(6,)).build(x[0], 3).double()
     batch = Batch(x, y, torch.arange(n), 0, torch.tensor(group))
-    risk, _ = AlignedRisk(n_groups=5, gamma=gamma).risk(net, batch, {}, RNG)
+    risk, _ = AlikeFeaturesRisk(distance=mean_coral, n_groups=5, gamma=gamma).risk(net, batch, {}, RNG)
     z, features = net(x).detach().numpy(), net.features(x).detach().numpy()
     parts = [features[ids == g] for g in np.unique(ids)]
     pairs = [

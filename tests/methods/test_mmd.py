@@ -7,10 +7,12 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
+from umix.core.environments import mean_mmd
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.errors import UserError
-from umix.methods.mmd import MMD, MatchedRisk
+from umix.methods.mmd import MMD
+from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
 from umix.training.objective import MeanRisk
@@ -30,7 +32,7 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
     rng, n, ids = np.random.default_rng(1), len(group), np.array(group)
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
     net = MLP(hidden=(6,)).build(x[0], 3).double()
-    risk, _ = MatchedRisk(n_groups=5, gamma=gamma).risk(
+    risk, _ = AlikeFeaturesRisk(distance=mean_mmd, n_groups=5, gamma=gamma).risk(
         net, Batch(x, y, torch.arange(n), 0, torch.tensor(group)), {}, RNG
     )
     z, features = net(x).detach().numpy(), net.features(x).detach().numpy()

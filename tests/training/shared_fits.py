@@ -81,13 +81,14 @@ NAMES = (
         "erm-clip",
         "lff-normed",
     ),
-    *("umix-auto", "umix-ensemble", "erm-bf16", "erm-dropout"),
+    *("umix-auto", "umix-ensemble", "erm-bf16", "erm-dropout", "ssa-few"),
 )
 
 
 def trainer_for(variant: str, engine: Engine, **more: object) -> Trainer:
     task = (ONE_LEFT if variant == "left" else ODD).load()
     fit = FitSettings(epochs=2, lr=0.04, batch_size=48, **FITS.get(variant, {}))
+    more = {"use_groups": "val", **more} if variant == "few" else more
     return Trainer(task, NETS.get(variant, MLP(hidden=(16,))), fit, engine=engine, **more)
 
 

@@ -3,6 +3,8 @@
 Losses that correct for class imbalance add logarithms of shares to the logits in training and leave them out at prediction. A class
 without examples has no share. Its logarithm would be −∞, and leaving it out at prediction would raise the class above all others.
 Such a class gets the largest share: then it is never raised against any class, and is as unlikely as ERM finds it.
+
+All values are float64 and on the host, because not every device has float64.
 """
 
 import torch
@@ -15,7 +17,8 @@ def class_sizes(y: Tensor, *, n_classes: int, by: Tensor | None = None) -> Tenso
     >>> class_sizes(torch.tensor([0, 0, 2]), n_classes=3).tolist()
     [2.0, 0.0, 1.0]
     """
-    return torch.bincount(y, weights=None if by is None else by.double(), minlength=n_classes).double()
+    copies = None if by is None else by.cpu().double()
+    return torch.bincount(y.cpu(), weights=copies, minlength=n_classes).double()
 
 
 def log_shares(sizes: Tensor) -> Tensor:
@@ -46,10 +49,10 @@ def log_shares_given_prediction(
             [0.3333, 0.6667]])
     """
     n_classes = logits.shape[1]
-    predicted = (logits.double() / temperature).softmax(1)
+    predicted = (logits.cpu().double() / temperature).softmax(1)
     if by is not None:
-        predicted = predicted * by.double()[:, None]
-    cells = predicted.new_zeros(n_classes, n_classes).index_add_(0, y, predicted)  # [y, k]
+        predicted = predicted * by.cpu().double()[:, None]
+    cells = predicted.new_zeros(n_classes, n_classes).index_add_(0, y.cpu(), predicted)  # [y, k]
     present = class_sizes(y, n_classes=n_classes, by=by) > 0
     return log_shares((cells + 1).where(present[:, None], 0.0).T)
 

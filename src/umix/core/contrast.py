@@ -3,7 +3,10 @@
 import torch
 from torch import Tensor
 
+from umix.core.precision import widened
 
+
+@widened
 def contrastive_risk(z: Tensor, y: Tensor, predicted: Tensor, *, temperature: float) -> Tensor:
     """The mean over anchors of −mean_p log[e^p / (Σ_n e^n + Σ_p' e^p')] with cosine similarities over ``temperature``, a scalar.
 
@@ -17,7 +20,6 @@ def contrastive_risk(z: Tensor, y: Tensor, predicted: Tensor, *, temperature: fl
     >>> contrastive_risk(z, y, torch.tensor([0, 1]), temperature=0.1)  # each has one positive and no negative
     tensor(0.)
     """
-    z = z if z.dtype in (torch.float32, torch.float64) else z.float()
     length = torch.linalg.vector_norm(z, dim=1, keepdim=True)
     unit = z / length.where(length > 0, 1.0)
     similar = unit @ unit.T / temperature

@@ -108,7 +108,7 @@ def chi2_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor
 
 
 def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
-    """Mean loss of every group, [groups]; 0, with gradient 0, for a group without examples (see ``group_present``).
+    """Mean loss of every group, [groups]; 0, with gradient 0, for a group without examples.
 
     >>> group_risks(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([2, 0, 0]), n_groups=3)
     tensor([3., 0., 1.])
@@ -116,15 +116,6 @@ def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
     losses = wide(losses)
     zeros = losses.new_zeros(n_groups)
     return zeros.index_add(0, group, losses) / zeros.index_add(0, group, torch.ones_like(losses)).clamp_min(1)
-
-
-def group_present(group: Tensor, *, n_groups: int) -> Tensor:
-    """Whether each group has an example, bool [groups].
-
-    >>> group_present(torch.tensor([2, 0, 0]), n_groups=3)
-    tensor([ True, False,  True])
-    """
-    return torch.zeros(n_groups, dtype=torch.bool, device=group.device).index_fill(0, group, True)
 
 
 def _chi2_shares(kept: Tensor, first: float, alpha: float) -> Tensor:

@@ -1,13 +1,12 @@
-"""Groups that are known with a probability: sizes, balancing weights and risks of soft groups.
+"""Groups that are known with a probability: sizes and balancing weights of soft groups.
 
-``p`` [n, groups] has the probability of every group for every example; its rows sum to 1. Where each row has a single 1, sizes,
-weights and risks are those of ``core.weights`` and ``core.risks`` for groups that are known.
+``p`` [n, groups] has the probability of every group for every example; its rows sum to 1. Where each row has a single 1, sizes and
+weights are those of ``core.weights`` for groups that are known. Their risks are in ``core.worst_group``.
 """
 
 import torch
 from torch import Tensor
 
-from umix.core.precision import widened
 from umix.core.weights import normalized
 
 
@@ -66,18 +65,6 @@ def balanced_posterior(p: Tensor) -> Tensor:
     sizes = soft_sizes(p)
     odds = p.double() * (1 / sizes).where(sizes > 0, 0.0)
     return odds / odds.sum(1, keepdim=True)
-
-
-@widened
-def soft_group_risks(losses: Tensor, p: Tensor) -> Tensor:
-    """L_g = Σ_i p_ig·ℓ_i / Σ_i p_ig, [groups]; 0, with gradient 0, for a group of size 0.
-
-    >>> soft_group_risks(torch.tensor([1.0, 3.0]), torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
-    tensor([1.6667, 3.0000, 0.0000])
-    """
-    p = p.to(losses)
-    mass = p.sum(0)
-    return (losses @ p) / mass.where(mass > 0, 1.0)
 
 
 def _balancing(p: Tensor, per_group: Tensor, by: Tensor | None) -> Tensor:

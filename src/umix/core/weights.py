@@ -93,8 +93,8 @@ def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = No
     >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
     tensor([0.6667, 0.6667, 0.6667, 2.0000])
     """
-    sizes = _sizes(ids, by)[ids]
-    return _scaled(1 / sizes if power == 1 else sizes**-power, by)
+    sizes = _sizes(ids, by)[ids.cpu()]
+    return _scaled(1 / sizes if power == 1 else sizes**-power, by).to(ids.device)
 
 
 def inverse_frequency_within(ids: Tensor, y: Tensor, *, power: Tensor) -> Tensor:
@@ -125,19 +125,20 @@ def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, by: Tensor
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    weights = (1 - beta) / (1 - beta ** _sizes(ids, by)[ids])
-    return _scaled(weights if power == 1 else weights**power, by)
+    weights = (1 - beta) / (1 - beta ** _sizes(ids, by)[ids.cpu()])
+    return _scaled(weights if power == 1 else weights**power, by).to(ids.device)
 
 
 def _sizes(ids: Tensor, by: Tensor | None) -> Tensor:
-    return torch.bincount(ids, weights=None if by is None else by.double()).double()
+    """The size of every class or group, float64, on the host: not every device has float64."""
+    return torch.bincount(ids.cpu(), weights=None if by is None else by.cpu().double()).double()
 
 
 def _scaled(w: Tensor, by: Tensor | None) -> Tensor:
     """``w`` scaled to mean 1, as float32; examples of classes without copies, whose ``w`` is infinite, get weight 0."""
     if by is None:
         return normalized(w).float()
-    return normalized(w.where(w.isfinite(), 0.0), by=by.double()).float()
+    return normalized(w.where(w.isfinite(), 0.0), by=by.cpu().double()).float()
 
 
 def effective_sample_size(w: Tensor) -> float:

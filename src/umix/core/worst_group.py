@@ -32,7 +32,7 @@ def worst_group_risk(
     if margin is not None:
         grown.add_(margin)
     held = q * present
-    grown = grown.mul_(step_size)
+    grown = grown.mul_(held.sign().mul_(step_size))  # a group without weight stays without, however large its risk is
     grown = grown.sub_(grown.amax()).exp_().mul_(held)  # a factor for all changes no share, and nothing overflows
     share = held.sum() / grown.sum().clamp_min_(torch.finfo(grown.dtype).tiny)
     q = torch.where(present, grown.mul_(share), q)

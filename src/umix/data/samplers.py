@@ -121,7 +121,7 @@ class Weighted(Sampler):
         return len(split)
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
-        share = self.weights.double().cpu().numpy()
+        share = self.weights.cpu().double().numpy()
         return torch.from_numpy(rng.choice(len(split), size=len(split), p=share / share.sum()))
 
 
@@ -161,7 +161,7 @@ class BalancedDraws(Sampler):
         return len(split)
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
-        ends = self.p.double().cpu().numpy().cumsum(axis=1)
+        ends = self.p.cpu().double().numpy().cumsum(axis=1)
         (child,) = rng.spawn(
             1
         )  # ``rng`` itself stays as it is, so that known groups are visited in the order of ``Balanced``

@@ -13,6 +13,7 @@ points in the worst group of validation, and by 5 where groups may not select an
 
 Differs from the paper:
 - features are standardised, and the penalty is on the layer for these features;
+- an epoch has ``steps`` gradient steps, in the paper one;
 - ``sigma`` and ``alpha`` are an addition: with probability ``sigma`` a step sees mixtures of the features of two rows, each with
   its own weight (the objective of UMIX); ``sigma=0`` is the paper;
 - the epoch is selected as in all methods: by the worst validation group if groups may be used, else without;

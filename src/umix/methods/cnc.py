@@ -32,9 +32,9 @@ from umix.core.contrast import contrastive_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.methods.parts.inferred_groups import require_finite
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.finite_outputs import require_finite
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

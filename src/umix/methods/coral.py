@@ -19,39 +19,17 @@ Differs from the released code:
   0 instead of NaN.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
-import numpy as np
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 
-from umix.core.environments import environments, mean_coral
-from umix.data.batch import Batch
+from umix.core.environments import mean_coral
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
+from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.net import Net
 from umix.settings import between
-from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AlignedRisk(Objective):
-    """The mean loss plus ``gamma`` times the distance between the domains' features."""
-
-    n_groups: int
-    gamma: float
-    needs_groups: bool = True
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        features = net.features(batch.x)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=features)
-        risk = cross_entropy(net.head(features), batch.y)
-        return torch.add(risk, mean_coral(features, among), alpha=self.gamma), state
 
 
 @final
@@ -67,5 +45,6 @@ class CORAL(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        objective = AlignedRisk(n_groups=len(trainer.task.training_groups), gamma=self.gamma)
+        n_groups = len(trainer.task.training_groups)
+        objective = AlikeFeaturesRisk(distance=mean_coral, n_groups=n_groups, gamma=self.gamma)
         return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))

@@ -33,6 +33,7 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.finite_outputs import require_finite
 from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -107,7 +108,8 @@ class DFR(Method):
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         head = linear_head(net)
-        z, y = trainer.features(net, "val")[chosen].double().cpu().numpy(), val.y[chosen].cpu().numpy()
+        features = require_finite(trainer.features(net, "val"), what="features", stage=stage.name)
+        z, y = features[chosen].cpu().double().numpy(), val.y[chosen].cpu().numpy()
         fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
         for repeat in range(self.repeats):
             rng = stream(trainer.seed, "dfr", "subset", repeat)

@@ -26,6 +26,7 @@ from umix.core.inference import infer_environments
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -51,7 +52,7 @@ class EIIL(InfersGroups):
     def infer(self, trainer: Trainer) -> InferredGroups:
         y = trainer.splits["train"].y
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = trainer.logits(trainer.reference(stage), "train")
+        logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
         rng = stream(trainer.seed, "reference", "environments")
         environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
         trainer.keep(environment=environment)

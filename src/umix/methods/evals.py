@@ -48,6 +48,7 @@ from umix.methods.parts.held_out_rows import parts_of_validation
 from umix.methods.parts.left_open import Auto
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.finite_outputs import require_finite
 from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -97,12 +98,13 @@ class EVaLS(Method):
         """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's."""
         y = rows.y.cpu()
         losses = cross_entropy(trainer.logits(net, rows).cpu(), y)
-        z = trainer.features(net, rows).double().cpu().numpy()
+        features = require_finite(trainer.features(net, rows), what="features", stage="reference")
+        z = features.cpu().double().numpy()
         most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
         tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
         if 0 in tried:
             head = linear_head(net)
-            found[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().double().cpu().numpy()
+            found[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().cpu().double().numpy()
         for k in (k for k in tried if k):
             chosen = extreme_losses(losses, y, k=k).numpy()
             seed = int(stream(trainer.seed, "evals", "refit", k).integers(2**31))
@@ -123,7 +125,7 @@ class EVaLS(Method):
         """The ``k`` whose layer has the best worst rate on ``rest``; the run keeps it and the standings of all."""
         y, by_groups = rest.y.cpu(), chooses_by_groups(trainer) and bool(rest.groups.member.any())
         groups = rest.groups.to(y.device) if by_groups else self._cells(trainer, net, rest)
-        z = trainer.features(net, rest).double().cpu().numpy()
+        z = trainer.features(net, rest).cpu().double().numpy()
         correct = [torch.from_numpy((z @ layer[:, :-1].T + layer[:, -1]).argmax(1)) == y for layer in layers.values()]
         counts = counts_of(correct, y, groups, n_classes=trainer.task.n_classes, judging=trainer.judging)
         averages, tried = counts.all_hits / counts.n, list(layers)

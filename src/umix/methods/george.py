@@ -30,9 +30,10 @@ from pydantic import Field
 from umix.core.clusters import Clusters, Kind, clusters_within, main_directions_within
 from umix.core.inference import hardness
 from umix.core.streams import stream
-from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups, require_finite
+from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -80,11 +81,11 @@ class GEORGE(InfersGroups):
         y, n_classes = trainer.splits["train"].y, trainer.task.n_classes
         labels: np.ndarray = y.cpu().numpy()
         if self.by == "hardness":
-            z = hardness(logits, y)[:, None].double().cpu().numpy()
+            z = hardness(logits, y)[:, None].cpu().double().numpy()
         else:
             features = require_finite(trainer.features(net, "train"), what="features", stage="reference")
             z = main_directions_within(
-                features.double().cpu().numpy(), labels, n_classes=n_classes, width=self.directions
+                features.cpu().double().numpy(), labels, n_classes=n_classes, width=self.directions
             )
         return clusters_within(
             z,

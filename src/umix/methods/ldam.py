@@ -65,7 +65,7 @@ class LDAM(Method):
         trainer.keep(weight=weights)
         first_epoch = round(self.reweight_from * settings.epochs)
         objective = OffsetRisk(
-            offset=-torch.diag(ldam_margins(sizes, largest=self.max_margin)).float(),
+            offset=-torch.diag(ldam_margins(sizes, largest=self.max_margin)).float().to(trainer.device),
             row=train.y,
             scale=self.scale,
             weights=weights,

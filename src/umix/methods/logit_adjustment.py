@@ -42,7 +42,8 @@ from umix.training.trainer import Trainer
 def class_log_shares(trainer: Trainer) -> Tensor:
     """The logarithms of the shares π_y of all classes in the training split, float32 [classes], on the trainer's device."""
     train = trainer.splits["train"]
-    return log_shares(class_sizes(train.y, n_classes=trainer.task.n_classes, by=train.weight)).float()
+    sizes = class_sizes(train.y, n_classes=trainer.task.n_classes, by=train.weight)
+    return log_shares(sizes).float().to(trainer.device)
 
 
 @final

@@ -22,39 +22,17 @@ Differs from the released code:
 - all pairs are computed at once, with the gradient in closed form; domains that a batch does not contain are skipped.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
-import numpy as np
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 
-from umix.core.environments import environments, mean_mmd
-from umix.data.batch import Batch
+from umix.core.environments import mean_mmd
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
+from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.net import Net
 from umix.settings import between
-from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MatchedRisk(Objective):
-    """The mean loss plus ``gamma`` times the mean squared MMD between the domains' features."""
-
-    n_groups: int
-    gamma: float
-    needs_groups: bool = True
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        features = net.features(batch.x)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=features)
-        risk = cross_entropy(net.head(features), batch.y)
-        return torch.add(risk, mean_mmd(features, among), alpha=self.gamma), state
 
 
 @final
@@ -70,5 +48,6 @@ class MMD(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        objective = MatchedRisk(n_groups=len(trainer.task.training_groups), gamma=self.gamma)
+        n_groups = len(trainer.task.training_groups)
+        objective = AlikeFeaturesRisk(distance=mean_mmd, n_groups=n_groups, gamma=self.gamma)
         return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))

@@ -32,10 +32,10 @@ from umix.core.streams import stream
 from umix.core.weights import inverse_frequency_within
 from umix.data.samplers import Weighted
 from umix.methods.method import Method
-from umix.methods.parts.inferred_groups import require_finite
 from umix.methods.parts.weight_warnings import warn_if_few
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -85,7 +85,7 @@ class SPARE(Method):
         (stage,) = self.erm_stages(trainer.settings.epochs)
         logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
         return clusters_within(
-            logits.double().softmax(1).cpu().numpy(),
+            logits.cpu().double().softmax(1).numpy(),
             trainer.splits["train"].y.cpu().numpy(),
             n_classes=trainer.task.n_classes,
             sizes=_TRIED if self.clusters is None else [self.clusters],

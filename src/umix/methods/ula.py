@@ -32,6 +32,7 @@ from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.finite_outputs import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -61,7 +62,7 @@ class ULA(Method):
     def train(self, trainer: Trainer) -> Net:
         train = trainer.splits["train"]
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = trainer.logits(trainer.reference(stage), "train")
+        logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
         predicted = logits.argmax(1)
         trainer.keep(biased_class=predicted)
         if (predicted == predicted[0]).all():
@@ -70,4 +71,4 @@ class ULA(Method):
                 "another reference_epochs."
             )
         table = log_shares_given_prediction(logits, train.y, temperature=self.temperature, by=train.weight)
-        return trainer.fit(OffsetRisk(offset=(self.eta * table).float(), row=predicted))
+        return trainer.fit(OffsetRisk(offset=(self.eta * table).float().to(trainer.device), row=predicted))

@@ -20,6 +20,7 @@ Differs from the paper:
 
 Differs from the released code:
 - the optimiser and its schedule are those of the final fit, where the released code restarts its warm-up;
+- twins are initialised as all nets are; for images the released code trains linear layers that begin at 0;
 - as above.
 """
 
@@ -141,7 +142,7 @@ class XRM(InfersGroups):
         both = [trainer.logits(net, "train"), trainer.logits(net.companion, "train")]
         wrong_one, wrong_other = (logits.argmax(1) != y for logits in both)
         environment = (wrong_one | wrong_other).long()
-        changed = float((state["label"] != y).double().mean()) if both_environments(environment, y) else 0.0
+        changed = float((state["label"] != y).cpu().double().mean()) if both_environments(environment, y) else 0.0
         return _Try(
             {"lr": used.lr, "batch_size": used.batch_size},
             environment,

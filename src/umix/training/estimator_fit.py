@@ -103,7 +103,7 @@ def row_weights(objective: Objective, sampler: Sampler, train: Split, rng: np.ra
         parts.append(train.weight)
     if not parts:
         return None
-    found: Floats = np.prod([part.double().cpu().numpy() for part in parts], axis=0)
+    found: Floats = np.prod([part.cpu().double().numpy() for part in parts], axis=0)
     return found
 
 

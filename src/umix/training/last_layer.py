@@ -17,6 +17,7 @@ from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
+from umix.training.finite_outputs import require_finite
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective
 from umix.training.stage import FINAL
@@ -49,7 +50,7 @@ class LastLayer:
         layer = skip_init(nn.Linear, head.in_features, head.out_features, device=z.device)  # draws no random numbers
         with torch.no_grad():
             layer.weight.copy_(head.weight * scale)
-            layer.bias.copy_(head.weight.double() @ mean.double() + head.bias.double())
+            layer.bias.copy_(_precise(head.weight) @ _precise(mean) + _precise(head.bias))
         inputs = {
             name: replace(splits[name], x=features[name].detach(), transform=None, augment=None) for name in splits
         }
@@ -60,9 +61,9 @@ class LastLayer:
     def copied(self) -> Net:
         """Copy the trained last layer into the whole net; returns the whole net's last layer as a net on features as they are."""
         head, layer = linear_head(self.whole), linear_head(self.net)
-        weight = layer.weight.double() / self.scale
+        weight = _precise(layer.weight) / _precise(self.scale)
         head.weight.copy_(weight)
-        head.bias.copy_(layer.bias - weight @ self.mean.double())
+        head.bias.copy_(_precise(layer.bias) - weight @ _precise(self.mean))
         return Net(nn.Identity(), head)
 
 
@@ -76,14 +77,18 @@ def fit_last_layer(
     sampler: Sampler | None = None,
     new: bool = False,
     val: Split | None = None,
+    stage: str = "reference",
 ) -> Net:
     """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
 
     The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
-    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it.
+    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of ``stage``,
+    which is named if its features are not finite.
     """
     splits = {"train": rows, "val": trainer.splits["val"] if val is None else val, "test": trainer.splits["test"]}
-    layer = LastLayer.of(net, splits, {name: trainer.features(net, split) for name, split in splits.items()})
+    features = {name: trainer.features(net, split) for name, split in splits.items()}
+    require_finite(features["train"], what="features", stage=stage)
+    layer = LastLayer.of(net, splits, features)
     if new:
         with torch_stream(trainer.seed, FINAL, "last layer"):
             linear_head(layer.net).reset_parameters()
@@ -100,3 +105,8 @@ def linear_head(net: Net) -> nn.Linear:
             f"A last layer that is trained again must be linear with a bias, got {type(net.head).__name__}; take another net."
         )
     return net.head
+
+
+def _precise(x: Tensor) -> Tensor:
+    """``x`` in float64, on the host: not every device has it."""
+    return x.cpu().double()

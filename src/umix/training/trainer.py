@@ -154,6 +154,7 @@ class Trainer:
         """
         self.history = self.new_history(1, val=val)
         self.history.observe(self.engine.shared(net), 0)
+        self.warnings += fit_warnings(net, self.history.counts("val"))
         return net
 
     def reference(self, stage: ErmStage) -> Net:

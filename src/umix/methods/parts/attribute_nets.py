@@ -14,7 +14,8 @@ Differs from the paper:
 - thresholds are computed after every epoch, from what the net said of each row in its last training pass; no row has a pseudo-label
   in the first epoch;
 - the pseudo-label is that of the same view of the row; the paper predicts it from another augmentation;
-- values that no labelled row of the class has are left out of the softmax.
+- values that no labelled row of the class has are left out of the softmax;
+- a group that has enough rows takes none, not even those with probability 1, and one that lacks rows takes all that there are.
 """
 
 import hashlib

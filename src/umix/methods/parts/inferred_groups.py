@@ -15,7 +15,6 @@ from torch import Tensor
 
 from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
 from umix.data.samplers import Balanced
-from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weight_warnings import warn_if_few
@@ -104,14 +103,3 @@ class InfersGroups(Method, abc.ABC):
             weights=weights.to(trainer.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
         )
         return trainer.fit(objective)
-
-
-def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
-    """``values``, which are ``what`` the net of ``stage`` says of every example; raises if one of them is not a finite number."""
-    broken = int((~values.isfinite()).flatten(1).any(dim=1).sum())
-    if broken:
-        raise UserError(
-            f"The {what} of stage {stage!r} must be finite numbers to infer groups from them, but those of {broken} examples are "
-            f"not; try a smaller {stage}.lr."
-        )
-    return values
