@@ -207,3 +207,11 @@ def test_validation_groups_that_overlap_are_refused_before_training(
         execute(RunSpec(task="four_moons", method="dfr"), out=tmp_path)
     assert list(tmp_path.iterdir()) == []
     execute(RunSpec(task="four_moons", method="erm", settings={"epochs": 1}), out=tmp_path)
+
+
+def test_validation_that_leaves_nothing_for_selection_is_refused(trainer: Make, moons: Task) -> None:
+    val = moons.splits["val"]
+    one_each = torch.stack([torch.nonzero(val.group == g)[0, 0] for g in range(4)])
+    task = Task(moons.name, {**moons.splits, "val": val.rows(one_each)}, moons.classes)
+    with pytest.raises(UserError, match=r"two examples of a group, .* got 4 examples"):
+        DFR().train(trainer(task=task))

@@ -104,6 +104,11 @@ class DFR(Method):
                 f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
             )
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
+        if not len(rest):
+            raise UserError(
+                "Validation must have two examples of a group, one to train the last layer and one for selection, got "
+                f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
+            )
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         head = linear_head(net)
