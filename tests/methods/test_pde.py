@@ -126,6 +126,12 @@ def test_a_tiny_group_is_warned_of_and_a_group_size_takes_more_rows_of_the_other
     assert not any("PDE begins" in warning for warning in wide.warnings)
 
 
+def test_a_small_group_size_that_is_asked_for_is_not_blamed_on_the_groups(trainer: Make) -> None:
+    run = trainer(groups=True)
+    PDE(group_size=2).train(run)
+    assert not run.warnings
+
+
 @pytest.mark.parametrize("bad", [{"warm_up": 1.5}, {"added": -0.1}, {"expansions": 0}, {"lr_factor": 0}])
 def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(UserError, match=rf"pde\.{next(iter(bad))} must be a"):

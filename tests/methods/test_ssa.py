@@ -36,6 +36,7 @@ def test_where_all_groups_are_known_it_is_group_dro(trainer: Make) -> None:
     known = GroupDRO(step_size=0.3, adjustment=1.0).train(trainer(groups=True))
     assert torch.equal(parameters(net), parameters(known))
     assert list(run.reports) == ["fit"]
+    assert run.decisions["spread"]["words"] == "the groups of all training rows are known: nothing is predicted"
 
 
 def test_it_is_group_dro_with_the_predicted_groups(trainer: Make) -> None:

@@ -160,7 +160,11 @@ def test_a_try_without_both_environments_in_a_class_counts_as_none_and_is_said(t
     run = trainer(task=Task("easy", {**moons.splits, "train": easy}, moons.classes))
     XRM(strength=0.0).train(run)
     assert [one["changed"] for one in run.decisions["twins"]["tries"]] == [0, 0]
-    assert any("in one of the two inferred environments only" in warning for warning in run.warnings)
+    first, second = moons.classes
+    assert any(f"All examples of {first}, {second} are in one of the two" in warning for warning in run.warnings)
+    assert (
+        run.decisions["twins"]["words"] == "twins: none of 2 tries changed labels with both environments in every class"
+    )
 
 
 def test_settings_of_the_twins_override_what_is_drawn(trainer: Make) -> None:

@@ -1,11 +1,12 @@
 """The flags that several commands share: their types, their help texts, and the parsing of their values."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final, get_args
 
-from cyclopts import Parameter
+from cyclopts import CoercionError, Parameter, Token
 
 from umix.errors import UserError
 
@@ -68,11 +69,20 @@ MinGroup = Annotated[
 ]
 
 
+def _chosen(type_: Any, tokens: Sequence[Token]) -> Any:
+    """The value of a flag with choices; the word none, which Cyclopts would take for a flag that is left out, is no choice."""
+    (token,) = tokens
+    if token.value not in get_args(type_):
+        raise CoercionError(token=token, target_type=type_)
+    return token.value
+
+
 UseGroups = Annotated[
     Literal["test", "val", "train"] | None,
     Parameter(
+        converter=_chosen,
         help="How far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train. "
-        "Default train."
+        "Default train.",
     ),
 ]
 
@@ -80,14 +90,16 @@ UseGroups = Annotated[
 Decide = Annotated[
     Literal["biases", "argmax"] | None,
     Parameter(
+        converter=_chosen,
         help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
-        "argmax. Default biases; argmax for the presets paper and reference."
+        "argmax. Default biases; argmax for the presets paper and reference.",
     ),
 ]
 ReadDecide = Annotated[
     Literal["biases", "argmax"] | None,
     Parameter(
-        help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told."
+        converter=_chosen,
+        help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told.",
     ),
 ]
 

@@ -60,6 +60,11 @@ def refit(
         raise UserError(
             "DFR must be given at least two classes in every group-balanced part of validation, got one; raise dfr.share."
         )
+    if bad := np.count_nonzero(~np.isfinite(z).all(1)):
+        raise UserError(
+            "The features of stage 'reference' must be finite numbers to fit a last layer to them, but they are not for "
+            f"{bad:,} of {len(z):,} rows; try a smaller reference.lr."
+        )
     scaler, binary = StandardScaler().fit(z), len(classes) == 2
     solver = "lbfgs" if penalty == "l2" else "liblinear" if binary else "saga"
     model = LogisticRegression(
@@ -105,6 +110,11 @@ class DFR(Method):
                 f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
             )
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
+        if not len(rest):
+            raise UserError(
+                "Validation must have two examples of a group, one to train the last layer and one for selection, got "
+                f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
+            )
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         head = linear_head(net)

@@ -40,7 +40,6 @@ from umix.core.selection import RULES, Counts, best_epoch
 from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.task import Split
-from umix.errors import UserError
 from umix.methods.dfr import Penalty, refit
 from umix.methods.method import Method
 from umix.methods.parts.contest import chooses_by_groups, limit_cost, standing_of
@@ -81,8 +80,6 @@ class EVaLS(Method):
 
     def train(self, trainer: Trainer) -> Net:
         held_out, rest = parts_of_validation(trainer, self.share)
-        if len(held_out.y.unique()) < 2:
-            raise UserError("evals must be given at least two classes in validation, got one; add rows of others.")
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         layers = self._layers(trainer, net, held_out)
@@ -134,8 +131,8 @@ class EVaLS(Method):
         allowed = np.flatnonzero(averages >= floor - 1e-12)
         if len(allowed) == 1:
             trainer.warn(
-                f"None of {len(tried) - 1} values of k kept validation accuracy within the budget: ERM's last layer stays; what "
-                "ERM gets wrong here looks like noise."
+                f"No k of {', '.join(map(str, tried[1:]))} kept validation accuracy within the budget: ERM's last layer stays; "
+                "what ERM gets wrong here looks like noise."
             )
         best = int(allowed[best_epoch(counts.only(allowed.tolist()), "worst")])
         standings = [

@@ -75,7 +75,7 @@ class PDE(Method):
         group = train.group.cpu().numpy()
         order, first = balanced_first(group, most=most, rng=stream(trainer.seed, "fit", "subset"))
         per_group = first // len(set(group.tolist()))
-        if per_group < _FEW:
+        if most is None and per_group < _FEW:
             trainer.warn(
                 f"PDE begins with {first:,} of {len(group):,} rows, {per_group:,} per group, because a group is that small; a "
                 "larger pde.group_size takes more rows of the others."

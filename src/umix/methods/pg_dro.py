@@ -29,7 +29,7 @@ from umix.core.soft_groups import soft_sizes
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.parts.attribute_nets import ATTRIBUTE
 from umix.methods.parts.few_groups import TrainsWithFewGroups
-from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
+from umix.methods.parts.soft_groups import SoftGroups
 from umix.methods.parts.spread_groups import spread_groups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
@@ -66,6 +66,6 @@ class PGDRO(TrainsWithFewGroups):
         return trainer.fit(objective, sampler=sampler)
 
     def _groups(self, trainer: Trainer) -> SoftGroups:
-        if all_known(trainer):
-            return known_groups(trainer)
+        if (known := self.known(trainer)) is not None:
+            return known
         return SoftGroups(self.by_nets(trainer) if self.estimate == "net" else spread_groups(trainer, user=self.name))

@@ -22,7 +22,6 @@ import torch
 
 from umix.data.samplers import Balanced
 from umix.methods.parts.few_groups import TrainsWithFewGroups
-from umix.methods.parts.soft_groups import all_known, known_groups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.training.trainer import Trainer
@@ -38,7 +37,8 @@ class SSA(TrainsWithFewGroups):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        p = known_groups(trainer).p if all_known(trainer) else self.by_nets(trainer)
+        known = self.known(trainer)
+        p = known.p if known is not None else self.by_nets(trainer)
         group = p.argmax(dim=1).to(trainer.device)
         trainer.keep(predicted_group=group)
         sizes = torch.bincount(group, minlength=p.shape[1])

@@ -117,13 +117,18 @@ class XRM(InfersGroups):
             raise UserError("The logits of the twins must be finite numbers, but they are not; try a smaller twins.lr.")
         trainer.keep(environment=best.environment)
         if len(found) > 1:
+            words = f"{best.words} of {len(found)} tries changed the most labels, {best.changed:.1%}"
+            if best.changed == 0:
+                words = f"none of {len(found)} tries changed labels with both environments in every class"
             trainer.decisions[_TWINS] = {
-                "words": f"twins: {best.words} of {len(found)} tries changed the most labels, {best.changed:.1%}",
+                "words": f"twins: {words}",
                 "tries": [{**one.settings, "changed": one.changed} for one in found],
             }
-        if not both_environments(best.environment, y):
+        if alone := [
+            name for c, name in enumerate(trainer.task.classes) if len(best.environment[y == c].unique()) == 1
+        ]:
             trainer.warn(
-                "Some class has examples in one of the two inferred environments only: its examples are one group; try other "
+                f"All examples of {', '.join(alone)} are in one of the two inferred environments and are one group; try other "
                 "twins.lr or twins.epochs, or more tries."
             )
         return InferredGroups(2 * y + best.environment, 2 * trainer.task.n_classes, best.wrong)

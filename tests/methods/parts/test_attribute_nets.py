@@ -273,3 +273,24 @@ def test_the_stage_has_fit_settings_of_its_own() -> None:
 def test_what_cannot_be_predicted_is_refused(data: Task, use: UseGroups, message: str) -> None:
     with pytest.raises(UserError, match=message):
         predicted(trainer_of(data, use), epochs=1)
+
+
+def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_may_not_be_used() -> None:
+    """Nothing else tells the attribute, and most training rows have a blank there."""
+    data = task(train=0.3, signal=0.0)
+
+    def with_column(one: Split) -> Split:
+        return replace(one, x=torch.cat([one.x, 4 * one.attribute[:, None].float()], dim=1))
+
+    data = replace(data, splits={name: with_column(one) for name, one in data.splits.items()})
+    with pytest.raises(UserError, match="no better than chance"):
+        predicted(trainer_of(data, "val"))
+
+
+def test_one_row_without_a_group_is_predicted_as_others_are() -> None:
+    data = task()
+    train = data.splits["train"]
+    ids = TRUE.index_fill(0, torch.tensor([7]), -1)
+    groups = Groups.from_ids(ids, train.groups.names)
+    p = predicted(trainer_of(replace(data, splits={**data.splits, "train": replace(train, groups=groups)}), "train"))
+    assert int(p[7].argmax()) == int(TRUE[7])

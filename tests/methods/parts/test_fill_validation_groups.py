@@ -91,7 +91,10 @@ def test_groups_no_better_than_chance_stay_blank_and_the_run_says_why():
     made = task(clear=0.0)
     trainer = filled(made)
     assert trainer.splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
-    assert "no better than chance" in trainer.decisions["validation groups"]["words"]
+    words = trainer.decisions["validation groups"]["words"]
+    assert "no better than chance" in words
+    assert "groups_from" not in words  # nobody has asked for it
+    assert "method that needs none" not in words
 
 
 def test_the_same_seed_draws_the_same_groups_and_the_task_keeps_what_is_known():

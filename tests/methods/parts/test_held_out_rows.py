@@ -41,3 +41,16 @@ def test_the_parts_of_validation_do_not_overlap_and_do_not_depend_on_groups(trai
 def test_validation_that_cannot_be_divided_is_refused(trainer: Make, moons: Task, rows: list[int]) -> None:
     with pytest.raises(UserError, match=rf"two examples of a class, .* got {len(rows)} examples"):
         parts_of_validation(trainer(task=with_val(moons, torch.tensor(rows, dtype=torch.int64))), 0.5)
+
+
+def test_one_class_alone_cannot_train_a_last_layer(trainer: Make, moons: Task) -> None:
+    rows = torch.nonzero(moons.splits["val"].y == 0)[:, 0]
+    with pytest.raises(UserError, match="two classes in validation, got only no"):
+        parts_of_validation(trainer(task=replace(with_val(moons, rows), classes=("no", "yes"))), 0.5)
+
+
+def test_a_class_that_the_last_layer_does_not_see_is_named(trainer: Make, moons: Task) -> None:
+    train = replace(moons.splits["train"], y=moons.splits["train"].y.index_fill(0, torch.tensor([0]), 2))
+    run = trainer(task=replace(moons, splits={**moons.splits, "train": train}, classes=("no", "yes", "rare")))
+    parts_of_validation(run, 0.5)
+    assert run.warnings == ["Validation has no row of rare: the last layer is trained without it."]

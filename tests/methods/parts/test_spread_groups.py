@@ -170,3 +170,25 @@ def test_one_known_group_per_class_and_classes_without_a_known_group_are_refused
     no = val.rows((val.y == 0).nonzero(as_tuple=True)[0])
     with pytest.raises(UserError, match="there is no known one of yes"):
         spread_groups(trainer_of(Task("toy", {**data.splits, "val": no}, data.classes)))
+
+
+def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_may_not_be_used() -> None:
+    """Nothing else tells the attribute, and most training rows have a blank there."""
+    data = task(train=0.3, signal=0.0)
+
+    def with_column(one: Split) -> Split:
+        return replace(one, x=torch.cat([one.x, one.attribute[:, None].float()], dim=1))
+
+    data = replace(data, splits={name: with_column(one) for name, one in data.splits.items()})
+    with pytest.raises(UserError, match="no better than chance"):
+        spread_groups(trainer_of(data, "val"))
+
+
+def test_one_row_without_a_group_is_estimated_as_others_are() -> None:
+    data = task(train=1.0)
+    train = data.splits["train"]
+    ids = train.group.index_fill(0, torch.tensor([7]), -1)
+    groups = replace(Groups.from_ids(ids, train.groups.names), parts=train.groups.parts, columns=train.groups.columns)
+    data = replace(data, splits={**data.splits, "train": replace(train, groups=groups)})
+    p = spread_groups(trainer_of(data))
+    assert int(p[7].argmax()) == int(true_groups()[7])

@@ -13,11 +13,11 @@ from umix.run_folder import EXAMPLES
 if TYPE_CHECKING:
     import polars
 
-_COLUMNS = ("uncertainty", "weight", "environment", "predicted_group", "label")
+_COLUMNS = ("uncertainty", "weight", "environment", "predicted_group", "biased_class", "label")
 
 
 def example_table(tensors: Mapping[str, Any]) -> "polars.DataFrame":
-    """A row per training example: index, what the method has of uncertainty, weight, inferred environment or group, label."""
+    """A row per training example: index, label, and what the method has: uncertainty, weight, environment, group or class."""
     import polars
 
     columns: dict[str, Any] = {"index": range(len(tensors["label"]))}

@@ -165,7 +165,8 @@ def predicted_groups(trainer: Trainer, *, user: str, epochs: int, threshold: flo
     new_y = train.y.cpu().numpy()[new]
     labelled.require_classes(new_y)
     training, held = stratified_split(labelled.group, share=0.5, rng=stream(trainer.seed, ATTRIBUTE, "half"))
-    known = _examples(trainer, labelled, new)
+    blank = np.flatnonzero(train.some_groups.cpu().numpy() < 0)
+    known = _examples(trainer, labelled, blank if len(blank) else new)
     fold = stratified_folds(new_y, folds=_FOLDS, rng=stream(trainer.seed, ATTRIBUTE, "folds"))
     content, hits = _content(trainer, labelled, threshold), []
     for number in np.unique(fold):
@@ -216,16 +217,16 @@ def _fold_predictions(
     return observer
 
 
-def _examples(trainer: Trainer, labelled: LabelledRows, new: Ints) -> _Examples:
+def _examples(trainer: Trainer, labelled: LabelledRows, blank: Ints) -> _Examples:
     """The labelled rows with their inputs.
 
-    Inputs that do not vary over the ``new`` rows get their value: above all a group column that is an input itself, where labelled
-    rows have the answer and new rows have a blank.
+    Inputs that do not vary over the training rows ``blank``, those without a group, get their value: above all a group column that
+    is an input itself, where labelled rows have the answer. One row alone does not show what varies.
     """
     split = _joined([trainer.splits[name].rows(_on(trainer, rows)) for name, rows in labelled.rows.items()])
     x = trainer.splits["train"].x
-    if isinstance(split.x, Tensor) and isinstance(x, Tensor) and x.dim() == 2 and len(new):
-        there = x[_on(trainer, new)]
+    if isinstance(split.x, Tensor) and isinstance(x, Tensor) and x.dim() == 2 and len(blank) > 1:
+        there = x[_on(trainer, blank)]
         same = ((there == there[0]) | (there.isnan() & there[0].isnan())).all(dim=0)
         split = replace(split, x=torch.where(same, there[0], split.x))
     return _Examples(split, torch.from_numpy(labelled.t), torch.from_numpy(labelled.group))

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from umix.methods.method import Method
 from umix.methods.parts.attribute_nets import ATTRIBUTE, predicted_groups
+from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
 from umix.settings import among, between
 from umix.training.trainer import Trainer
 
@@ -32,6 +33,13 @@ class TrainsWithFewGroups(Method, abc.ABC):
         gt=0,
         description="how sure these nets must be of a row of the rarest group to learn from it; above 1: never",
     )
+
+    def known(self, trainer: Trainer) -> SoftGroups | None:
+        """The groups of the training rows if all of them are known and may be used, which the run then says."""
+        if not all_known(trainer):
+            return None
+        trainer.decisions["spread"] = {"words": "the groups of all training rows are known: nothing is predicted"}
+        return known_groups(trainer)
 
     def by_nets(self, trainer: Trainer) -> Tensor:
         """P(group | x, y) of every training row by three nets, float64 [n, groups]."""

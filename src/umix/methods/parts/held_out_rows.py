@@ -22,7 +22,8 @@ def divided(y: Tensor, *, share: float, seed: int, what: str) -> tuple[Tensor, T
 def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
     """A ``share`` of validation that is trained on, and the rest, which is for selection.
 
-    All methods divide it alike. Raises if one part would be empty.
+    All methods divide it alike. Raises if one part would be empty, or the first had one class only; warns of classes of training
+    that it lacks.
     """
     val = trainer.splits["val"]
     first, rest = divided(val.y, share=share, seed=trainer.seed, what="validation")
@@ -31,4 +32,14 @@ def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
             "Validation must have two examples of a class, one to train the last layer and one for selection, got "
             f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
         )
-    return val.rows(first), val.rows(rest)
+    held_out, classes = val.rows(first), trainer.task.classes
+    there = held_out.y.unique().tolist()
+    if len(there) < 2:
+        raise UserError(
+            f"A last layer must be trained on two classes in validation, got only {classes[there[0]]}; add rows of others, or take "
+            "a method that does not train on validation."
+        )
+    missing = [classes[label] for label in trainer.splits["train"].y.unique().tolist() if label not in there]
+    if missing:
+        trainer.warn(f"Validation has no row of {', '.join(missing)}: the last layer is trained without it.")
+    return held_out, val.rows(rest)

@@ -31,6 +31,7 @@ from umix.training.trainer import Trainer
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
+_NOT_ESTIMATED = "The groups of validation rows are not estimated"
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
@@ -46,6 +47,11 @@ def spread_groups(trainer: Trainer, *, user: str = _USER) -> Tensor:
     """
     own = trainer.task.splits["train"].some_groups.cpu() if "train" in usable_splits(trainer) else None
     p, scores, n_known, n_new = _estimates(trainer, "train", own, _inputs(trainer, ("train", "val")), user=user)
+    if not _better_than_chance(scores):
+        raise UserError(
+            f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better than "
+            f"chance: {_chance_words(scores)}; fill in the groups of more rows, or take a method that needs none (umix methods)."
+        )
     words = _words(scores, n_known, n_new, "training")
     trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
     if scores.gain < _DOUBTFUL * scores.error:
@@ -70,9 +76,15 @@ def fill_validation_groups(trainer: Trainer) -> None:
     if blank < _MANY * len(known) or blank == len(known) or _vectors(val) is None:
         return
     try:
-        p, scores, n_known, n_new = _estimates(trainer, "val", known, _inputs(trainer, ("train", "val")), user=_USER)
+        p, scores, n_known, n_new = _estimates(
+            trainer, "val", known, _inputs(trainer, ("train", "val")), user="an estimate"
+        )
     except UserError as error:
-        trainer.decisions["validation groups"] = {"words": f"The groups of validation rows are not estimated: {error}"}
+        trainer.decisions["validation groups"] = {"words": f"{_NOT_ESTIMATED}: {error}"}
+        return
+    if not _better_than_chance(scores):
+        words = f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is no better than chance: {_chance_words(scores)}."
+        trainer.decisions["validation groups"] = {"words": words}
         return
     rng = stream(trainer.seed, "spread", "validation")
     drawn = (torch.from_numpy(rng.random((len(p), 1))) >= p.cumsum(1)).sum(1).clamp(max=p.shape[1] - 1)
@@ -101,23 +113,23 @@ def _estimates(
     new = np.flatnonzero(p.sum(1).numpy() == 0)
     new_y = target.y.cpu().numpy()[new]
     labelled.require_classes(new_y)
-    told = _telling(z[split][new])
+    blank = np.flatnonzero(target.some_groups.cpu().numpy() < 0)
+    told = _telling(z[split][blank if len(blank) else new])
     known = KnownRows(np.concatenate([z[name][rows[name]][:, told] for name in rows]), y, labelled.t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
         model, shares = _estimate(known, z[split][new][:, told], new_y, seed=trainer.seed)
-    _require_better_than_chance(model.scores, len(y), user)
     values, columns = np.nonzero(group_of[new_y] >= 0)
     p[new[values], group_of[new_y[values], columns]] = torch.from_numpy(shares[values, columns])
     return p, model.scores, len(y), len(new)
 
 
-def _telling(new: Floats) -> Ints:
-    """The inputs that vary over the rows to be estimated.
+def _telling(blank: Floats) -> Ints:
+    """The inputs that vary over the rows without a group.
 
     The others can tell nothing about them. Above all this leaves out a group column that is an input itself: known rows have the
-    answer there, and the rows to be estimated have a blank.
+    answer there, and the rows without a group have a blank. One row alone does not show what varies: all inputs count.
     """
-    varies = np.ptp(new, axis=0) > _CONSTANT if len(new) else np.ones(new.shape[1], dtype=bool)
+    varies = np.ptp(blank, axis=0) > _CONSTANT if len(blank) > 1 else np.ones(blank.shape[1], dtype=bool)
     return np.flatnonzero(varies)
 
 
@@ -161,15 +173,15 @@ def _estimate(known: KnownRows, new_z: Floats, new_y: Ints, *, seed: int) -> tup
     return model, model.predict(new_z, new_y)
 
 
-def _require_better_than_chance(scores: Scores, n_known: int, user: str) -> None:
-    """Raise if groups cannot be told apart better than by chance."""
-    if not scores.gain > scores.error:
-        raise UserError(
-            f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better "
-            f"than chance: log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in "
-            f"each class, standard error {scores.error:.3f}; fill in the groups of more rows, or take a method that needs none "
-            "(umix methods)."
-        )
+def _better_than_chance(scores: Scores) -> bool:
+    return scores.gain > scores.error
+
+
+def _chance_words(scores: Scores) -> str:
+    return (
+        f"log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in each class, "
+        f"standard error {scores.error:.3f}"
+    )
 
 
 def _words(scores: Scores, n_known: int, n_new: int, split: str) -> str:
