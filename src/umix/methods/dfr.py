@@ -60,11 +60,6 @@ def refit(
         raise UserError(
             "DFR must be given at least two classes in every group-balanced part of validation, got one; raise dfr.share."
         )
-    if bad := np.count_nonzero(~np.isfinite(z).all(1)):
-        raise UserError(
-            "The features of stage 'reference' must be finite numbers to fit a last layer to them, but they are not for "
-            f"{bad:,} of {len(z):,} rows; try a smaller reference.lr."
-        )
     scaler, binary = StandardScaler().fit(z), len(classes) == 2
     solver = "lbfgs" if penalty == "l2" else "liblinear" if binary else "saga"
     model = LogisticRegression(
