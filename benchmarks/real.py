@@ -24,6 +24,7 @@ Run: python benchmarks/real.py --data FOLDER [--out runs] [--sets "adult, sex" "
 import argparse
 import gzip
 import json
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,7 +85,9 @@ def digits(data: Path, out: Path) -> Data:
         x = np.zeros((len(y), 2, 14, 14), dtype=np.float16)
         x[np.arange(len(y)), color] = images[chosen][:, ::2, ::2] / 255
         out.mkdir(parents=True, exist_ok=True)
-        np.savez(path, x=x.reshape(len(y), -1), y=y, color=color, split=split)
+        own = path.with_suffix(f".{os.getpid()}.npz")  # another worker may read or write the file at the same time
+        np.savez(own, x=x.reshape(len(y), -1), y=y, color=color, split=split)
+        own.replace(path)
     net = {"net.name": "mlp", "net.hidden": [128, 64], "fit.lr": 0.001}  # pixels need more than a linear head
     return Data(str(path), {"task.label": "y", "task.groups": "color", "task.split": "split", **net})
 

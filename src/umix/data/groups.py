@@ -142,7 +142,7 @@ class Groups:
             blank = int((~self.member.any(dim=1)).sum())
             raise UserError(
                 f"The group of every example must be known here, but it is not for {blank:,} of {len(self.member):,}; fill the "
-                "blanks, or take a method that needs no groups."
+                "blanks, or take a method that needs those of a few rows (ssa, pg_dro) or none (umix methods)."
             )
         if not self.disjoint:
             raise UserError(

@@ -10,6 +10,7 @@ from umix.core.weights import importance_weights, normalized
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.errors import UserError
+from umix.methods import method
 from umix.methods.eiil import EIIL
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.methods.parts.weighted_mixup import WeightedMixup
@@ -114,3 +115,10 @@ def test_options_that_came_later_leave_the_key_of_eiil_as_it_was() -> None:
         "adjustment",
     }
     assert EIIL(then="umix").key_values()["then"] == "umix"
+
+
+@pytest.mark.parametrize("name", ["eiil", "george", "xrm"])
+def test_settings_of_umix_are_refused_without_it(name: str) -> None:
+    with pytest.raises(UserError, match=rf"^{name}\.eta must be used with then=umix, got then=group_dro\.$"):
+        method(name, eta=7.0)
+    assert method(name, eta=7.0, then="umix").then == "umix"  # type: ignore[attr-defined]

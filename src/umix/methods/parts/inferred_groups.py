@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
 from umix.data.samplers import Balanced
+from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.weight_warnings import warn_if_few
@@ -25,6 +26,7 @@ from umix.settings import between
 from umix.training.trainer import Trainer
 
 Then = Literal["group_dro", "umix"]
+_OF_UMIX = ("eta", "class_balance", "sigma", "alpha", "mixing")  # settings that mean nothing without it
 
 
 @final
@@ -70,6 +72,13 @@ class InfersGroups(Method, abc.ABC):
     mixing: Mixing = Field(
         "input", description="with then=umix, what is mixed: inputs, boxes of images, or pooled features"
     )
+
+    @model_validator(mode="after")
+    def _settings_of_umix_need_it(self) -> "InfersGroups":
+        changed = [name for name in _OF_UMIX if getattr(self, name) != type(self).model_fields[name].default]
+        if self.then != "umix" and changed:
+            raise UserError(f"{self.name}.{changed[0]} must be used with then=umix, got then={self.then}.")
+        return self
 
     @abc.abstractmethod
     def infer(self, trainer: Trainer) -> InferredGroups:
