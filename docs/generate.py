@@ -16,7 +16,7 @@ from umix.settings import Range, legal
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
-RATES = {"average": "average", "adjusted": "adjusted average", "group_mean": "group mean", "worst": "worst group"}
+USES = {"nothing": "No groups known", "validation": "Validation groups known", "training": "Training groups known"}
 
 
 def page(kind: type[Method], results: dict[str, dict]) -> str:
@@ -25,7 +25,7 @@ def page(kind: type[Method], results: dict[str, dict]) -> str:
     text = (module.__doc__ or "") if module else ""
     title, _, body = text.partition("\n")
     parts = [f"# {kind.name}", "", f"*{kind.__doc__}*", "", f"**Paper:** {kind.paper}", ""]
-    parts += [f"**Group labels:** {groups(kind)}", ""]
+    parts += [f"**Group labels:** {groups(kind)}", "", f"**[`--use-groups`](../groups.md):** {use_groups(kind)}", ""]
     if kind.stages:
         parts += [f"**Stages before the final fit:** {', '.join(f'`{stage}`' for stage in kind.stages)}", ""]
     parts += ["```sh", f"umix run colored_digits {kind.name}", "```", "", title, "", listed(body.strip()), ""]
@@ -45,6 +45,22 @@ def groups(kind: type[Method]) -> str:
     if kind.needs_some_groups is True:
         return "needed of a few rows of the validation split, or of the training split"
     return "not needed" if kind.needs_groups is False else "needed in the training split for some settings"
+
+
+def use_groups(kind: type[Method]) -> str:
+    """Under which ``--use-groups`` the method can be trained, and what it knows of groups then."""
+    if kind.uses_known_groups:
+        return "`test`: trains without groups; `val`, `train`: with those that are known there"
+    selects = "with `val` or `train` the worst validation group selects the epoch, with `test` the worst class does"
+    if kind.needs_val_groups:
+        return "`val` or `train`; with `test` it is refused, because it is fitted to validation groups"
+    if kind.needs_some_groups is True:
+        return "`val`: the known groups of validation; `train`: those of training too; with `test` it is refused"
+    if kind.needs_groups is True:
+        return "`train`; with `val` or `test` it is refused, because it trains with training groups"
+    if "groups_from" in kind.model_fields:
+        return f"`train`; `val` with `groups_from=few`{'; by class also `test`' if 'by' in kind.model_fields else ''}"
+    return f"trains without groups; {selects}"
 
 
 def listed(text: str) -> str:
@@ -75,20 +91,27 @@ def hyperparameters(kind: type[Method]) -> list[str]:
 
 
 def result_rows(name: str, results: dict[str, dict]) -> list[str]:
-    tasks = {task: table[name] for task, table in results.items() if isinstance(table, dict) and name in table}
-    if not tasks:
+    """Worst group and average of the method on every set, beside ERM's and UMIX's, by what is known of groups."""
+    tables: list[str] = []
+    for use, known in USES.items():
+        rows = [row for row in _rows(results, use) if row == name or row.startswith((f"{name} by", f"{name}, "))]
+        if not rows:
+            continue
+        shown = [*rows, *(row for row in ("erm", "umix") if row not in rows)]
+        tables += [f"{known}:", "", f"| | {' | '.join(results)} |", f"|---|{'--:|' * len(results)}"]
+        for row in shown:
+            found = [result["tables"][use].get(row) for result in results.values()]
+            cells = ["–" if one is None else f"{100 * one['worst']:.1f} ({100 * one['average']:.1f})" for one in found]
+            tables.append(f"| {row} | {' | '.join(cells)} |")
+        tables.append("")
+    if not tables:
         return []
-    rows = [
-        "## Result",
-        "",
-        "Test accuracy in percent, mean ± standard deviation over 5 seeds ([all methods](../results.md)).",
-        "",
-    ]
-    rows += [f"| task | {' | '.join(RATES.values())} |", f"|---|{'--:|' * len(RATES)}"]
-    for task, table in tasks.items():
-        cells = [f"{100 * table[rate]['mean']:.1f} ± {100 * table[rate]['std']:.1f}" for rate in RATES]
-        rows.append(f"| {task} | {' | '.join(cells)} |")
-    return [*rows, ""]
+    said = "Worst-group test accuracy (average) in percent, all methods searched with the same budget"
+    return ["## Result", "", f"{said} ([all methods](../results.md)).", "", *tables]
+
+
+def _rows(results: dict[str, dict], use: str) -> list[str]:
+    return list(dict.fromkeys(row for result in results.values() for row in result["tables"][use]))
 
 
 def index() -> str:
@@ -100,7 +123,7 @@ def index() -> str:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     source = RESULTS / "methods.json"
-    results = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
+    results = json.loads(source.read_text(encoding="utf-8"))["sets"] if source.exists() else {}
     (folder / "methods").mkdir(parents=True, exist_ok=True)
     for old in (folder / "methods").glob("*.md"):
         old.unlink()  # else the page of a method that is gone would stay

@@ -1,6 +1,7 @@
 """The scripts that measure umix."""
 
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from umix.data.registry import load_task
+from umix.methods import METHODS
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -67,3 +69,62 @@ def test_a_task_with_few_known_groups_blanks_those_of_other_validation_rows_only
     assert few.source is None
     more = real.with_known(task, 200, seed=0).splits["val"].groups.codes >= 0
     assert bool(more[known].all())
+
+
+@pytest.fixture
+def methods(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("methods")
+
+
+def test_every_method_has_a_row_where_it_can_be_used_and_nowhere_else(methods: ModuleType) -> None:
+    rows = methods.entries(METHODS.own)
+    uses = {name: {row.use for row in rows if row.method == name} for name in METHODS.own}
+    assert all(uses.values())
+    assert uses["umix"] == uses["xrm"] == {"nothing", "validation"}
+    assert uses["dfr"] == uses["ssa"] == {"validation"}
+    assert uses["irm"] == uses["pde"] == {"training"}
+    assert uses["best"] == uses["reweight"] == {"nothing", "validation", "training"}
+
+
+def test_runs_that_no_group_touches_are_shared_by_both_uses_of_validation(methods: ModuleType) -> None:
+    shared = {row.method for row in methods.entries(METHODS.own) if methods.allowed(row) != methods.ALLOWED[row.use]}
+    assert {"erm", "xrm", "afr", "reweight"} <= shared
+    assert not {"best", "umix", "evals", "dfr", "ssa", "group_dro"} & shared  # they may look at validation groups
+
+
+def test_the_first_trial_is_the_defaults_and_all_trials_are_legal(methods: ModuleType) -> None:
+    for name in METHODS.own:
+        first, *drawn = methods.trials_of(name, "adult, sex", 4)
+        assert first == {}
+        for settings in drawn:
+            METHODS[name](**{key.removeprefix(f"{name}."): value for key, value in settings.items()})
+    assert methods.trials_of("umix", "four_moons", 1)[0]["umix.eta"] == 20  # not that of the task's tuned preset
+
+
+def one_row(worst: float, default: float, spread: float = 0.0) -> dict[str, Any]:
+    return {"worst": worst, "worst ±": spread, "average": 0.9, "default": {"worst": default, "average": 0.9}}
+
+
+def test_who_beats_umix_does_so_by_a_point_and_a_standard_error(methods: ModuleType) -> None:
+    rows = {
+        "umix": one_row(0.7, 0.7),
+        "clear": one_row(0.75, 0.75),
+        "close": one_row(0.705, 0.7),
+        "noisy": one_row(0.75, 0.75, spread=0.1),
+        "erm": one_row(0.6, 0.74),
+        "lost": one_row(0.8, 0.70),
+    }
+    results = {"data": {"seeds": 2, "smallest worst group": 10_000, "tables": dict.fromkeys(methods.ALLOWED, rows)}}
+    assert methods.beats_umix(results, "nothing") == ["- data: lost +10.0, clear +5.0"]
+    below = "\n".join(methods.below_erm(results))
+    assert "lost: data -4.0. Likely: not known." in below
+    assert "umix: data -4.0" in below
+    assert "clear" not in below
+    results["data"]["smallest worst group"] = 100
+    assert "lost: data -4.0 (within chance)" in "\n".join(methods.below_erm(results))
+
+
+def test_every_default_that_ends_far_below_erm_is_explained(methods: ModuleType) -> None:
+    results = json.loads((FOLDER / "results" / "methods.json").read_text(encoding="utf-8"))["sets"]
+    assert not [line for line in methods.below_erm(results) if "not known" in line]
