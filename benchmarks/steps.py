@@ -6,8 +6,8 @@ training over the sum of their fits is also measured, and for all how many opera
 
 A bare step takes about 320 µs, and an operator on tensors of this size about 5 µs, so 1.35 leaves room for some 22 operators more
 than ERM's. Above it stay irm (41 more), coral (49, and products of 128×128 matrices) and ib_irm (61), whose penalties need them;
-chi2_doro (29); lisa, lisa_umix and domainmix, which find partners on the host; mmd, with 7·128² exponentials; cnc, with similarities of
-all pairs; lff, which trains two nets; and fish, which takes a step for every group.
+chi2_doro (29); lisa, lisa_umix and domainmix, which find partners on the host; mmd, with 7·128² exponentials; cnc, with the
+similarities of all pairs; lff, which trains two nets; and fish, which takes a step for every group.
 Run: python benchmarks/steps.py
 """
 
