@@ -33,13 +33,13 @@ def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
             f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
         )
     held_out, classes = val.rows(first), trainer.task.classes
-    there = held_out.y.unique().tolist()
+    there = held_out.y.cpu().unique().tolist()
     if len(there) < 2:
         raise UserError(
             f"A last layer must be trained on two classes in validation, got only {classes[there[0]]}; add rows of others, or take "
             "a method that does not train on validation."
         )
-    missing = [classes[label] for label in trainer.splits["train"].y.unique().tolist() if label not in there]
+    missing = [classes[label] for label in trainer.splits["train"].y.cpu().unique().tolist() if label not in there]
     if missing:
         trainer.warn(f"Validation has no row of {', '.join(missing)}: the last layer is trained without it.")
     return held_out, val.rows(rest)

@@ -81,8 +81,10 @@ class LabelledRows:
 
 
 def usable_splits(trainer: Trainer) -> tuple[str, ...]:
-    """The splits whose known groups may be used in training."""
-    return {"test": (), "val": ("val",), "train": ("val", "train")}[trainer.use_groups]
+    """The splits whose known groups may be used in training; those of a split with other groups than training has tell nothing."""
+    allowed = {"test": (), "val": ("val",), "train": ("val", "train")}[trainer.use_groups]
+    splits, names = trainer.task.splits, trainer.task.training_groups
+    return tuple(name for name in allowed if (splits[name].training_groups or splits[name].groups).names == names)
 
 
 def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[Ints, Ints, Ints]:

@@ -64,12 +64,14 @@ def fill_validation_groups(trainer: Trainer) -> None:
 
     The trainer's own validation split gets them; the task keeps what is known. A group's rate over known and drawn rows is, in
     expectation, that over all rows weighted by P(group | x, y). Nothing is drawn where groups may not choose, where nearly all are
-    known, where they overlap, where examples are no vectors of numbers (the estimate would need a net first), or where groups are
-    told apart no better than by chance. Where they are told apart only a little, drawn groups do not decide alone
-    (``Judging.groups_decide``).
+    known, where they overlap or differ from those of training, where examples are no vectors of numbers (the estimate would need
+    a net first), or where groups are told apart no better than by chance. Where they are told apart only a little, drawn groups do
+    not decide alone (``Judging.groups_decide``).
     """
     val = trainer.task.splits["val"]
-    if trainer.use_groups == "test" or not val.groups.names or val.training_groups is not None or val.groups.overlap:
+    if not val.groups.names or val.training_groups is not None or val.groups.overlap:
+        return
+    if "val" not in usable_splits(trainer):
         return
     known = val.groups.codes.cpu()
     blank = int((known < 0).sum())
