@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check lint types layers pytest format bench docs clean
+.PHONY: help setup demo test check lint types layers pytest format bench docs dist test-minimum clean
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
@@ -12,6 +12,8 @@ help:
 	@echo "make check  the quick checks: all of that without the slow tests"
 	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
 	@echo "make docs   build the documentation into site/"
+	@echo "make dist   build the wheel and the sdist into dist/ and try them in an empty environment"
+	@echo "make test-minimum  the quick tests with the oldest versions that pyproject.toml allows"
 	@echo "make clean  remove the environment and caches (runs/ is left alone)"
 
 $(READY): pyproject.toml constraints.txt
@@ -58,11 +60,24 @@ bench: $(READY)
 	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/study.py
 
-# The pages of the methods are written from their classes first; they are not in the repository.
+# Pages whose source is the code are written first; they are not in the repository. With --quiet, --strict would count no warning.
 docs: $(READY)
-	$(BIN)/python docs/generate.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "Open site/index.html"
+	$(BIN)/python docs/generate
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open site/index.html in a browser: it needs no server and no network."
+
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	PYTHON=$(BIN)/python .ci/check-dist
+
+# The lower bounds of pyproject.toml in an environment of their own. With pytest 9 the checks of scikit-learn 1.8 warn.
+MINIMUM := .venv-minimum
+test-minimum:
+	rm -rf $(MINIMUM) && $(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[hf,search]' \
+	  'pytest<9' fairlearn hypothesis pytest-randomly pytest-socket pytest-xdist
+	$(MINIMUM)/bin/pytest -q -n logical --maxprocesses 4 -m "not slow" tests
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis site
+	rm -rf $(VENV) $(MINIMUM) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .cache site

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from umix.core.streams import stream
 from umix.data.task import Split, Task
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.linear import Linear
 from umix.nets.net import Net
 from umix.training.engine import Engine
@@ -64,7 +64,7 @@ def epochs(n: int, width: int, batch_size: int, repeats: int) -> dict[str, float
     """Ratios of one training epoch."""
     split, weights = split_of(torch.randn(n, width)), torch.rand(n) + 0.5
     net = Linear().build(split.x[0], 2)
-    mixup = WeightedMixup(weights=weights, sigma=SIGMA, alpha=ALPHA)
+    mixup = MixupRisk(weights=weights, sigma=SIGMA, alpha=ALPHA)
     seconds = interleaved(
         {
             "bare": bare(net, split, batch_size, erm_step),

@@ -20,7 +20,7 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness
@@ -123,7 +123,7 @@ def epochs(make: Callable[[], Net], split: Split, batch_size: int, repeats: int)
             "erm": ours(net, split, batch_size, MeanRisk()),
             "trajectory": ours(net, split, batch_size, MeanRisk(watch=trajectory.see), end_epoch),
             "bare mixup": bare(net, split, batch_size, umix_step(weights)),
-            "umix": ours(net, split, batch_size, WeightedMixup(weights=weights, sigma=SIGMA, alpha=ALPHA)),
+            "umix": ours(net, split, batch_size, MixupRisk(weights=weights, sigma=SIGMA, alpha=ALPHA)),
         },
         repeats=repeats,
     )

@@ -33,8 +33,8 @@ from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.parts.contest import Candidate, contest
 from umix.methods.parts.fleet_mixup import FleetMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.uncertainty_weights import Measured
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.umix import UMIX
 from umix.nets.fleet import Fleet
 from umix.nets.linear import Linear
@@ -52,8 +52,8 @@ TABLE = FitSettings(epochs=20, batch_size=256, optimizer="adamw", lr=0.001, weig
 WIDTHS = (384, 1280)
 
 
-def objective(weights: Tensor) -> WeightedMixup:
-    return WeightedMixup(weights=weights, sigma=SIGMA, alpha=ALPHA)
+def objective(weights: Tensor) -> MixupRisk:
+    return MixupRisk(weights=weights, sigma=SIGMA, alpha=ALPHA)
 
 
 def task_of(n: int, n_val: int, width: int) -> Task:
@@ -109,7 +109,7 @@ class Case:
             self.trainer(Path(folder)).fit(self._final)
 
     @property
-    def _final(self) -> WeightedMixup:
+    def _final(self) -> MixupRisk:
         return objective(cast(Tensor, self.candidates[-1].weights))
 
 

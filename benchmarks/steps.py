@@ -34,7 +34,8 @@ from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
-from umix.training.trainer import FINAL, Trainer
+from umix.training.stage import FINAL
+from umix.training.trainer import Trainer
 
 BATCH, N = 128, 10_000
 LATE = 10_000  # the first step's number: late in the fit, so that annealed penalties have their full weight

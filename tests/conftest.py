@@ -1,15 +1,19 @@
 """Data that many tests share."""
 
+import multiprocessing
 import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import settings
 
+from umix.bench.executors.processes import Processes
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.nets.mlp import MLP
@@ -45,10 +49,101 @@ def trainer(moons: Task) -> Callable[..., Trainer]:
     return make
 
 
+APART = """
+import os
+os.setsid()
+for place, file in enumerate(files, start=1):
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), place)
+"""
+
+
+@pytest.fixture(scope="session")
+def start_program() -> Iterator[Callable[..., BaseProcess]]:
+    """Starts the text of a program, which knows ``values`` as global names, in a process and session of its own.
+
+    On Linux it is a fork of a server that has imported what a run needs, which takes milliseconds, not seconds. Its
+    output goes to the file ``output``, its errors to ``output.err``. What still runs at the end is killed.
+    """
+    Processes(1).start()
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    started: list[BaseProcess] = []
+
+    def start(program: str, *, output: Path | None = None, **values: object) -> BaseProcess:
+        files = ("/dev/null", "/dev/null") if output is None else (str(output), f"{output}.err")
+        started.append(context.Process(target=exec, args=(APART + program, {"files": files, **values})))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.join()
+
+
+@pytest.fixture(scope="session")
+def start_umix(start_program: Callable[..., BaseProcess]) -> Callable[..., BaseProcess]:
+    """Starts ``umix ARGUMENTS`` as ``start_program`` does."""
+
+    def start(*arguments: str, output: Path | None = None) -> BaseProcess:
+        program = "import sys; from umix.cli import main; sys.exit(main(arguments))"
+        return start_program(program, output=output, arguments=list(arguments))
+
+    return start
+
+
+#: One of two processes, as torchrun starts them.
+ONE_OF_TWO = """
+import runpy, socket, sys, time, warnings
+from pathlib import Path
+warnings.simplefilter(warn)
+port = Path(port)
+if rank == 0:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port.with_suffix(".new").write_text(str(free.getsockname()[1]))
+    port.with_suffix(".new").rename(port)
+while not port.exists():
+    time.sleep(0.01)
+os.environ.update(dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank)), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", GROUP_RANK="0")
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port.read_text(), TORCHELASTIC_RUN_ID="test")
+sys.argv = arguments
+runpy.run_path(arguments[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="session")
+def run_in_two(start_program: Callable[..., BaseProcess]) -> Callable[..., str]:
+    """Runs ``script FOLDER ARGUMENTS`` in two processes; what the first that failed said, empty if none did."""
+
+    def run(script: Path, folder: Path, *arguments: str, warn: str = "default") -> str:
+        folder.mkdir(parents=True, exist_ok=True)
+        values = {"arguments": [str(script), str(folder), *arguments], "port": str(folder / "port"), "warn": warn}
+        said = [folder / f"said-{rank}" for rank in range(2)]
+        running = [start_program(ONE_OF_TWO, output=said[rank], rank=rank, **values) for rank in range(2)]
+        for process in running:
+            process.join(300)
+        failed = [rank for rank, process in enumerate(running) if process.exitcode != 0]
+        return f"{running[failed[0]].exitcode}: {said[failed[0]].with_suffix('.err').read_text()}" if failed else ""
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; without one the test is skipped."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("there is no Chromium: install it with apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A DistilBERT of one layer with a WordPiece tokenizer, as they lie in a folder of the hub; texts of up to 16 tokens."""
-    import transformers
+    transformers = pytest.importorskip("transformers")
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
@@ -119,6 +214,9 @@ SLOW = (
     "contract",
     "data/benchmarks",
     "data/tables/test_preprocessing.py",
+    "data/test_other_benchmarks.py",
+    "docs",
+    "exports",
     "identities",
     "methods",
     "nets/test_hf.py",
@@ -127,9 +225,9 @@ SLOW = (
     "reports/page",
     "test_benchmarks.py",
     "test_cli.py",
-    "test_docs.py",
-    "test_readme.py",
+    "test_examples.py",
     "test_registry.py",
+    "test_typed.py",
     "theory",
     "training/test_parallel.py",
     "training/test_trainer.py",

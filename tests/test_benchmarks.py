@@ -2,8 +2,8 @@
 
 import importlib
 import json
-import subprocess
-import sys
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,12 +17,13 @@ from umix.methods import METHODS
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-def test_every_benchmark_finds_what_it_imports() -> None:
+def test_every_benchmark_finds_what_it_imports(start_program: Callable[..., BaseProcess], tmp_path: Path) -> None:
     names = sorted(path.stem for path in FOLDER.glob("*.py"))
     assert {"loop", "race", "real", "study"} <= set(names)
-    program = f"import importlib; [importlib.import_module(name) for name in {names}]"
-    done = subprocess.run([sys.executable, "-c", program], cwd=FOLDER, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    program = "import importlib, sys; sys.path.insert(0, folder); [importlib.import_module(name) for name in names]"
+    process = start_program(program, output=tmp_path / "said", folder=str(FOLDER), names=names)
+    process.join()
+    assert process.exitcode == 0, (tmp_path / "said.err").read_text()
 
 
 @pytest.fixture

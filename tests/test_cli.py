@@ -132,7 +132,7 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (
             ["presets", "q"],
             "Unknown task, kind of data or path 'q'. Known: arrays, camelyon17, celeba, civilcomments, colored_digits, "
-            "four_moons, images, table, text, waterbirds.",
+            "four_moons, images, spuco_mnist, table, text, waterbirds.",
         ),
         (["presets", "txt"], "did you mean 'text'?"),
         (["weights", "nowhere"], "There is no finished run in nowhere"),
@@ -226,6 +226,10 @@ def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(
         (["run", "nowhere.csv", "umix", "--label", "income"], "There is no file nowhere.csv."),
         (["run", "four_moons", "umix", "--label", "income"], "Unknown setting --label of four_moons data 'label'"),
         (["predict", "nowhere", "people.csv"], "There is no finished run in nowhere"),
+        (
+            ["predict", "people.csv", "people.csv"],
+            "There is no finished run in people.csv: it is a file and no folder.",
+        ),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
@@ -314,7 +318,7 @@ def test_weights_of_a_run_without_weights_are_refused(tmp_path: Path, capsys: py
     erm[2] = "erm"
     directory = run_json(capsys, *erm, "--out", str(tmp_path))["directory"]
     assert main(["weights", directory]) == 2
-    assert "must weigh its training examples" in capsys.readouterr().err
+    assert "must keep weights or groups of its training examples" in capsys.readouterr().err
 
 
 def test_warnings_of_a_run_are_shown_again_when_it_is_loaded(

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 from umix.version import __version__
 
 if TYPE_CHECKING:
-    from umix.adapters.sample_weights import sample_weights
+    from umix.adapters.group_counts import GroupCounts, group_counts
+    from umix.adapters.loop.indexed_dataset import IndexedDataset
+    from umix.adapters.loop.weighted_mixup import WeightedMixup
     from umix.adapters.sklearn import UMIXClassifier
+    from umix.adapters.sklearn.sample_weights import sample_weights
+    from umix.api.export import export
     from umix.api.report import report
     from umix.api.result import RunResult, load_result, predict
     from umix.api.study import run_study
@@ -39,7 +43,9 @@ _HOME = {
     "METHODS": "umix.methods.registry",
     "TASKS": "umix.data.registry",
     "FitSettings": "umix.training.fit_settings",
+    "GroupCounts": "umix.adapters.group_counts",
     "Groups": "umix.data.groups",
+    "IndexedDataset": "umix.adapters.loop.indexed_dataset",
     "Places": "umix.bench.runs.places",
     "Range": "umix.settings",
     "RunRecord": "umix.bench.runs.record",
@@ -53,7 +59,10 @@ _HOME = {
     "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
+    "WeightedMixup": "umix.adapters.loop.weighted_mixup",
     "execute": "umix.bench.runs.execute",
+    "export": "umix.api.export",
+    "group_counts": "umix.adapters.group_counts",
     "load_net": "umix.bench.runs.load_net",
     "load_result": "umix.api.result",
     "load_run": "umix.bench.runs.record",
@@ -63,7 +72,7 @@ _HOME = {
     "predict": "umix.api.result",
     "report": "umix.api.report",
     "run_study": "umix.api.study",
-    "sample_weights": "umix.adapters.sample_weights",
+    "sample_weights": "umix.adapters.sklearn.sample_weights",
     "task_from_arrays": "umix.data.arrays.source",
     "task_from_table": "umix.data.tables.source",
     "train": "umix.api.train",
@@ -74,7 +83,9 @@ __all__ = [
     "METHODS",
     "TASKS",
     "FitSettings",
+    "GroupCounts",
     "Groups",
+    "IndexedDataset",
     "Places",
     "Range",
     "RunRecord",
@@ -88,8 +99,11 @@ __all__ = [
     "Trajectory",
     "UMIXClassifier",
     "UserError",
+    "WeightedMixup",
     "__version__",
     "execute",
+    "export",
+    "group_counts",
     "load_net",
     "load_result",
     "load_run",
@@ -107,10 +121,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'umix' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'umix' has no attribute {name!r}")
+        return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ from cyclopts import App, CycloptsError
 from umix.commands.bench import bench
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
+from umix.commands.export import export
 from umix.commands.figures import figures
 from umix.commands.flag_names import as_flag
 from umix.commands.listings import methods, nets, presets, tasks
@@ -37,6 +38,7 @@ for _command in (
     report,
     figures,
     predict,
+    export,
     weights,
     tasks,
     nets,

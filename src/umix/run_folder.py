@@ -33,9 +33,11 @@ CONFUSION = "confusion.safetensors"
 #: The candidate biases of the classes, and the hits of each by split, epoch and group.
 DECISIONS = "decisions.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.
-TABLE_INPUTS = "preprocessing.skops"
+TABLE_COLUMNS = "columns.json"
+TABLE_VECTORIZER = "columns-skrub.skops"
 TABLE_CODES = "codes.json"
 TABLE_TEXTS = "codes-texts.skops"
+TABLE_BEFORE_0_2 = "preprocessing.skops"  # of runs of umix 0.1, which is read and no longer written
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"

@@ -25,7 +25,7 @@ _WIDTH = 100  # columns of tables that are not printed to a terminal
 
 def as_text(shown: RenderableType) -> str:
     """``shown`` as text, as a terminal without colours would print it."""
-    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None)
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, force_jupyter=False)
     with console.capture() as capture:
         console.print(shown)
     return capture.get()
@@ -33,7 +33,7 @@ def as_text(shown: RenderableType) -> str:
 
 def as_html(shown: RenderableType) -> str:
     """``shown`` as HTML, for notebooks."""
-    console = Console(file=io.StringIO(), width=_WIDTH, record=True)
+    console = Console(file=io.StringIO(), width=_WIDTH, record=True, force_jupyter=False)
     console.print(shown)
     return console.export_html(
         inline_styles=True, code_format='<pre style="line-height: normal; font-family: monospace">{code}</pre>'

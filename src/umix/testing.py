@@ -6,9 +6,9 @@
 Each check trains for a few epochs on a small four_moons; together they take a few seconds.
 """
 
-import contextlib
 import pickle
 import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
@@ -28,8 +28,9 @@ from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Progress, Silent
 from umix.training.race import RACE
+from umix.training.stage import FINAL
 from umix.training.stage_key import StageInputs, erm_fit
-from umix.training.trainer import FINAL, Trainer
+from umix.training.trainer import Trainer
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
 _FIT = FitSettings(epochs=4, lr=0.05, batch_size=32)
@@ -84,19 +85,17 @@ def check_groups_untouched_unless_declared(method: Method) -> None:
 
 
 def check_resume(method: Method) -> None:
-    """A run that is stopped after any epoch of any stage and resumed gives the same parameters and counts, bit by bit."""
+    """A run that is killed in any epoch of any stage and resumed gives the same parameters and counts, bit by bit."""
     with tempfile.TemporaryDirectory() as folder:
-        whole = _trainer(directory=Path(folder) / "whole")
+        copier = _Copier(Path(folder) / "whole")
+        whole = _trainer(directory=copier.directory, progress=copier)
         expected = _train(method, whole)
-        for stop in range(1, sum(report.epochs for report in whole.reports.values())):
-            directory = Path(folder) / f"stopped-{stop}"
-            with contextlib.suppress(_StoppedError):
-                _train(method, _trainer(directory=directory, progress=_Stopper(stop)))
-            resumed = _trainer(directory=directory)
+        for done, left in enumerate(copier.copies, start=1):
+            resumed = _trainer(directory=left)
             net = _train(method, resumed)
-            _require(_equal(expected, net), method, f"must end with the same net when resumed after {stop} epochs")
+            _require(_equal(expected, net), method, f"must end with the same net when resumed after {done} epochs")
             same = all(_equal_counts(whole.history.counts(s), resumed.history.counts(s)) for s in ("val", "test"))
-            _require(same, method, f"must end with the same counts when resumed after {stop} epochs")
+            _require(same, method, f"must end with the same counts when resumed after {done} epochs")
 
 
 def check_stages_are_described(method: Method) -> None:
@@ -169,25 +168,25 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
 )
 
 
-class _StoppedError(Exception):
-    """Simulates a killed process."""
+class _Copier:
+    """A progress that copies the folder of a run in the middle of every epoch: what a process that is killed there leaves.
 
-
-class _Stopper:
-    """A progress that raises in the middle of an epoch.
-
-    A short epoch reports its progress once, before anything is saved.
+    A short epoch reports its progress once, before anything is saved. ``copies`` are the folders, the first of which has one
+    finished epoch.
     """
 
-    def __init__(self, epochs_left: int) -> None:
-        self._epochs_left = epochs_left
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.copies: list[Path] = []
+        self._begun = False
 
     def start(self, stage: str, *, total: int, done: int) -> None: ...
 
     def advance(self, steps: int) -> None:
-        if self._epochs_left == 0:
-            raise _StoppedError
-        self._epochs_left -= 1
+        if self._begun:
+            copy = self.directory.with_name(f"killed-{len(self.copies) + 1}")
+            self.copies.append(shutil.copytree(self.directory, copy))
+        self._begun = True
 
     def finish(self) -> None: ...
 

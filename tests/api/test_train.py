@@ -130,7 +130,7 @@ def test_what_is_wrong_is_said_before_training() -> None:
 
 def test_weights_of_a_method_without_any_are_refused() -> None:
     result = umix.train("four_moons", "erm", fit={"epochs": 1})
-    with pytest.raises(umix.UserError, match="erm does not"):
+    with pytest.raises(umix.UserError, match="erm keeps none"):
         result.weights()
 
 

@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 
 from umix import load_net, load_run, predict
-from umix.bench.predict import predict_new, write_predictions
+from umix.bench.predict import predicted, write_predictions
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
@@ -22,6 +22,7 @@ from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
 from umix.reports.tables.run_table import run_table
+from umix.run_folder import TABLE_COLUMNS
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -98,7 +99,8 @@ def test_a_row_is_predicted_alike_alone_and_among_others(record: RunRecord) -> N
 
 
 def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(record: RunRecord) -> None:
-    made = predict_new(record, table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?")))
+    new = table(5).drop("y", "key").with_columns(colour=polars.lit("red"), x=polars.lit("?"))
+    made = predicted(record, new).whole()
     assert made.table.columns == ["label", "p_no", "p_yes"]
     assert made.notes == (
         "Ignored columns that the model was not trained with: colour.",
@@ -109,13 +111,13 @@ def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(re
 
 def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord) -> None:
     places = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
-    made = predict_new(record, table(9).with_columns(place=polars.Series(places)))
+    made = predicted(record, table(9).with_columns(place=polars.Series(places))).whole()
     assert made.notes == (
         "5 values of 'place' were never seen in training and count as none of its values: 'mars', 'moon', 'sky', ….",
     )
-    assert predict_new(record, table(9)).notes == ()
+    assert predicted(record, table(9)).whole().notes == ()
     unseen = made.table.filter(polars.Series(places) == "mars")["p_yes"][0]
-    alone = predict_new(record, table(9)[2:3].with_columns(place=polars.lit("nowhere"))).table["p_yes"][0]
+    alone = predicted(record, table(9)[2:3].with_columns(place=polars.lit("nowhere"))).whole().table["p_yes"][0]
     assert unseen == pytest.approx(alone, abs=1e-6)
 
 
@@ -171,7 +173,7 @@ def test_lazy_inputs_are_transformed_and_carry_the_columns_that_name_them(
     record: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(READERS, "table", HalvedLater)
-    made = predict_new(record, "anything")
+    made = predicted(record, "anything").whole()
     assert made.table.columns == ["path", "id", "label", "p_no", "p_yes"]
     assert made.table["id"].to_list() == list("efgh")
     assert made.notes == ("Halved.",)
@@ -262,7 +264,7 @@ def test_the_content_decides_the_key_and_the_files_name_the_folder(path: Path, t
 def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord) -> None:
     again = execute(spec(path, groups="place", epochs=10, lr=0.01), out=record.directory.parent)
     assert again.directory == record.directory
-    assert (record.directory / "preprocessing.skops").exists()
+    assert (record.directory / TABLE_COLUMNS).exists()
 
 
 def test_what_needs_no_table_imports_no_table_library() -> None:

@@ -4,9 +4,10 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -251,24 +252,23 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["title"] == "umix study"
 
 
-def test_an_interrupted_study_leaves_no_process_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = ["bench", "four_moons", "--methods=erm", "--seeds=0:2", *SLOW, "--out", str(tmp_path)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "umix", *study, "--workers", "1"],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    while not list(tmp_path.glob("four_moons-*/checkpoint.safetensors")):
-        assert process.poll() is None, process.communicate()
+def test_an_interrupted_study_leaves_no_process_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], start_umix: Callable[..., BaseProcess]
+) -> None:
+    out = tmp_path / "runs"
+    study = ["bench", "four_moons", "--methods=erm", "--seeds=0:2", *SLOW, "--out", str(out)]
+    process = start_umix(*study, "--workers", "1", output=tmp_path / "said")
+    said = tmp_path / "said.err"
+    while not list(out.glob("four_moons-*/checkpoint.safetensors")):
+        assert process.is_alive(), said.read_text()
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    process.join(60)
+    assert process.exitcode == 130
+    err = said.read_text()
     assert "interrupted; the same command goes on" in err
     assert "Traceback" not in err
-    assert not any(is_locked(tmp_path, path.stem) for path in (tmp_path / LOCKS).iterdir())
+    assert not any(is_locked(out, path.stem) for path in (out / LOCKS).iterdir())
     made = bench_json(capsys, *study, "--plan")
     assert sorted(run["state"] for run in made["plan"]) == ["partly", "to run"]
 

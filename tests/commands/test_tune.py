@@ -1,6 +1,7 @@
 """``umix tune`` as people and programs use it."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,18 @@ def test_seeds_may_be_ranges_and_lists_as_in_bench(tmp_path: Path, capsys: pytes
     command = ["tune", "four_moons", "focal", "--trials", "1", "--seeds", "0:1,7", *SMALL, "-q", "--out", str(tmp_path)]
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seeds"] == [0, 7]
+    assert main(command) == 0
+    assert "1 trial ended, 0 cut short" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "command", [["tune", "four_moons", "umix"], ["bench", "four_moons", "--methods", "umix", "--tune", "2"]]
+)
+def test_without_optuna_a_search_says_what_to_install_and_writes_nothing(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert main([*command, "--out", str(tmp_path)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "A search needs Optuna, which is not installed: pip install 'umix[search]'." in said
+    assert not list(tmp_path.iterdir())

@@ -107,7 +107,7 @@ def test_the_scale_of_features_does_not_matter(factor: float) -> None:
 
 def test_features_that_are_not_finite_are_refused() -> None:
     z = np.array([[0.0], [np.nan], [np.inf]])
-    with pytest.raises(ValueError, match="must be finite to be clustered, got 2 others"):
+    with pytest.raises(ValueError, match="must be finite to be clustered, got 2 rows that are not"):
         clusters_within(
             z, np.zeros(3, dtype=np.int64), n_classes=1, sizes=[2], kind="kmeans", average="clusters", rng=RNG
         )

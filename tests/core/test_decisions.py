@@ -6,8 +6,9 @@ import torch
 from numpy.testing import assert_allclose
 
 from umix.core.decisions import candidate_biases, decide, decision_hits
+from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
-from umix.core.selection import Choice, Counts, best_choice, best_epoch, choice_score, oracle_choice
+from umix.core.selection import Choice, best_choice, best_epoch, choice_score, oracle_choice
 
 
 def drawn(n_classes: int, n: int = 300, n_groups: int = 4) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from umix.core.epoch_counts import Counts
 from umix.core.judging import EVERY_GROUP, Judging, class_targets, judged_units, shrunk_rates, worst_unit
 from umix.core.rates import worst
-from umix.core.selection import Counts, best_epoch
+from umix.core.selection import best_epoch
 
 COUNTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=8)
 

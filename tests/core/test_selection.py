@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umix.core.selection import ORACLE, RULES, Choice, Counts, best_epoch, oracle_choice, quintiles
+from umix.core.epoch_counts import Counts
+from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice
 
 
 @st.composite
@@ -116,32 +117,6 @@ def test_of_equal_class_differences_the_higher_average_wins_and_then_the_first()
     rows = np.array([[0, 0], [3, 2], [6, 5], [6, 5], [1, 0]])  # 0, .1, .1, .1 and .1 apart
     counts = Counts(np.zeros((4, 0)), np.zeros(0), rows[1:], np.array([10, 10]))
     assert best_epoch(counts, "class_difference") == 1
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=23))
-def test_quintiles_hold_a_fifth_each_and_every_example_once(levels):
-    shares = quintiles(np.array(levels) / 4)
-    np.testing.assert_allclose(shares.sum(axis=0), len(levels) / 5)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
-def test_quintiles_are_the_mean_over_the_orders_of_equally_uncertain_examples(levels):
-    """Every example cut into five pieces: a fifth of the sorted pieces is a quintile, averaged over permutations of ties."""
-    n = len(levels)
-    expected = np.zeros((n, 5))
-    for k in range(n):
-        ties = [j for j in range(n) if levels[j] == levels[k]]
-        first = sum(level < levels[k] for level in levels)
-        for place in range(first, first + len(ties)):  # any of the tied may stand here, all alike
-            for piece in range(5 * place, 5 * place + 5):
-                expected[k, piece // n] += 1 / 5 / len(ties)
-    np.testing.assert_allclose(quintiles(np.array(levels)), expected, atol=1e-12)
-
-
-def test_permuting_examples_permutes_their_quintiles():
-    u, order = np.array([0.1, 0.5, 0.5, 0.0, 0.9, 0.5, 0.2]), np.array([3, 1, 6, 0, 5, 2, 4])
-    np.testing.assert_array_equal(quintiles(u[order]), quintiles(u)[order])
 
 
 def test_a_split_without_uncertainty_or_losses_has_no_score_under_their_rules(val):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.core.weight_choice import trust_scores
 
 

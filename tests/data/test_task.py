@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -64,6 +65,13 @@ def test_any_other_input_or_label_makes_another_fingerprint(split):
     others += [replace(split, y=_changed(split.y, position)) for position in range(len(split))]
     prints = {split.fingerprint, *(other.fingerprint for other in others)}
     assert len(prints) == 1 + len(others)
+
+
+def test_a_single_column_in_fortran_order_has_the_fingerprint_of_the_same_numbers(split):
+    numbers = np.arange(len(split), dtype=np.float32)[:, None]
+    one = torch.from_numpy(numbers)
+    strided = one.as_strided((len(split), 1), (1, len(split)))  # as a table of codes stores it
+    assert Split(strided, split.y, split.groups).fingerprint == Split(one, split.y, split.groups).fingerprint
 
 
 def test_the_order_of_examples_is_in_the_fingerprint(split):

@@ -18,7 +18,7 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.afr import AFR, NearStart
 from umix.methods.parts.held_out_rows import divided
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
@@ -77,7 +77,7 @@ def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(trainer: M
     method, run = AFR(gamma=0.0, **SHORT), trainer()
     erm, held_out = reference(run)
     rows = run.splits["train"].rows(held_out)
-    balanced = WeightedMixup(weights=inverse_frequency(rows.y), sigma=0.0, alpha=1.0)
+    balanced = MixupRisk(weights=inverse_frequency(rows.y), sigma=0.0, alpha=1.0)
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
     expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4))
     torch.testing.assert_close(layer_of(method.train(trainer())), layer_of(expected))
@@ -123,7 +123,7 @@ def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(trainer: Mak
     rows = run.splits["train"].rows(held_out)
     method = AFR(sigma=1.0, alpha=0.5, **SHORT)
     mu = method.weights(run.logits(erm, rows), rows.y)
-    umix = WeightedMixup(weights=len(rows) * mu, sigma=1.0, alpha=0.5, mixing="features")
+    umix = MixupRisk(weights=len(rows) * mu, sigma=1.0, alpha=0.5, mixing="features")
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
     expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=Passes(4))
     assert torch.equal(layer_of(mixed), layer_of(expected))
@@ -148,7 +148,7 @@ def test_runs_with_the_same_share_share_the_reference(tmp_path: Path) -> None:
 
 def test_classes_of_one_row_leave_nothing_to_hold_out(trainer: Make, moons: Task) -> None:
     train = moons.splits["train"].rows(torch.tensor([0, 139]))
-    with pytest.raises(UserError, match="must hold training rows out, but every class has a single one of 2"):
+    with pytest.raises(UserError, match="must hold training rows out, but every class has a single row, 2 in all"):
         AFR().train(trainer(task=replace(moons, splits={**moons.splits, "train": train})))
 
 

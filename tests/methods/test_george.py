@@ -15,7 +15,7 @@ from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.george import GEORGE
 from umix.methods.group_dro import GroupDRO
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.linear import Linear
 from umix.nets.net import Net
@@ -85,7 +85,7 @@ def test_umix_follows_with_the_error_rates_of_the_clusters(trainer: Make) -> Non
     wrong = other.logits(other.reference(ErmStage("reference", 2)), "train").argmax(1) != y
     u = class_means(wrong.float(), cluster)
     assert len(u.unique()) > 1
-    objective = WeightedMixup(weights=normalized(importance_weights(u, eta=9.0)), sigma=0.5, alpha=0.5)
+    objective = MixupRisk(weights=normalized(importance_weights(u, eta=9.0)), sigma=0.5, alpha=0.5)
     assert torch.equal(parameters(net), parameters(other.fit(objective)))
 
 

@@ -15,7 +15,7 @@ from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.lisa import LISA, GroupPairs, SelectivePairing, pair_halves
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.mlp import MLP
 from umix.training.trainer import Trainer
 
@@ -55,7 +55,7 @@ def test_the_share_of_same_label_batches_is_its_probability() -> None:
 def test_the_risk_is_soft_label_cross_entropy_of_the_mixed_inputs() -> None:
     batch = batch_of()
     net, pairing = MLP(hidden=(5,)).build(batch.x[0], 2), pairing_of(batch, 0.5)
-    objective = WeightedMixup(weights=torch.ones(40), sigma=1, alpha=2, pairing=pairing)
+    objective = MixupRisk(weights=torch.ones(40), sigma=1, alpha=2, pairing=pairing)
     risk, _ = objective.risk(net, batch, {}, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     rng.random()
@@ -127,13 +127,13 @@ def test_a_lambda_per_example_or_per_batch_reaches_the_objective(
     trainer: Make, monkeypatch: pytest.MonkeyPatch, partners: Literal["batch", "group"]
 ) -> None:
     drawn: list[object] = []
-    draw = WeightedMixup._draw
+    draw = MixupRisk._draw
 
-    def watched(self: WeightedMixup, n: int, rng: np.random.Generator, device: torch.device) -> object:
+    def watched(self: MixupRisk, n: int, rng: np.random.Generator, device: torch.device) -> object:
         drawn.append(draw(self, n, rng, device))
         return drawn[-1]
 
-    monkeypatch.setattr(WeightedMixup, "_draw", watched)
+    monkeypatch.setattr(MixupRisk, "_draw", watched)
     for per_example in (True, False):
         drawn.clear()
         LISA(per_example=per_example, partners=partners).train(trainer(groups=True))

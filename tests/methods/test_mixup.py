@@ -38,12 +38,12 @@ def test_in_group_mixup_differs_from_vanilla(trainer: Make) -> None:
 
 def test_a_batch_of_lone_members_is_not_mixed(trainer: Make) -> None:
     from umix.core.losses import cross_entropy
-    from umix.methods.parts.weighted_mixup import WeightedMixup
+    from umix.methods.parts.mixup_risk import MixupRisk
     from umix.nets.mlp import MLP
 
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
     batch = Batch(x, y, torch.arange(4))
     net = MLP(hidden=(5,)).build(x[0], 2)
-    objective = WeightedMixup(weights=torch.ones(4), sigma=1, alpha=1, pairing=PairingWithin(np.arange(4)))
+    objective = MixupRisk(weights=torch.ones(4), sigma=1, alpha=1, pairing=PairingWithin(np.arange(4)))
     risk, _ = objective.risk(net, batch, {}, np.random.default_rng(0))
     assert risk.item() == pytest.approx(cross_entropy(net(x), y).mean().item(), rel=1e-6)

@@ -21,7 +21,8 @@ from umix.methods.pde import PDE
 from umix.nets.net import Net
 from umix.testing import check_resume
 from umix.training.objective import MeanRisk
-from umix.training.trainer import FINAL, Trainer
+from umix.training.stage import FINAL
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

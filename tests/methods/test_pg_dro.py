@@ -46,6 +46,7 @@ def test_it_minimises_the_worst_soft_group_with_p_as_it_was_estimated(
         else spread_groups(other, user="pg_dro")
     )
     assert float((p * (1 - p)).sum()) > 0  # soft
+    assert torch.equal(run.kept["predicted_group"], p.argmax(1))
     risk = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=soft_sizes(p).float(), p=p.float())
     sampler = Balanced(p.argmax(1)) if batches == "balanced" else Shuffled()
     assert torch.equal(parameters(net), parameters(other.fit(risk, sampler=sampler)))

@@ -17,8 +17,8 @@ from umix.data.loader import batches
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.offset_risk import OffsetRisk
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.registry import METHODS, method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -53,7 +53,7 @@ OBJECTIVES = {
     "focal": BatchRisk(loss=partial(focal, gamma=2.0)),
     "weighted": BatchRisk(weights=OWN),
     "offset": OffsetRisk(offset=torch.tensor([-1.0, 0.0, 2.0]), scale=3.0, weights=OWN),
-    "mixup, unmixed": WeightedMixup(weights=OWN, sigma=0.0, alpha=1.0),
+    "mixup, unmixed": MixupRisk(weights=OWN, sigma=0.0, alpha=1.0),
 }
 
 
@@ -69,7 +69,7 @@ def test_the_gradient_of_whole_weights_is_that_of_repeated_rows(name: str) -> No
 
 def test_a_mixed_pair_costs_each_part_by_its_own_weight() -> None:
     pair, model = torch.arange(N).flip(0), net()
-    mixup = WeightedMixup(weights=OWN, sigma=1.0, alpha=1.0, pairing=lambda batch, rng: pair.numpy())
+    mixup = MixupRisk(weights=OWN, sigma=1.0, alpha=1.0, pairing=lambda batch, rng: pair.numpy())
     weighted = gradient(mixup, model, batch(torch.arange(N), WEIGHT))
     as_own = gradient(replace(mixup, weights=OWN * WEIGHT), model, batch(torch.arange(N)))
     assert weighted.numpy() == pytest.approx(as_own.numpy(), rel=1e-12)

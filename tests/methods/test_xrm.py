@@ -17,7 +17,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.methods.xrm import XRM, TwinsRisk
 from umix.nets.mlp import MLP
@@ -134,7 +134,7 @@ def test_umix_follows_with_the_error_rates_of_held_out_twins(trainer: Make) -> N
     environment, wrong, _ = asked(other)
     u = class_means(wrong.float(), 2 * run.task.splits["train"].y + environment)
     weights = importance_weights(u, eta=8.0) * inverse_frequency(run.task.splits["train"].y)
-    objective = WeightedMixup(weights=normalized(weights), sigma=0.5, alpha=0.5)
+    objective = MixupRisk(weights=normalized(weights), sigma=0.5, alpha=0.5)
     assert torch.equal(parameters(net), parameters(other.fit(objective)))
     assert u[environment == 0].eq(0).all()
     assert u[environment == 1].gt(0).all()

@@ -5,12 +5,13 @@ import shutil
 
 import pytest
 import torch
-import transformers
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
 from umix.nets.hf import HuggingFace
 from umix.nets.registry import net_kind, net_settings
+
+transformers = pytest.importorskip("transformers")
 
 IMAGE, IDS = torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(1)), torch.tensor([5, 7, 9, 0, 0])
 

@@ -103,5 +103,7 @@ def test_a_run_says_its_decision_and_what_argmax_would_give(record: Make, decide
     same = decided(hits=[[90, 80], [70, 75]])
     assert choice_words(same, same.summary()) == "Decision: argmax, the best on validation."
     assert choice_words(run.deciding("argmax"), run.summary(decide="argmax")) == ""
+    many = run.summary().model_copy(update={"threshold": None, "biases": {"a": 1.25, "b": -0.0004, "c": 0.0}})
+    assert "predicted: a +1.25, b -0.0004 (chosen" in choice_words(run, many)
     old = record(0, [9, 5])
     assert choice_words(old, old.summary()) == "Decision: argmax; this run keeps no counts of other decisions."

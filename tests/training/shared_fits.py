@@ -8,6 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from umix.adapters.group_counts import group_counts
+from umix.adapters.loop.weighted_mixup import WeightedMixup
 from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.four_moons import FourMoons
@@ -21,6 +23,7 @@ from umix.training.fit_settings import FitSettings
 from umix.training.progress import Silent
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
+from umix.training.trajectory import Trajectory
 
 SETTINGS = {
     "umix": {"start": 0, "length": 2, "sigma": 0.7},
@@ -112,6 +115,22 @@ def recorded(record: str, engine: Engine) -> dict[str, Tensor]:
     return {name: torch.cat(list(part.window(start=0, length=2))) for name, part in parts.items()}
 
 
+def gathered(rank: int) -> dict[str, Tensor]:
+    """What a loop of one's own gathers: each process sees every second example, and both the first, which only one gets right."""
+    trajectory, place = Trajectory(9), torch.tensor([0, *range(2 - rank, 9, 2)])
+    hit = (place % 3 != 0) | ((place == 0) & (rank == 1))
+    trajectory.see(place, nn.functional.one_hot((~hit).long(), 2).float(), torch.zeros_like(place))
+    trajectory.gather()
+    trajectory.end_epoch()
+    counts = group_counts(hit.long(), torch.ones_like(place), place.numpy() % 2).gather()
+    mixup = WeightedMixup(torch.ones(9), sigma=1.0)
+    return {
+        "u": trajectory.uncertainty(start=0, length=1),
+        "rates": torch.tensor(list(counts.rates.values())),
+        "lam": torch.tensor(mixup.pairs(torch.zeros(2), torch.zeros(2)).lam),
+    }
+
+
 def refusal(engine: Engine) -> str:
     """What is said of a net of which not all is trained."""
     try:
@@ -142,6 +161,7 @@ def main(folder: Path, engine: Engine) -> None:
         write_tensors(folder / f"{name}-{engine.rank}.safetensors", trained(name, engine), {"kind": "fit"})
     for record in ("online", "epoch_end"):
         write_tensors(folder / f"{record}-{engine.rank}.safetensors", recorded(record, engine), {"kind": "fit"})
+    write_tensors(folder / f"gathered-{engine.rank}.safetensors", gathered(engine.rank), {"kind": "fit"})
     (folder / f"refusal-{engine.rank}.txt").write_text(refusal(engine))
 
 

@@ -13,8 +13,8 @@ from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.training.epoch_log import _FOLD, EpochLog
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.stage import ErmStage
-from umix.training.trainer import FINAL, Trainer
+from umix.training.stage import FINAL, ErmStage
+from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 

@@ -1,7 +1,6 @@
-"""Counts of every epoch and the weights kept."""
+"""Counts of every epoch."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,16 +8,14 @@ import torch
 from torch import Tensor
 
 from umix.core.decisions import decide
-from umix.core.judging import Judging
-from umix.core.selection import RULES, Counts
+from umix.core.epoch_counts import Counts
+from umix.core.selection import RULES
 from umix.data.batch import Batch
 from umix.errors import UserError
-from umix.files import read_tensors
-from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.run_folder import weights_folder, weights_path
 from umix.training import history
-from umix.training.history import BestWeights, HeldOutUncertainty, collapsed_epochs, scored_rules, selected_epochs
+from umix.training.best_weights import scored_rules
+from umix.training.history import HeldOutUncertainty, collapsed_epochs
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.trainer import Trainer
 
@@ -56,16 +53,6 @@ def test_a_collapsed_net_is_reported(trainer: Make) -> None:
     run = trainer(fit={"lr": 0.5, "epochs": 3})
     run.fit(FirstClassOnly())
     assert any("predicted a single class" in warning for warning in run.warnings)
-
-
-def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
-    assert scored_rules(counts([[3, 4]], [10, 10])) == [
-        "average",
-        "worst_class",
-        "worst_recall",
-        "class_difference",
-        "last",
-    ]
 
 
 def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:
@@ -126,19 +113,6 @@ def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(tr
     assert len(run.history.counts("val").quintile_rates) == 0
 
 
-def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_path: Path) -> None:
-    in_memory, in_files = trainer(hold=True), trainer(directory=tmp_path)
-    in_memory.fit(MeanRisk())
-    in_files.fit(MeanRisk())
-    held = in_memory.history.best.held
-    assert {weights_path(tmp_path, epoch) for epoch in held} == set((tmp_path / "weights").iterdir())
-    assert in_files.history.best.held == {}
-    for epoch, weights in held.items():
-        saved = read_tensors(weights_path(tmp_path, epoch), kind="weights")[0]
-        assert weights.keys() == saved.keys()
-        assert all(torch.equal(weights[name], saved[name]) for name in saved)
-
-
 def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(trainer: Make) -> None:
     run = trainer(fit={"epochs": 3})
     net = run.fit(MeanRisk())
@@ -172,28 +146,3 @@ def test_a_task_with_very_many_groups_and_classes_is_decided_by_argmax(
     run.fit(MeanRisk())
     assert not run.history.counts("val").has_decisions
     assert not any("decided" in name for name in run.history.tensors())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_weights_kept_are_those_of_the_epochs_that_all_epochs_together_select(seed: int, tmp_path: Path) -> None:
-    """Each epoch is compared with those kept before, which must be as good as comparing all."""
-    rng = np.random.default_rng(seed)
-    decided = rng.integers(0, 8, (12, 5, 4))  # few values: many ties
-    sizes = np.array([8, 8])
-    biases = np.arange(10.0).reshape(5, 2) * [[0.0], *[[1.0]] * 4]
-    val = Counts(
-        decided[:, 0, :2],
-        sizes,
-        decided[:, 0, 2:],
-        sizes,
-        biases=biases,
-        decided_hits=decided,
-        judging=Judging(min_group=1),
-    )
-    best, net = BestWeights(tmp_path, hold=True), MLP(hidden=()).build(torch.zeros(2), 2)
-    for epoch in range(12):
-        if epoch == 6:
-            best = BestWeights(tmp_path, hold=False)  # as after a restart
-        best.offer(net, val.only(range(epoch + 1)), last=False)
-        kept = {int(path.stem.removeprefix("epoch-")) for path in weights_folder(tmp_path).iterdir()}
-        assert kept == selected_epochs(val.only(range(epoch + 1)))

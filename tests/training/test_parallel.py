@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars
@@ -44,21 +45,23 @@ def ran(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, timeout=300)
 
 
+Start = Callable[..., str]
+
+
 def umix_run(out: Path) -> list[str]:
     settings = [word for key, value in RUN.settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     return ["umix", "run", RUN.task, RUN.method, *settings, "--out", str(out)]
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pair(tmp_path_factory: pytest.TempPathFactory, run_in_two: Start) -> Path:
     """What two processes have made of everything in ``shared_fits.py``."""
     shared = "PYTEST_XDIST_WORKER" in os.environ  # then all workers of the session need it, and one makes it
     base = tmp_path_factory.getbasetemp().parent if shared else tmp_path_factory.mktemp("base")
     folder = base / "pair"
     with FileLock(base / "pair.lock"):
         if not (folder / "refusal-0.txt").exists():  # what is written last
-            done = ran("-W", "error", SCRIPT, folder)
-            assert done.returncode == 0, done.stderr
+            assert not run_in_two(SCRIPT, folder, warn="error")
     return folder
 
 
@@ -97,6 +100,14 @@ def test_the_trajectory_is_complete_and_that_of_one_process(record: str, pair: P
             assert torch.equal(together[split], bits)
 
 
+def test_processes_of_a_loop_of_ones_own_gather_what_each_has_seen_and_draw_apart(pair: Path) -> None:
+    found = [load_file(pair / f"gathered-{rank}.safetensors") for rank in range(2)]
+    for each in found:
+        assert each["u"].tolist() == [1, 0, 0, 1, 0, 0, 1, 0, 0]
+        assert each["rates"].tolist() == pytest.approx([4 / 6, 3 / 4])  # even places (the first twice), odd places
+    assert found[0]["lam"] != found[1]["lam"]
+
+
 def test_a_parameter_that_is_not_trained_is_named(pair: Path) -> None:
     said = (pair / "refusal-0.txt").read_text()
     assert said.startswith(
@@ -104,10 +115,11 @@ def test_a_parameter_that_is_not_trained_is_named(pair: Path) -> None:
     )
 
 
-def test_a_run_that_lost_a_process_goes_on_after_its_last_epoch_under_torchrun_or_on_one_device(tmp_path: Path) -> None:
-    died = ran(SCRIPT, tmp_path / "runs", "die")
+def test_a_run_that_lost_a_process_goes_on_after_its_last_epoch_under_torchrun_or_on_one_device(
+    tmp_path: Path, run_in_two: Start
+) -> None:
+    assert run_in_two(SCRIPT, tmp_path / "runs", "die")
     folder = tmp_path / "runs" / RUN.directory_name
-    assert died.returncode != 0
     assert not (folder / "record.json").exists()
     shutil.copytree(tmp_path / "runs", tmp_path / "on one")
     left, facts = read_tensors(folder / "checkpoint.safetensors", kind="checkpoint")

@@ -11,7 +11,7 @@ from umix.core.selection import best_score
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.parts.fleet_mixup import FleetMixup
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
 from umix.training.fit_settings import FitSettings
@@ -43,7 +43,7 @@ def fleet(members: int = 6) -> Lane:
 def alone(members: int = 6) -> list[Lane]:
     made = []
     for member in range(members):
-        objective = WeightedMixup(weights=torch.ones(N) * (1 + member), sigma=0.5, alpha=0.5)
+        objective = MixupRisk(weights=torch.ones(N) * (1 + member), sigma=0.5, alpha=0.5)
         made.append(Lane((f"m{member}",), objective))
     return made
 
@@ -155,7 +155,7 @@ def test_gradients_of_members_are_clipped_one_by_one():
     huge = replace(lane.objective, weights=torch.stack([torch.ones(N), 1e6 * torch.ones(N)], dim=1))
     clipped = trainer(net=MLP(hidden=(4,)), clip_norm=0.5)
     both = race(clipped, [Lane(("a", "b"), huge)], by_class, content="test")
-    single = Lane(("a",), WeightedMixup(weights=torch.ones(N), sigma=0.5, alpha=0.5))
+    single = Lane(("a",), MixupRisk(weights=torch.ones(N), sigma=0.5, alpha=0.5))
     one = race(trainer(net=MLP(hidden=(4,)), clip_norm=0.5), [single], by_class, content="test")
     assert abs(both["a"].counts.decided_hits - one["a"].counts.decided_hits).max() <= 2
 

@@ -1,9 +1,8 @@
 """Fits: what is shared, saved, resumed and refused."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -211,23 +210,25 @@ def test_mixed_precision_trains_through_fabric_close_to_full_precision(trainer: 
 
 
 RECORD = """
-import sys
 from pathlib import Path
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.nets.mlp import MLP
 from umix.training import FitSettings, Trainer
 from umix.training.stage import ErmStage
-run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(sys.argv[1]))
+run = Trainer(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(cache))
 run.trajectory(ErmStage("trajectory", 8, record="online"))
-print(run.reports["trajectory"].reused)
+print(run.reports["trajectory"].reused, flush=True)
 """
 
 
-def test_processes_that_want_the_same_trajectory_train_it_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", RECORD, str(tmp_path)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    reused = sorted(process.communicate()[0].strip() for process in running)
-    assert reused == ["False", "True", "True"]
+def test_processes_that_want_the_same_trajectory_train_it_once(
+    tmp_path: Path, start_program: Callable[..., BaseProcess]
+) -> None:
+    said = [tmp_path / f"said-{n}.txt" for n in range(3)]
+    running = [start_program(RECORD, output=path, cache=str(tmp_path / "stages")) for path in said]
+    for process in running:
+        process.join()
+    assert sorted(path.read_text().strip() for path in said) == ["False", "True", "True"]
 
 
 def test_a_side_fit_returns_its_net_and_state_and_is_shared_by_content(trainer: Make, tmp_path: Path) -> None:
@@ -242,8 +243,8 @@ def test_a_side_fit_returns_its_net_and_state_and_is_shared_by_content(trainer: 
     def fit(content: str) -> tuple[Trainer, Net, State]:
         run = trainer(cache=tmp_path)
         half = run.splits["train"].rows(torch.arange(6))
-        stage = SideStage("twins", 2, content)
-        return run, *side_fit(run, stage, Counts(), train=half, n_classes=3, companion=True, changes={"lr": 0.01})
+        stage = SideStage("twins", 2, content, changes={"lr": 0.01})
+        return run, *side_fit(run, stage, Counts(), train=half, n_classes=3, companion=True)
 
     (first, net, state), (again, same, restored), (other, *_) = fit("a"), fit("a"), fit("b")
     assert int(state["seen"]) == int(restored["seen"]) == 12

@@ -100,6 +100,41 @@ def test_index_outside_the_data_is_refused() -> None:
         trajectory.end_epoch()
 
 
+@pytest.mark.parametrize(
+    ("logits", "y", "said"),
+    [
+        (torch.zeros(4), torch.zeros(4), r"got \[4\]"),
+        (torch.zeros(4, 1), torch.zeros(4), r"got \[4, 1\].*one logit"),
+        (torch.zeros(4, 3), torch.zeros(4, 1), r"labels \[4, 1\]"),
+        (torch.zeros(4, 3), torch.zeros(3), r"labels \[3\]"),
+        (torch.zeros(2, 3), torch.zeros(4), r"indices \[4\]"),
+    ],
+)
+def test_a_batch_of_other_shapes_is_refused_at_once(logits: torch.Tensor, y: torch.Tensor, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        Trajectory(10).see(torch.arange(4), logits, y.long())
+
+
+def test_weights_say_what_is_missing_an_ended_epoch_a_whole_loader_or_an_eta() -> None:
+    with pytest.raises(UserError, match=r"end it by end_epoch\(\)"):
+        Trajectory(3).weights(eta=1)
+    with pytest.raises(UserError, match="drop_last"):
+        recorded(np.array([[1.0], [np.nan]])).weights(eta=1)
+    with pytest.raises(UserError, match=r"eta and c must be .* got eta=-1"):
+        recorded(np.ones((2, 1))).weights(eta=-1)
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, [1, 2]])
+def test_a_number_of_examples_that_is_none_is_refused(n: object) -> None:
+    with pytest.raises(UserError, match=r"number of examples.*len\(dataset\)"):
+        Trajectory(n)  # type: ignore[arg-type]
+
+
+def test_a_state_without_epochs_is_refused() -> None:
+    with pytest.raises(UserError, match="but it holds n, and not all"):
+        Trajectory(3).load_state_dict({"n": 3})
+
+
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     correct = (np.random.default_rng(2).random((33, 5)) < 0.5).astype(float)
     correct[3, 4] = np.nan
@@ -160,3 +195,76 @@ def test_rates_are_the_shares_of_correct_predictions_of_every_epoch():
         trajectory.see_all(torch.tensor(correct))
         trajectory.end_epoch()
     assert trajectory.rates() == [2 / 3, 1.0]
+
+
+def test_weights_are_the_importance_weights_of_the_recorded_epochs_with_mean_one() -> None:
+    correct = np.random.default_rng(0).integers(0, 2, (20, 4)).astype(float)
+    trajectory = recorded(correct)
+    expected = 3 * (1 - correct[:, 1:].mean(axis=1)) + 0.5
+    np.testing.assert_allclose(trajectory.weights(eta=3, c=0.5, start=1), expected / expected.mean(), rtol=1e-6)
+    assert torch.equal(trajectory.weights(eta=3, length=2), recorded(correct[:, :2]).weights(eta=3))
+
+
+def test_a_trajectory_goes_on_from_its_state_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
+    correct = np.random.default_rng(1).integers(0, 2, (20, 2)).astype(float)
+    whole, first = recorded(correct), recorded(correct[:, :1])
+    first.val = recorded(correct[:5, :1])
+    y = torch.arange(20) % 3
+    hit = torch.from_numpy(correct[:, 1]).bool()
+    logits = logits_of(torch.where(hit, y, (y + 1) % 3))
+    first.see(torch.arange(12), logits[:12], y[:12])
+    torch.save(first.state_dict(), tmp_path / "state.pt")
+    second = Trajectory(20)
+    second.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    second.see(torch.arange(12, 20), logits[12:], y[12:])
+    second.end_epoch()
+    assert second.val is not None
+    assert second.val.epochs == 1
+    assert torch.equal(second.uncertainty(start=0, length=2), whole.uncertainty(start=0, length=2))
+    with pytest.raises(UserError, match="20 examples"):
+        Trajectory(20).load_state_dict(Trajectory(19).state_dict())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"correct": None},
+        {"visited": torch.zeros(3, 3, dtype=torch.uint8)},
+        {"correct": torch.zeros(2, 2, dtype=torch.uint8), "visited": torch.zeros(2, 2, dtype=torch.uint8)},
+        {"open": torch.zeros(1, 3, dtype=torch.uint8)},
+        {"correct": [[0, 0, 0]]},
+    ],
+    ids=["missing", "more epochs", "fewer examples", "half of an open epoch", "no tensor"],
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(damage: dict[str, object]) -> None:
+    trajectory = recorded(np.ones((20, 2)))
+    state = {**trajectory.state_dict(), **damage}
+    with pytest.raises(UserError, match="it is damaged"):
+        trajectory.load_state_dict({name: value for name, value in state.items() if value is not None})
+    assert trajectory.rates() == [1.0, 1.0]
+    with pytest.raises(UserError, match="the number of its examples"):
+        Trajectory.from_state_dict({})
+
+
+def test_a_state_keeps_the_fingerprint_of_its_data_and_that_of_other_data_is_refused() -> None:
+    state = Trajectory(3, fingerprint="abc").state_dict()
+    assert Trajectory.from_state_dict(state).fingerprint == "abc"
+    with pytest.raises(UserError, match="the data xyz, got one of abc"):
+        Trajectory(3, fingerprint="xyz").load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2,), (3, 2), (2,)), ((3,), (2, 2), (2,)), ((2,), (2, 2), (2, 1)), ((2,), (2,), (2,))]
+)
+def test_a_batch_whose_parts_do_not_fit_is_refused_when_it_is_seen(shapes: tuple[tuple[int, ...], ...]) -> None:
+    index, logits, y = (torch.zeros(shape) for shape in shapes)
+    with pytest.raises(UserError, match=r"logits \[batch, classes\] of two classes or more and labels \[batch\], got"):
+        Trajectory(5).see(index.long(), logits, y.long())
+
+
+def test_one_process_has_nothing_to_gather() -> None:
+    trajectory = Trajectory(2)
+    trajectory.see(torch.tensor([0]), logits_of(torch.tensor([0])), torch.tensor([0]))
+    trajectory.gather()
+    trajectory.end_epoch()
+    assert trajectory.rates() == [0.5]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 from rich.console import Group
 from rich.text import Text
 
-from umix.bench.predict import predict_inputs, reader
+from umix.bench.predict import PredictedBlocks, reader
 from umix.bench.runs.example_table import example_table, load_examples, no_weights
 from umix.bench.runs.held_out import held_out_logits, held_out_table
 from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
@@ -20,18 +20,21 @@ from umix.bench.runs.train_run import TrainedRun
 from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UserError, unknown
+from umix.exports.formats import Format
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.tables.run_table import choice_words, decision_words, run_table
 from umix.terminal import as_html, as_text
-from umix.training.progress import Progress, Silent
+from umix.training.progress import Progress
 
 if TYPE_CHECKING:
     import polars
+    from torch import Tensor
 
     from umix.data.task import Task
+    from umix.exports.exported import Exported
 
 
 @final
@@ -128,17 +131,37 @@ class RunResult:
     ) -> "polars.DataFrame":
         """The predicted label and the probability of every class for each example in ``new``.
 
-        ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame. No labels are needed.
+        ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame, or an open file with
+        CSV. No labels are needed.
         The label is decided as in ``summary(select, decide)``; the probabilities are those of the net.
         """
-        inputs = self._reader().inputs(new)
-        for note in inputs.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+        blocks = self._reader().blocks(new)
         choice = self.record.choice(select, decide)
-        biases = self.record.biases(choice)
-        return predict_inputs(
-            self._net(choice.epoch), inputs, self.record.classes, biases=biases, progress=progress or Silent()
-        ).table
+        net, biases = self._net(choice.epoch), self.record.biases(choice)
+        prediction = PredictedBlocks(net, blocks, self.record.classes, biases=biases, progress=progress).whole()
+        for note in prediction.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        return prediction.table
+
+    def inputs(self, new: Any) -> "Tensor":
+        """What the net takes for ``new``, [n, ...], made as ``predict`` makes it: for a model that was exported without it."""
+        return self._reader().inputs(new).ready()
+
+    def export(
+        self,
+        output: str | Path,
+        *,
+        format: Format | None = None,
+        select: str | None = None,
+        decide: Decide | None = None,
+        license: str | None = None,
+    ) -> "Exported":
+        """Write the model for use elsewhere and return what was written: see ``umix.export``."""
+        from umix.exports.trained_model import TrainedModel
+        from umix.exports.write import export_model
+
+        trained = TrainedModel(self.record, self._net, self._reader, select=select, decide=decide)
+        return export_model(trained, Path(output), format=format, license=license)
 
     def weights(self) -> "polars.DataFrame":
         """Index, uncertainty, weight and label of every training example."""

@@ -1,9 +1,11 @@
 """Predictions of a finished run on the user's own data, for new data of the same kind."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import IO, TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS
+from umix.data.rows.new_notes import NoteSum
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split
@@ -40,7 +43,95 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict_new(
+@final
+class PredictedBlocks:
+    """The predictions of ``net`` for new data, a table for each block of it: ``biases`` decide labels, probabilities are the net's.
+
+    A thread reads the next block while the net is at work. ``notes`` are complete after the last block.
+    """
+
+    def __init__(
+        self,
+        net: Net,
+        blocks: Iterable[NewInputs],
+        class_names: Sequence[str],
+        *,
+        biases: NDArray[np.float64],
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._net, self._blocks, self._class_names = net, blocks, class_names
+        self._biases, self._workers, self._progress = torch.from_numpy(biases), workers, progress or Silent()
+        self._notes = NoteSum()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the blocks so far."""
+        return self._notes.sentences
+
+    def __iter__(self) -> "Iterator[polars.DataFrame]":
+        done = 0
+        for inputs in _read_ahead(iter(self._blocks)):
+            self._notes.add(inputs.notes)
+            n = len(inputs.x)
+            self._progress.start("predict", total=done + n, done=done)
+            try:
+                table = self._table(inputs)
+            finally:
+                self._progress.finish()
+            yield table
+            done += n
+
+    def whole(self) -> Prediction:
+        """The predictions of all blocks in one table."""
+        import polars
+
+        tables = list(self)
+        table = polars.concat(tables, how="vertical_relaxed")
+        return Prediction(table, self.notes)
+
+    def _table(self, inputs: NewInputs) -> "polars.DataFrame":
+        import polars
+
+        logits = torch.cat(list(self._logits(inputs)))
+        labels = polars.Series(list(self._class_names), dtype=polars.String)
+        columns = {"label": labels.gather(decided(logits, self._biases).numpy())}
+        probability = logits.softmax(dim=1).numpy()
+        columns |= {f"p_{name}": polars.Series(probability[:, c]) for c, name in enumerate(self._class_names)}
+        names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
+        return polars.DataFrame({**names, **columns})
+
+    def _logits(self, inputs: NewInputs) -> Iterator[torch.Tensor]:
+        """The logits of every class, [n, classes], batch by batch."""
+        with torch.inference_mode():
+            for x in _batches(inputs, self._workers):
+                yield self._net(x)
+                self._progress.advance(len(x))
+
+
+def _batches(inputs: NewInputs, workers: int | None) -> Iterator[torch.Tensor]:
+    """The inputs of the net in batches."""
+    n = len(inputs.x)
+    no_groups = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
+    split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), no_groups, transform=inputs.transform)
+    size = max(_FEWEST, min(_MOST, _NUMBERS // max(1, split.example.numel())))
+    if isinstance(inputs.x, torch.Tensor) and inputs.transform is None:
+        yield from inputs.x.split(size)  # views, which cost nothing
+        return
+    for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
+        yield batch.x
+
+
+def _read_ahead(blocks: Iterator[NewInputs]) -> Iterator[NewInputs]:
+    """The blocks, each of which is read by a thread while the one before it is used."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, blocks, None)
+        while (block := following.result()) is not None:
+            following = pool.submit(next, blocks, None)
+            yield block
+
+
+def predicted(
     record: RunRecord,
     new: Any,
     *,
@@ -48,43 +139,15 @@ def predict_new(
     decide: Decide | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Prediction:
+) -> PredictedBlocks:
     """Predictions for ``new``, data of the kind that the run was trained on, by the net and biases that ``select`` chooses.
 
-    For a run on a table, ``new`` is a path, a polars frame or a pandas frame. It needs no labels.
+    For a run on a table, ``new`` is a path, a polars frame, a pandas frame, or an open file with CSV. It needs no labels.
     """
-    inputs = reader(record).inputs(new)
+    blocks = reader(record).blocks(new)
     choice = record.choice(select, decide)
-    return predict_inputs(
-        load_net(record, epoch=choice.epoch),
-        inputs,
-        record.classes,
-        biases=record.biases(choice),
-        workers=workers,
-        progress=progress or Silent(),
-    )
-
-
-def predict_inputs(
-    net: Net,
-    inputs: NewInputs,
-    class_names: Sequence[str],
-    *,
-    biases: NDArray[np.float64],
-    workers: int | None = None,
-    progress: Progress,
-) -> Prediction:
-    """The predictions of ``net`` for ``inputs``: ``biases`` decide the label, the probabilities are those of the net."""
-    import polars
-
-    logits = _logits(net, inputs, workers, progress)
-    probability = logits.softmax(dim=1).numpy()
-    classes = np.array(class_names, dtype=object)
-    labels = classes[decided(logits, torch.from_numpy(biases)).numpy()]
-    columns: dict[str, Any] = {"label": polars.Series(labels, dtype=polars.String)}
-    columns |= {f"p_{name}": probability[:, c] for c, name in enumerate(class_names)}
-    names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
-    return Prediction(polars.DataFrame({**names, **columns}), inputs.notes)
+    net, biases = load_net(record, epoch=choice.epoch), record.biases(choice)
+    return PredictedBlocks(net, blocks, record.classes, biases=biases, workers=workers, progress=progress)
 
 
 def reader(record: RunRecord) -> Reader:
@@ -97,24 +160,6 @@ def reader(record: RunRecord) -> Reader:
             "nothing new can be read for."
         )
     return READERS[kind].load(record.directory)
-
-
-def _logits(net: Net, inputs: NewInputs, workers: int | None, progress: Progress) -> torch.Tensor:
-    """The logits of every class, [n, classes]."""
-    n = len(inputs.x)
-    no_groups = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
-    split = Split(inputs.x, torch.zeros(n, dtype=torch.int64), no_groups, transform=inputs.transform)
-    size = max(_FEWEST, min(_MOST, _NUMBERS // max(1, split.example.numel())))
-    parts = []
-    progress.start("predict", total=n, done=0)
-    try:
-        with torch.inference_mode():
-            for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
-                parts.append(net(batch.x))
-                progress.advance(len(parts[-1]))
-    finally:
-        progress.finish()
-    return torch.cat(parts)
 
 
 def write_predictions(
@@ -130,6 +175,25 @@ def write_predictions(
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
-    prediction = predict_new(record, new, select=select, decide=decide, progress=progress)
+    prediction = predicted(record, new, select=select, decide=decide, progress=progress).whole()
     write_table(prediction.table, output)
     return prediction
+
+
+def stream_predictions(
+    record: RunRecord,
+    new: Any,
+    output: IO[bytes],
+    *,
+    select: str | None = None,
+    decide: Decide | None = None,
+    progress: Progress | None = None,
+) -> tuple[str, ...]:
+    """Write the predictions for ``new`` as CSV to ``output``, a block after the other, and return what is to be known of it."""
+    blocks = predicted(record, new, select=select, decide=decide, progress=progress)
+    for number, table in enumerate(blocks):
+        content = io.BytesIO()
+        table.write_csv(content, include_header=number == 0)
+        output.write(content.getbuffer())
+        output.flush()
+    return blocks.notes

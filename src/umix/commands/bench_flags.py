@@ -8,7 +8,7 @@ from cyclopts import Parameter
 Methods = Annotated[str | None, Parameter(help="Methods to compare, as erm,jtt,umix.")]
 Seeds = Annotated[str | None, Parameter(help="Seeds, as 0:5 (without 5) or 0,1,2. Default: 0:5.")]
 File = Annotated[
-    Path | None, Parameter(help="A study in a TOML file instead of TASKS and --methods; see docs/studies.md.")
+    Path | None, Parameter(help="A study in a TOML file instead of TASKS and --methods; see docs/how-to/studies.md.")
 ]
 Settings = Annotated[
     tuple[str, ...],
@@ -30,7 +30,7 @@ Gpus = Annotated[float | None, Parameter(help="Ray: GPUs per run; 0.25 puts four
 Tune = Annotated[
     int | None,
     Parameter(
-        help="First search every method's settings on validation, with this many trials each; see docs/search.md."
+        help="First search every method's settings on validation, with this many trials each; see docs/how-to/search.md."
     ),
 ]
 SkipImpossible = Annotated[

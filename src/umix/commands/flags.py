@@ -46,7 +46,9 @@ class DeviceFlags:
     """The devices and the number format that one run is trained with."""
 
     devices: Annotated[int | None, Parameter(help="Processes on this machine that train the run together.")] = None
-    nodes: Annotated[int | None, Parameter(help="Machines that train the run together; see docs/scale.md.")] = None
+    nodes: Annotated[
+        int | None, Parameter(help="Machines that train the run together; see docs/how-to/several-machines.md.")
+    ] = None
     strategy: Annotated[str | None, Parameter(help="How devices train together; only ddp is available.")] = None
     precision: Annotated[str | None, Parameter(help="32-true or bf16-mixed, for all fits of the run.")] = None
 
@@ -184,6 +186,9 @@ class ImageFlags:
     """For a folder of images of your own."""
 
     label_from: Annotated[str | None, Parameter(help="folder: the class is the folder an image lies in.")] = None
+    folders: Annotated[
+        str | None, Parameter(help="How folders name columns, as {place}/{kind}; then --label, --groups.")
+    ] = None
     metadata: Annotated[
         str | None, Parameter(help="Table of the images, with --label. Default: metadata.csv in the folder.")
     ] = None
@@ -191,7 +196,14 @@ class ImageFlags:
 
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of the task."""
-        return task_settings({"label_from": self.label_from, "metadata": self.metadata, "path_column": self.path})
+        return task_settings(
+            {
+                "label_from": self.label_from,
+                "folders": self.folders,
+                "metadata": self.metadata,
+                "path_column": self.path,
+            }
+        )
 
 
 @final

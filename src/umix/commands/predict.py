@@ -1,23 +1,43 @@
 """``umix predict``."""
 
+import os
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import Json, Output, Quiet, ReadDecide, Select
+from umix.commands.flags import Json, Quiet, ReadDecide, Select
+from umix.errors import UserError
 from umix.terminal import ERR, OUT, Bars
+
+if TYPE_CHECKING:
+    from umix.core.selection import Decide
+
+_PIPE = Path("-")
 
 
 def predict(
     run: Annotated[Path, Parameter(help="Folder of a finished run on data of your own.")],
     new: Annotated[
-        Path, Parameter(help="New data of the same kind, e.g. a table with the columns of the training table.")
+        Path,
+        Parameter(
+            allow_leading_hyphen=True,
+            help="New data of the same kind, e.g. a table with the columns of the training table; - for CSV from standard input.",
+        ),
     ],
     *,
-    output: Output = Path("predictions.parquet"),
+    output: Annotated[
+        Path,
+        Parameter(
+            name=["--output", "-o"],
+            allow_leading_hyphen=True,
+            help="A .parquet, .csv, .jsonl or .arrow file; - for CSV to standard output.",
+        ),
+    ] = Path("predictions.parquet"),
     select: Select = None,
     decide: ReadDecide = None,
     quiet: Quiet = False,
@@ -27,12 +47,17 @@ def predict(
     from umix.bench.predict import write_predictions
     from umix.bench.runs.record import load_run
 
+    data = sys.stdin.buffer if new == _PIPE else new
+    if output == _PIPE:
+        if as_json:
+            raise UserError("--json must be given with an output file, but the predictions go to standard output.")
+        _stream(run, data, select, decide, quiet=quiet)
+        return
     record = load_run(run)
     with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
-        prediction = write_predictions(record, new, output, select=select, decide=decide, progress=bars)
-    for note in prediction.notes:
-        ERR.print(f"note: {note}", highlight=False, markup=False)
+        prediction = write_predictions(record, data, output, select=select, decide=decide, progress=bars)
+    _print_notes(prediction.notes)
     if as_json:
         times = Counter(prediction.table["label"])
         labels = {name: times[name] for name in record.classes}
@@ -47,3 +72,24 @@ def predict(
         soft_wrap=True,
         markup=False,
     )
+
+
+def _stream(run: Path, data: Path | IO[bytes], select: str | None, decide: "Decide | None", *, quiet: bool) -> None:
+    """Write CSV to standard output, and nothing else; a reader that closes the pipe, such as head, ends it quietly."""
+    from umix.bench.predict import stream_predictions
+    from umix.bench.runs.record import load_run
+
+    record = load_run(run)
+    try:
+        with Bars(quiet=quiet) as bars:
+            bars.label = record.directory.name
+            notes = stream_predictions(record, data, sys.stdout.buffer, select=select, decide=decide, progress=bars)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
+        return
+    _print_notes(notes)
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        ERR.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from umix.commands.flags import (
     judge_settings,
     parse_settings,
 )
+from umix.core.words import counted
 from umix.errors import UserError
 from umix.terminal import OUT, Bars
 
@@ -114,7 +115,7 @@ def tune(
     OUT.print(tuning_table(result))
     counts = {state: sum(trial.state == state for trial in result.trials) for state in ("complete", "pruned", "failed")}
     OUT.print(
-        f"{counts['complete']} trials ended, {counts['pruned']} cut short, {counts['failed']} failed; "
+        f"{counted(counts['complete'], 'trial')} ended, {counts['pruned']} cut short, {counts['failed']} failed; "
         f"validation {score_text(result.value)}, started from {score_text(result.default) or 'a trial still under way'}.",
         highlight=False,
     )

@@ -1,6 +1,5 @@
 """Clusters of examples within classes, by k-means or a mixture of Gaussians, and how many of them there are."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -9,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from umix.core.quiet_fit import quiet_fit
+
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Kind = Literal["kmeans", "gmm"]
 #: What counts the same in the silhouette of a clustering: every cluster or every example.
 Average = Literal["clusters", "examples"]
 
+TRIED = range(2, 11)  # numbers of clusters to choose from
 SAMPLE = 2000  # examples between which distances are computed for a silhouette: their number grows with the square
 _STARTS = 3  # of k-means, the best is kept; a mixture starts from k-means, once
 
@@ -56,7 +58,7 @@ def clusters_within(
     """
     if not np.isfinite(z).all():
         raise ValueError(
-            f"Features must be finite to be clustered, got {int((~np.isfinite(z)).any(axis=1).sum())} others."
+            f"Features must be finite to be clustered, got {int((~np.isfinite(z)).any(axis=1).sum())} rows that are not."
         )
     cluster, silhouettes, begin = np.zeros(len(z), dtype=np.int64), np.full(n_classes, np.nan), 0
     for c in range(n_classes):
@@ -91,7 +93,6 @@ def _chosen(
 def clustered(z: Floats, size: int, *, kind: Kind, rng: np.random.Generator) -> Ids:
     """At most ``size`` clusters of ``z`` [n, width], numbered by size, the largest first; int64 [n]."""
     from sklearn.cluster import KMeans  # imported here because it takes a second
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
     spread = np.sqrt(z.var(axis=0).max())
@@ -102,8 +103,7 @@ def clustered(z: Floats, size: int, *, kind: Kind, rng: np.random.Generator) -> 
         if kind == "kmeans"
         else GaussianMixture(size, reg_covar=1e-4, random_state=seed)
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # clusters of a fit that could be better are clusters still
+    with quiet_fit():  # clusters of a fit that could be better are clusters still
         labels = model.fit_predict(scaled)
     _, label, count = np.unique(labels, return_inverse=True, return_counts=True)
     place = np.empty(len(count), dtype=np.int64)

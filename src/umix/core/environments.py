@@ -197,8 +197,7 @@ def mean_mmd(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     >>> mean_mmd(features, environments(torch.tensor([0, 0, 1]), n_groups=2, like=features))  # 7 + 7 − 2·0
     tensor(14.)
     """
-    member, count = among.member, among.count.to(features.dtype)
-    per_size = member / among.sizes.clamp_min(1)
+    count, per_size = among.count.to(features.dtype), _averaging(among)
     x = features - features.mean(0)  # distances stay as they are, and their difference of squares loses less
     squared = x.square().sum(1)
     distance = torch.addmm(squared[:, None] + squared, x, x.T, alpha=-2).clamp_min_(0).fill_diagonal_(0)

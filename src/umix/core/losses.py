@@ -17,6 +17,18 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     return torch.nn.functional.cross_entropy(logits, y, reduction="none")
 
 
+def weighted_risk(logits: Tensor, y: Tensor, w: Tensor | None) -> Tensor:
+    """The mean of ``w`` [batch] times the cross-entropy over the batch; without ``w`` all weights are 1.
+
+    >>> weighted_risk(torch.zeros(2, 2), torch.tensor([1, 0]), torch.tensor([1.0, 3.0]))  # (1 + 3) / 2 · log 2
+    tensor(1.3863)
+    """
+    losses = cross_entropy(logits, y)
+    if w is None:
+        return losses.mean()
+    return torch.dot(w.to(losses) * (1 / len(w)), losses)  # the weighted mean in one operation
+
+
 def focal(logits: Tensor, y: Tensor, *, gamma: float) -> Tensor:
     """(1−p)^gamma · −log p of every example with p = p(y), [batch] (Lin et al. 2017, eq. 4).
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.environments import indicators
@@ -19,6 +20,23 @@ def mix(x: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
         lam = lam.to(x).view(-1, *[1] * (x.dim() - 1))
     # lerp is exact at lam = 0 and lam = 1. It may work in place, because index_select has made a copy.
     return torch.lerp(partner, x, lam) if x.requires_grad else partner.lerp_(x, lam)
+
+
+def draw_lambda(
+    n: int, *, sigma: float, alpha: float, per_example: bool, rng: np.random.Generator
+) -> float | NDArray[np.float64] | None:
+    """With probability ``sigma`` λ ~ Beta(alpha, alpha), else None: nothing is mixed.
+
+    With ``per_example`` both are drawn for each of ``n`` examples, [n], and one that is not mixed has λ = 1; None if none is.
+
+    >>> draw_lambda(8, sigma=0.0, alpha=0.5, per_example=False, rng=np.random.default_rng(0)) is None
+    True
+    """
+    if not per_example:
+        return rng.beta(alpha, alpha) if rng.random() < sigma else None
+    mixes = rng.random(n) < sigma
+    lam = np.where(mixes, rng.beta(alpha, alpha, n), 1.0)
+    return lam if mixes.any() else None
 
 
 def cutmix(x: Tensor, pair: Tensor, lam: float | Tensor, *, rng: np.random.Generator) -> tuple[Tensor, float | Tensor]:

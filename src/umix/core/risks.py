@@ -2,8 +2,8 @@
 
 A robust risk is the largest weighted mean of the losses over a set of weights. It is computed as the
 product of the maximising weights, which sum to 1 and carry no gradient, and the losses. By Danskin's
-theorem this has the right gradient, which is finite if the losses are. Second derivatives treat the
-weights as constants. No value is read back from the device. A loss that is NaN makes every risk NaN.
+theorem these weights are the gradient, which is finite if the losses are. Second derivatives treat
+them as constants. No value is read back from the device. A loss that is NaN makes every risk NaN.
 """
 
 from functools import lru_cache
@@ -27,15 +27,6 @@ def cvar(losses: Tensor, *, alpha: float) -> Tensor:
     return cvar_doro(losses, alpha=alpha, epsilon=0.0)
 
 
-def cvar_weights(losses: Tensor, *, alpha: float) -> Tensor:
-    """Weights [batch] with which the losses sum to ``cvar``; they sum to 1 and carry no gradient.
-
-    >>> cvar_weights(torch.tensor([1.0, 4.0, 2.0, 3.0]), alpha=0.375)
-    tensor([0.0000, 0.6667, 0.0000, 0.3333])
-    """
-    return cvar_doro_weights(losses, alpha=alpha, epsilon=0.0)
-
-
 def cvar_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     """``cvar`` of the losses that are left without the ``epsilon`` share of largest ones (Zhai et al. 2021).
 
@@ -52,37 +43,17 @@ def cvar_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     return _weighted_sum(losses, order, _cvar_shares(len(kept), first, alpha, kept.dtype, kept.device))
 
 
-def cvar_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
-    """Weights [batch] with which the losses sum to ``cvar_doro``; they sum to 1 and carry no gradient.
-
-    >>> cvar_doro_weights(torch.tensor([9.0, 4.0, 2.0, 3.0]), alpha=0.5, epsilon=0.375)
-    tensor([0.0000, 0.4000, 0.0000, 0.6000])
-    """
-    kept, order, first = _without_largest(losses, alpha, epsilon)
-    return _in_batch_order(_cvar_shares(len(kept), first, alpha, kept.dtype, kept.device), order, losses)
-
-
 def chi2(losses: Tensor, *, alpha: float) -> Tensor:
     """Largest mean of ``losses`` [batch] over a χ²-ball of weights, a scalar (Duchi and Namkoong 2021).
 
     min_η C·√(mean (ℓ−η)₊²) + η with C² = 1 + (1/alpha − 1)², which is max_q Σ q_i ℓ_i over weights with
-    ½·mean (batch·q − 1)² ≤ ½(1/alpha − 1)². Solved exactly, with one sort; ``alpha=1`` is the mean, batch ≤ C² the maximum.
+    ½·mean (batch·q − 1)² ≤ ½(1/alpha − 1)². The q_i are in proportion to (ℓ_i − η)₊. Solved exactly, with one sort; ``alpha=1``
+    is the mean, batch ≤ C² the maximum, where equal largest losses share the weight equally.
 
     >>> chi2(torch.tensor([0.0, 1.0, 2.0]), alpha=0.5)  # 3/2 + √(1/12)
     tensor(1.7887)
     """
     return chi2_doro(losses, alpha=alpha, epsilon=0.0)
-
-
-def chi2_weights(losses: Tensor, *, alpha: float) -> Tensor:
-    """Weights [batch] ∝ (ℓ − η)₊ with which the losses sum to ``chi2``; they sum to 1 and carry no gradient.
-
-    Where the maximum is the answer, equal largest losses share the weight equally.
-
-    >>> chi2_weights(torch.tensor([1.0, 3.0, 3.0, 0.0]), alpha=0.25)
-    tensor([0.0000, 0.5000, 0.5000, 0.0000])
-    """
-    return chi2_doro_weights(losses, alpha=alpha, epsilon=0.0)
 
 
 def chi2_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
@@ -95,16 +66,6 @@ def chi2_doro(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
     """
     kept, order, first = _without_largest(losses, alpha, epsilon)
     return _weighted_sum(losses, order, _chi2_shares(kept, first, alpha))
-
-
-def chi2_doro_weights(losses: Tensor, *, alpha: float, epsilon: float) -> Tensor:
-    """Weights [batch] with which the losses sum to ``chi2_doro``; they sum to 1 and carry no gradient.
-
-    >>> chi2_doro_weights(torch.tensor([0.0, 1.0, 1.0, 9.0]), alpha=0.25, epsilon=0.25)
-    tensor([0.0000, 0.5000, 0.5000, 0.0000])
-    """
-    kept, order, first = _without_largest(losses, alpha, epsilon)
-    return _in_batch_order(_chi2_shares(kept, first, alpha), order, losses)
 
 
 def group_risks(losses: Tensor, group: Tensor, *, n_groups: int) -> Tensor:
@@ -177,9 +138,8 @@ def _without_largest(losses: Tensor, alpha: float, epsilon: float) -> tuple[Tens
     if not (0 < alpha <= 1 and 0 <= epsilon < 1 and n > 0):
         raise ValueError(f"alpha must lie in (0, 1], epsilon in [0, 1), got {alpha}, {epsilon} for {n} losses.")
     dropped = min(epsilon * n, n - 1)  # the smallest loss always stays
-    if isclose(
-        dropped, round(dropped), rel_tol=1e-12
-    ):  # 0.29 · 100 is 28.999…, and no outlier may keep a mass of 1e-15
+    # 0.29 · 100 is 28.999…, and no outlier may keep a mass of 1e-15
+    if isclose(dropped, round(dropped), rel_tol=1e-12):
         dropped = round(dropped)
     whole = int(dropped)
     if not whole:
@@ -192,9 +152,4 @@ def _weighted_sum(losses: Tensor, order: Tensor, shares: Tensor) -> Tensor:
     """The sum of the losses at the places ``order``, with weights ``shares``; others are not touched: 0 · inf would be NaN."""
     if len(order) < len(losses):
         return wide(losses).index_select(0, order).dot(shares)
-    return wide(losses).dot(_in_batch_order(shares, order, losses))
-
-
-def _in_batch_order(shares: Tensor, order: Tensor, losses: Tensor) -> Tensor:
-    dropped = len(losses) - len(order)
-    return (shares.new_zeros(len(losses)) if dropped else shares).scatter(0, order, shares)
+    return wide(losses).dot(shares.scatter(0, order, shares))

@@ -3,133 +3,23 @@
 The one exception, ``oracle_choice``, is what the others are measured against and no legitimate selection.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.judging import EVERY_GROUP, PRICE, Judging, Units, class_targets, judged_units, shrunk_rates
+from umix.core.epoch_counts import Counts
+from umix.core.judging import PRICE, Units, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
-#: The share of validation examples, those with the largest losses, whose mean loss the rule ``cvar`` looks at.
-TAIL = 0.2
 #: Looks at the test split: shown for regret only, never a way to choose a model.
 ORACLE = "oracle_test"
-_PARTS = 5
 
 #: How a class is predicted from logits: the largest one, or the largest after biases that are chosen with the epoch.
 Decide = Literal["biases", "argmax"]
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
-
-    ``composition`` counts the classes in each group, ``margins`` says which groups each margin unites, and ``judging`` when a group
-    is judged.
-
-    Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
-    validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
-    """
-
-    hits: np.ndarray  # [epochs, groups]
-    sizes: np.ndarray  # [groups]
-    class_hits: np.ndarray  # [epochs, classes]
-    class_sizes: np.ndarray  # [classes]
-    quintile_rates: np.ndarray = field(default_factory=lambda: np.zeros((0, 5)))  # [epochs, 5]
-    tail_losses: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [epochs]
-    composition: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [groups, classes]
-    margins: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [margins, groups]
-    judging: Judging = EVERY_GROUP
-    recall_hits: np.ndarray = field(
-        default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
-    )  # [epochs, groups, classes]
-    biases: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [decisions, classes]; the first is argmax
-    decided_hits: np.ndarray = field(
-        default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
-    )  # [epochs, decisions, groups + classes]
-
-    @property
-    def epochs(self) -> int:
-        return len(self.class_hits)
-
-    @property
-    def all_hits(self) -> np.ndarray:
-        """Hits over all examples, [epochs]; classes are disjoint, groups need not be."""
-        return np.asarray(self.class_hits.sum(axis=1))
-
-    @property
-    def n(self) -> int:
-        return int(self.class_sizes.sum())
-
-    @property
-    def collapsed(self) -> NDArray[np.int64]:
-        """The class that every example was predicted as, [epochs]; -1 where there were several, or where only one class exists.
-
-        All of that class is hit and nothing of the others.
-        """
-        if (self.class_sizes > 0).sum() < 2:
-            return np.full(self.epochs, -1)
-        hit = self.class_hits > 0
-        whole = ((self.class_hits == self.class_sizes) | ~hit).all(axis=1)
-        return np.where((hit.sum(axis=1) == 1) & whole, hit.argmax(axis=1), -1)
-
-    @property
-    def has_decisions(self) -> bool:
-        """Whether the hits of every candidate decision are known."""
-        return len(self.biases) > 0 and len(self.decided_hits) == self.epochs
-
-    def decided(self, decision: int) -> "Counts":
-        """The counts of all epochs under one decision; parts that were counted for argmax only are left out."""
-        return self if decision == 0 else self._under(self.decided_hits[:, decision])
-
-    @property
-    def every_decision(self) -> "Counts":
-        """All epochs under the first decision, then all epochs under the second, and so on, as if each were an epoch."""
-        return self._under(self.decided_hits.swapaxes(0, 1).reshape(-1, self.decided_hits.shape[2]))
-
-    def only(self, epochs: Sequence[int]) -> "Counts":
-        """The counts of these epochs alone."""
-        kept = list(epochs)
-        by_epoch = ("hits", "class_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
-        return replace(self, **{name: rows[kept] for name in by_epoch if len(rows := getattr(self, name))})
-
-    def _under(self, hits: np.ndarray) -> "Counts":
-        none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
-        return replace(
-            self,
-            hits=hits[:, : len(self.sizes)],
-            class_hits=hits[:, len(self.sizes) :],
-            quintile_rates=none.quintile_rates,
-            tail_losses=none.tail_losses,
-            recall_hits=none.recall_hits,
-            biases=none.biases,
-            decided_hits=none.decided_hits,
-        )
-
-    def units(self, epoch: int | None = None) -> Units:
-        """The groups, or what is judged in their place, at ``epoch``; without one, of all epochs."""
-        at = slice(None) if epoch is None else epoch
-        margins = self.margins if self.margins.shape[1:] == self.sizes.shape else None
-        return judged_units(
-            self.hits[at],
-            self.sizes,
-            self.class_hits[at],
-            self.class_sizes,
-            margins=margins,
-            composition=self.composition if self.composition.shape[:1] == self.sizes.shape else None,
-            judging=self.judging,
-        )
-
-    @property
-    def choice_units(self) -> Units:
-        """What takes part in a choice on this split, of all epochs: smaller groups too where few are known."""
-        return replace(self, judging=self.judging.for_choice(int(self.sizes.sum()))).units()
-
-
 Scores = NDArray[np.float64]
 
 
@@ -216,26 +106,6 @@ def _cvar(val: Counts) -> Scores:
 
 def _last(val: Counts) -> Scores:
     return np.arange(val.epochs, dtype=np.float64)
-
-
-def quintiles(u: np.ndarray) -> Scores:
-    """The share of every example in each fifth of the examples in order of uncertainty ``u`` [n], [n, 5]; rows sum to 1.
-
-    Examples that are equally uncertain share the fifths they span equally, so no order of the data set decides.
-
-    >>> quintiles(np.array([0.0, 0.5, 0.0, 0.0, 1.0]))[:, 2:]
-    array([[0.33333333, 0.        , 0.        ],
-           [0.        , 1.        , 0.        ],
-           [0.33333333, 0.        , 0.        ],
-           [0.33333333, 0.        , 0.        ],
-           [0.        , 0.        , 1.        ]])
-    """
-    _, level, sizes = np.unique(u, return_inverse=True, return_counts=True)
-    ends, part = np.cumsum(sizes)[:, None], len(u) / _PARTS
-    edges = part * np.arange(_PARTS)
-    held = np.minimum(ends, edges + part) - np.maximum(ends - sizes[:, None], edges)  # [levels, 5], in examples
-    shares: Scores = (held.clip(min=0) / sizes[:, None])[level]
-    return shares
 
 
 #: The score of every epoch under each rule: higher is better, NaN where the rule has none. ``worst`` needs groups in the

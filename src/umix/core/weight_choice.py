@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from umix.core.epoch_counts import Counts
 from umix.core.rates import per_group
-from umix.core.selection import Counts, Scores
+from umix.core.selection import Scores
 
 #: The share of wrong epochs from which on a validation example is called uncertain.
 UNCERTAIN = 0.5

@@ -118,7 +118,7 @@ class Split:
         if isinstance(self.x, Tensor):
             digest.update(f"{self.x.dtype}{list(self.x.shape)}".encode())
             for part in _rows(self.x):
-                digest.update(part.contiguous().cpu().view(torch.uint8).numpy().data)
+                digest.update(part.contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
         else:
             digest.update(self.x.fingerprint.encode())
         digest.update(self.y.contiguous().cpu().numpy().data)

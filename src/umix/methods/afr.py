@@ -39,7 +39,7 @@ from umix.data.samplers import Among, Passes
 from umix.errors import UserError
 from umix.methods.parts.held_out_rows import divided
 from umix.methods.parts.layer_fit import LayerFit
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.last_layer import fit_last_layer
@@ -97,7 +97,7 @@ class AFR(LayerFit):
         seen, held_out = divided(train.y, share=self.share, seed=trainer.seed, what="reference")
         if not len(held_out):
             raise UserError(
-                f"afr must hold training rows out, but every class has a single one of {len(train)}; take more rows."
+                f"afr must hold training rows out, but every class has a single row, {len(train)} in all; take more rows."
             )
         stage = SideStage("reference", trainer.settings.epochs, content=f"ERM on {self.share!r} of every class")
         net, _ = side_fit(trainer, stage, MeanRisk(), sampler=Among(seen))
@@ -113,5 +113,5 @@ class AFR(LayerFit):
 
     def objective(self, mu: Tensor) -> Objective:
         """What the last layer minimises on all rows at once; their mean loss is weighted, so the weights are n·μ."""
-        mixed = WeightedMixup(weights=len(mu) * mu, sigma=self.sigma, alpha=self.alpha, mixing="features")
+        mixed = MixupRisk(weights=len(mu) * mu, sigma=self.sigma, alpha=self.alpha, mixing="features")
         return NearStart(inner=mixed, lam=self.lam) if self.lam else mixed

@@ -34,7 +34,7 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.finite_outputs import require_finite
+from umix.training.finite_outputs import reference_logits
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -85,8 +85,7 @@ class CnC(Method):
     def train(self, trainer: Trainer) -> Net:
         y = trainer.splits["train"].y
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        net = trainer.reference(stage)
-        predicted = require_finite(trainer.logits(net, "train"), what="logits", stage=stage.name).argmax(1)
+        predicted = reference_logits(trainer, stage).argmax(1)
         wrong = (predicted != y).long()
         trainer.keep(environment=wrong)
         sampler = Balanced(2 * y + wrong)

@@ -19,7 +19,6 @@ Differs from the released code:
   together (softmax).
 """
 
-import warnings
 from functools import partial
 from typing import Annotated, ClassVar, Literal, final
 
@@ -27,14 +26,16 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from umix.core.quiet_fit import quiet_fit
 from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
+from umix.methods.parts.held_out_rows import too_few_to_divide
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.finite_outputs import require_finite
-from umix.training.last_layer import linear_head
+from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -52,8 +53,7 @@ def refit(
     The regression is fitted to standardised features; the weights are converted to those for ``z``
     as it is. A class that ``y`` does not contain is never predicted.
     """
-    from sklearn.exceptions import ConvergenceWarning  # imported here because it takes a second
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # imported here because it takes a second
     from sklearn.preprocessing import StandardScaler
 
     if len(classes := np.unique(y)) < 2:
@@ -65,8 +65,7 @@ def refit(
     model = LogisticRegression(
         C=c, l1_ratio=float(penalty == "l1"), solver=solver, max_iter=_ITERATIONS, random_state=seed
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller reports it
+    with quiet_fit():  # the caller reports a fit that did not converge
         model.fit(scaler.transform(z), y)
     w = model.coef_ / scaler.scale_
     rows = np.column_stack([w, model.intercept_ - w @ scaler.mean_])
@@ -106,13 +105,10 @@ class DFR(Method):
             )
         chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
         if not len(rest):
-            raise UserError(
-                "Validation must have two examples of a group, one to train the last layer and one for selection, got "
-                f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
-            )
+            raise too_few_to_divide(val, "group")
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
-        head = linear_head(net)
+        linear_head(net)  # raises here, before the regressions, if it is none
         features = require_finite(trainer.features(net, "val"), what="features", stage=stage.name)
         z, y = features[chosen].cpu().double().numpy(), val.y[chosen].cpu().numpy()
         fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
@@ -124,7 +120,5 @@ class DFR(Method):
         if failed:
             trainer.warn(f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c.")
         weight = torch.from_numpy(np.mean([head for head, _ in fits], axis=0))
-        with torch.no_grad():
-            head.weight.copy_(weight[:, :-1])
-            head.bias.copy_(weight[:, -1])
+        set_last_layer(net, weight)
         return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))

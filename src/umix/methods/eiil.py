@@ -24,9 +24,9 @@ from pydantic import Field
 
 from umix.core.inference import infer_environments
 from umix.core.streams import stream
-from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
+from umix.methods.parts.inferred_groups import OF_UMIX, InferredGroups, InfersGroups
 from umix.settings import among
-from umix.training.finite_outputs import require_finite
+from umix.training.finite_outputs import reference_logits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -38,7 +38,7 @@ class EIIL(InfersGroups):
     name: ClassVar[str] = "eiil"
     paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
     stages: ClassVar[tuple[str, ...]] = ("reference",)
-    absent_by_default: ClassVar[tuple[str, ...]] = ("then", "eta", "class_balance", "sigma", "alpha", "mixing")
+    absent_by_default: ClassVar[tuple[str, ...]] = ("then", *OF_UMIX)
 
     reference_epochs: Annotated[int, among(1, 2, 5, 10)] = Field(
         1, ge=1, description="epochs of the reference model; reference.epochs overrides it"
@@ -52,7 +52,7 @@ class EIIL(InfersGroups):
     def infer(self, trainer: Trainer) -> InferredGroups:
         y = trainer.splits["train"].y
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
+        logits = reference_logits(trainer, stage)
         rng = stream(trainer.seed, "reference", "environments")
         environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
         trainer.keep(environment=environment)

@@ -32,11 +32,12 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.core.counts import class_composition, class_counts, group_counts
+from umix.core.epoch_counts import Counts
 from umix.core.inference import infer_environments
 from umix.core.judging import Judging
 from umix.core.last_layer_weights import extreme_losses
 from umix.core.losses import cross_entropy
-from umix.core.selection import RULES, Counts, best_epoch
+from umix.core.selection import RULES, best_epoch
 from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.task import Split
@@ -48,7 +49,7 @@ from umix.methods.parts.left_open import Auto
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.finite_outputs import require_finite
-from umix.training.last_layer import linear_head
+from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -85,10 +86,7 @@ class EVaLS(Method):
         layers = self._layers(trainer, net, held_out)
         k = next(iter(layers)) if len(layers) == 1 else self._chosen(trainer, net, layers, rest)
         if k > 0:
-            head, layer = linear_head(net), torch.from_numpy(layers[k])
-            with torch.no_grad():
-                head.weight.copy_(layer[:, :-1])
-                head.bias.copy_(layer[:, -1])
+            set_last_layer(net, torch.from_numpy(layers[k]))
         return trainer.adopt(net, val=rest)
 
     def _layers(self, trainer: Trainer, net: Net, rows: Split) -> dict[int, np.ndarray]:
@@ -99,10 +97,11 @@ class EVaLS(Method):
         z = features.cpu().double().numpy()
         most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
         tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
+        head = linear_head(net)
         if 0 in tried:
-            head = linear_head(net)
             found[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().cpu().double().numpy()
-        for k in (k for k in tried if k):
+        fitted = [k for k in tried if k > 0]
+        for k in fitted:
             chosen = extreme_losses(losses, y, k=k).numpy()
             seed = int(stream(trainer.seed, "evals", "refit", k).integers(2**31))
             found[k], converged = refit(
@@ -115,7 +114,7 @@ class EVaLS(Method):
             )
             failed += not converged
         if failed:
-            trainer.warn(f"{failed} of {len(found)} logistic regressions did not converge; try a smaller c.")
+            trainer.warn(f"{failed} of {len(fitted)} logistic regressions did not converge; try a smaller c.")
         return found
 
     def _chosen(self, trainer: Trainer, net: Net, layers: dict[int, np.ndarray], rest: Split) -> int:

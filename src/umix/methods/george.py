@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from umix.core.clusters import Clusters, Kind, clusters_within, main_directions_within
+from umix.core.clusters import TRIED, Clusters, Kind, clusters_within, main_directions_within
 from umix.core.inference import hardness
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
@@ -36,8 +36,6 @@ from umix.settings import among
 from umix.training.finite_outputs import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
-
-_TRIED = range(2, 11)  # numbers of clusters in a class
 
 
 @final
@@ -91,7 +89,7 @@ class GEORGE(InfersGroups):
             z,
             labels,
             n_classes=n_classes,
-            sizes=_TRIED if self.clusters is None else [self.clusters],
+            sizes=TRIED if self.clusters is None else [self.clusters],
             kind=self.kind,
             average="clusters",
             rng=stream(trainer.seed, "reference", "clusters"),

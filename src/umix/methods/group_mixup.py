@@ -19,8 +19,8 @@ from torch import Tensor
 
 from umix.core.soft_groups import soft_inverse_frequency
 from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer
@@ -66,8 +66,8 @@ class GroupMixup(TrainsWithGroups):
         weight = trainer.task.splits["train"].weight
         return soft_inverse_frequency(p, power=self.power, by=weight).to(trainer.device)
 
-    def objective(self, weights: Tensor) -> WeightedMixup:
+    def objective(self, weights: Tensor) -> MixupRisk:
         """Mixup with these weights."""
-        return WeightedMixup(
+        return MixupRisk(
             weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )

@@ -35,7 +35,7 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer
@@ -140,7 +140,7 @@ class LISA(Method):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer)
         train, pairing = trainer.splits["train"], SelectivePairing.of(trainer.task, same_label=self.same_label)
-        objective = WeightedMixup(
+        objective = MixupRisk(
             sigma=1.0,
             alpha=self.alpha,
             mixing=self.mixing,

@@ -21,8 +21,8 @@ from torch import Tensor
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
 from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.uncertainty_weights import LENGTH, Eta, Length, UncertaintyWeights
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer
@@ -52,8 +52,8 @@ class LISAUMIX(UncertaintyWeights):
         require_mixable(self.mixing, trainer)
         pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
 
-        def objective(weights: Tensor) -> WeightedMixup:
-            return WeightedMixup(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
+        def objective(weights: Tensor) -> MixupRisk:
+            return MixupRisk(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
 
         sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
         weighed = self.weigh_examples(trainer, objective)

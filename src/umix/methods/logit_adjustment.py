@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from umix.core.class_priors import class_sizes, log_shares
 from umix.errors import UserError
@@ -35,6 +35,7 @@ from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -77,11 +78,7 @@ class LogitAdjustment(Method):
             return trainer.fit(objective)
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
-        if not isinstance(net.head, nn.Linear) or net.head.bias is None:
-            raise UserError(
-                "logit_adjustment.when=post_hoc must be given a net with a linear head that has biases, got "
-                f"{type(net.head).__name__}; use when=trained."
-            )
+        head = linear_head(net, otherwise="set logit_adjustment.when=trained")
         with torch.no_grad():
-            net.head.bias.sub_(offset)
+            head.bias.sub_(offset)
         return trainer.adopt(net)

@@ -23,7 +23,7 @@ from umix.core.pairing import Ids, partners_within
 from umix.data.batch import Batch
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer
@@ -44,7 +44,7 @@ class Mixup(Method):
 
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer)
-        return trainer.fit(WeightedMixup(sigma=1.0, alpha=self.alpha, mixing=self.mixing))
+        return trainer.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
 @final
@@ -76,4 +76,4 @@ class InGroupMixup(Method):
         require_mixable(self.mixing, trainer)
         train = trainer.task.splits["train"]
         pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
-        return trainer.fit(WeightedMixup(sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing))
+        return trainer.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing))

@@ -55,6 +55,7 @@ class PGDRO(TrainsWithFewGroups):
     def train(self, trainer: Trainer) -> Net:
         groups = self._groups(trainer)
         likeliest = groups.p.argmax(dim=1)
+        trainer.keep(predicted_group=likeliest)
         objective = WorstGroupRisk(
             step_size=self.step_size,
             adjustment=self.adjustment,

@@ -27,7 +27,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.clusters import Clusters, clusters_within
+from umix.core.clusters import TRIED, Clusters, clusters_within
 from umix.core.streams import stream
 from umix.core.weights import inverse_frequency_within
 from umix.data.samplers import Weighted
@@ -35,13 +35,12 @@ from umix.methods.method import Method
 from umix.methods.parts.weight_warnings import warn_if_few
 from umix.nets.net import Net
 from umix.settings import among
-from umix.training.finite_outputs import require_finite
+from umix.training.finite_outputs import reference_logits
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Power = Annotated[float, Field(ge=0)] | Literal["auto"]
-_TRIED = range(2, 11)  # numbers of clusters in a class
 _APART = 0.9  # a silhouette from which clusters are balanced, below which the small ones are favoured
 
 
@@ -83,12 +82,12 @@ class SPARE(Method):
 
     def _clustered(self, trainer: Trainer) -> Clusters:
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
+        logits = reference_logits(trainer, stage)
         return clusters_within(
             logits.cpu().double().softmax(1).numpy(),
             trainer.splits["train"].y.cpu().numpy(),
             n_classes=trainer.task.n_classes,
-            sizes=_TRIED if self.clusters is None else [self.clusters],
+            sizes=TRIED if self.clusters is None else [self.clusters],
             kind="kmeans",
             average="examples",
             rng=stream(trainer.seed, stage.name, "clusters"),

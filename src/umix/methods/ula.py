@@ -32,7 +32,7 @@ from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.nets.net import Net
 from umix.settings import among
-from umix.training.finite_outputs import require_finite
+from umix.training.finite_outputs import reference_logits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -62,7 +62,7 @@ class ULA(Method):
     def train(self, trainer: Trainer) -> Net:
         train = trainer.splits["train"]
         (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
+        logits = reference_logits(trainer, stage)
         predicted = logits.argmax(1)
         trainer.keep(biased_class=predicted)
         if (predicted == predicted[0]).all():

@@ -33,8 +33,8 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer
@@ -67,8 +67,8 @@ class UMIX(UncertaintyWeights):
         weighed = self.weigh_examples(trainer, self.objective)  # Algorithm 2
         return trainer.fit(self.objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
 
-    def objective(self, weights: Tensor) -> WeightedMixup:
+    def objective(self, weights: Tensor) -> MixupRisk:
         """Mixup with these weights."""
-        return WeightedMixup(
+        return MixupRisk(
             weights=weights, sigma=self.sigma, alpha=self.alpha, mixing=self.mixing, per_example=self.per_example
         )

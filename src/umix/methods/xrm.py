@@ -137,13 +137,18 @@ class XRM(InfersGroups):
         """Twins of the settings with this number, trained and asked for every example's label."""
         y, name = trainer.splits["train"].y, f"{_TWINS}-{number}" if number else _TWINS
         first = torch.from_numpy(stream(trainer.seed, name, "halves").random(len(y)) < 0.5).to(y.device)
-        changes = _drawn(trainer, name) if number else {}
         objective = TwinsRisk(y=y, first=first, strength=self.strength)
-        stage = SideStage(name, self.twin_epochs or trainer.settings.epochs, f"twins strength={self.strength}", _TWINS)
-        net, state = side_fit(trainer, stage, objective, companion=True, changes=changes)
+        stage = SideStage(
+            name,
+            self.twin_epochs or trainer.settings.epochs,
+            content=f"twins strength={self.strength}",
+            settings=_TWINS,
+            changes=_drawn(trainer, name) if number else {},
+        )
+        net, state = side_fit(trainer, stage, objective, companion=True)
         if net.companion is None:
             raise ValueError("Twins need a companion.")
-        used = trainer.settings.updated({**changes, **trainer.stages.get(_TWINS, {})})
+        used = stage.fit_settings(trainer)
         both = [trainer.logits(net, "train"), trainer.logits(net.companion, "train")]
         wrong_one, wrong_other = (logits.argmax(1) != y for logits in both)
         environment = (wrong_one | wrong_other).long()

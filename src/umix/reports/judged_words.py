@@ -13,13 +13,18 @@ def judged_words(summary: Summary, min_group: int) -> str:
         stand = "stands in for its groups" if len(stand_ins) == 1 else "stand in for their groups"
         found.append(f"Some classes have no group of {min_group} test examples; {shown} {stand}.")
     if summary.n_too_small:
-        have = "has" if summary.n_too_small == 1 else "have"
         judged = summary.n_judged - len(stand_ins)
+        empty = sum(group.size == 0 for group in summary.groups.values())
         found.append(
-            f"{counted(judged, 'group')} judged; {counted(summary.n_too_small, 'group')} {have} fewer than {min_group} test "
-            "examples and cannot be judged."
+            f"{counted(judged, 'group') if judged else 'No group'} judged; {counted(summary.n_too_small, 'group')} "
+            f"{_have(summary.n_too_small)} fewer than {min_group} test examples and "
+            f"{f'{empty} {_have(empty)} none' if empty else 'cannot be judged'}."
         )
     return " ".join(found)
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def collapse_words(summary: Summary) -> str:

@@ -2,7 +2,7 @@
 
 One draw of λ mixes two examples, with the shares λ and 1-λ of the loss. Written from the view of one
 example, the law of its share is tilted: D̃ = α/(α+β)·Beta(α+1, β) + β/(α+β)·Beta(β+1, α). Two
-identities follow for *every* law of λ and explain much of docs/theory.md:
+identities follow for *every* law of λ and explain much of docs/explanation/theory.md:
 ``E_D̃[(1-λ)²] = E_D̃[1-λ]/2`` and ``E_D̃[(1-λ)²/λ²] = E[1/(λ(1-λ))] - 3 ≥ 1``.
 """
 

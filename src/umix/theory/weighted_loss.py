@@ -41,7 +41,7 @@ def mixup_loss(glm: GLM, f: Predictor, sample: Sample, law: MixingLaw, *, nodes:
 def partner_loss(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, nodes: int = 48) -> float:
     """``1/n Σ_i w_i E_{λ~D̃} E_{r~partner} ℓ(λ x_i + (1-λ) r, y_i)``: each example keeps its label and is mixed with a partner.
 
-    With uniform partners and strength 1 this *is* ``mixup_loss`` (docs/theory.md, section 2).
+    With uniform partners and strength 1 this *is* ``mixup_loss`` (docs/explanation/theory.md, section 2).
     """
     total = 0.0
     for lam, mass in law.nodes(nodes):

@@ -1,8 +1,14 @@
 """What an earlier net says of examples must be finite numbers before a method goes on from it."""
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from umix.errors import UserError
+from umix.training.stage import ErmStage
+
+if TYPE_CHECKING:
+    from umix.training.trainer import Trainer
 
 
 def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
@@ -14,3 +20,8 @@ def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
             f"{stage}.lr."
         )
     return values
+
+
+def reference_logits(trainer: "Trainer", stage: ErmStage) -> Tensor:
+    """The logits of the net at the end of ``stage`` for every training example, [n, classes]; raises if one is not finite."""
+    return require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)

@@ -1,8 +1,7 @@
-"""Counts of every epoch of the final fit, and the weights of the epochs that a selection rule may choose."""
+"""Counts of every epoch of the final fit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -11,15 +10,14 @@ from torch import Tensor
 
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
 from umix.core.decisions import candidate_biases, decision_hits
+from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.margins import margin_matrix
 from umix.core.risks import cvar
-from umix.core.selection import RULES, TAIL, Counts, Decide, best_choice, quintiles
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import write_tensors
 from umix.nets.net import Net
-from umix.run_folder import weights_folder, weights_path
+from umix.training.best_weights import BestWeights
 from umix.training.evaluate import Evaluated, evaluate
 from umix.training.last_layer import LastLayer
 
@@ -62,7 +60,7 @@ class History:
         *,
         epochs: int,
         batch_size: int,
-        best: "BestWeights",
+        best: BestWeights,
         uncertainty: HeldOutUncertainty | None = None,
         judging: Judging = EVERY_GROUP,
         last_layer: LastLayer | None = None,
@@ -215,49 +213,6 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
     return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
 
 
-@final
-class BestWeights:
-    """Keeps the weights of the epochs that some rule would select: as files in ``directory``, and with ``hold`` in ``held``."""
-
-    def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
-        self._directory = directory
-        self._hold = hold
-        self._seen = 0  # epochs that were offered so far
-        self._selected: set[int] = set()  # those that some rule selects
-        self.held: dict[int, dict[str, Tensor]] = {}
-
-    def offer(self, net: Net, val: Counts, *, last: bool) -> None:
-        """Keep the weights of the newest epoch if a rule would select it, and delete those that no rule selects any more."""
-        if self._directory is None and not self._hold:
-            return
-        newest = val.epochs - 1
-        # The best of all epochs is the newest or was the best before; after a checkpoint was restored all are compared.
-        among = sorted({*self._selected, newest}) if self._seen == newest else list(range(val.epochs))
-        self._seen, self._selected = val.epochs, {among[place] for place in selected_epochs(val.only(among))}
-        wanted = self._selected | ({newest} if last else set())
-        if self._hold:
-            new = (
-                {newest: {name: tensor.clone() for name, tensor in _predicting(net).items()}}
-                if newest in wanted
-                else {}
-            )
-            self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted} | new
-        if self._directory is None:
-            return
-        if newest in wanted:
-            tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
-            write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
-        keep = {weights_path(self._directory, epoch) for epoch in wanted}
-        for path in weights_folder(self._directory).glob("epoch-*.safetensors"):
-            if path not in keep:
-                path.unlink(missing_ok=True)
-
-
-def _predicting(net: Net) -> dict[str, Tensor]:
-    """The weights that are needed for prediction: all but those of a companion."""
-    return {name: tensor.detach() for name, tensor in net.state_dict().items() if not name.startswith("companion.")}
-
-
 def collapsed_epochs(val: Counts) -> int:
     """In how many epochs the net predicted one class for every example."""
     return int((val.collapsed >= 0).sum())
@@ -271,15 +226,3 @@ def fit_warnings(net: Net, val: Counts) -> list[str]:
     if collapsed := collapsed_epochs(val):
         warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
     return warnings
-
-
-def selected_epochs(val: Counts) -> set[int]:
-    """The epochs that some rule selects, with argmax or together with a decision; the rule ``last`` is left out."""
-    decides: tuple[Decide, ...] = ("argmax", "biases")
-    rules = [rule for rule in scored_rules(val) if rule != "last"]
-    return {best_choice(val, rule, decide).epoch for rule in rules for decide in decides}
-
-
-def scored_rules(val: Counts) -> list[str]:
-    """The selection rules that have a score here: without groups there is no worst group, for example."""
-    return [rule for rule, scores in RULES.items() if val.epochs and not np.isnan(scores(val)).all()]

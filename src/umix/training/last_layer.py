@@ -77,17 +77,16 @@ def fit_last_layer(
     sampler: Sampler | None = None,
     new: bool = False,
     val: Split | None = None,
-    stage: str = "reference",
 ) -> Net:
     """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
 
     The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
-    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of ``stage``,
-    which is named if its features are not finite.
+    those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of the stage
+    ``reference``, which the error names if its features are not finite.
     """
     splits = {"train": rows, "val": trainer.splits["val"] if val is None else val, "test": trainer.splits["test"]}
     features = {name: trainer.features(net, split) for name, split in splits.items()}
-    require_finite(features["train"], what="features", stage=stage)
+    require_finite(features["train"], what="features", stage="reference")
     layer = LastLayer.of(net, splits, features)
     if new:
         with torch_stream(trainer.seed, FINAL, "last layer"):
@@ -98,13 +97,20 @@ def fit_last_layer(
     return net
 
 
-def linear_head(net: Net) -> nn.Linear:
-    """The last layer of ``net``; raises if it is not a linear layer with a bias."""
+def linear_head(net: Net, *, otherwise: str = "take another net") -> nn.Linear:
+    """The last layer of ``net``; raises if it is not a linear layer with a bias, and says what to do ``otherwise``."""
     if not isinstance(net.head, nn.Linear) or net.head.bias is None:
-        raise UserError(
-            f"A last layer that is trained again must be linear with a bias, got {type(net.head).__name__}; take another net."
-        )
+        got = "one without" if isinstance(net.head, nn.Linear) else type(net.head).__name__
+        raise UserError(f"The last layer must be linear with a bias, got {got}; {otherwise}.")
     return net.head
+
+
+@torch.no_grad()
+def set_last_layer(net: Net, layer: Tensor) -> None:
+    """Put ``layer``, weights and biases [classes, width + 1], in place of the last layer of ``net``."""
+    head = linear_head(net)
+    head.weight.copy_(layer[:, :-1])
+    head.bias.copy_(layer[:, -1])
 
 
 def _precise(x: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from umix.core.counts import class_composition
 from umix.core.decisions import decision_hits
+from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
 from umix.core.margins import margin_matrix
-from umix.core.selection import Counts
 from umix.data.task import Split
 from umix.nets.net import Net
 from umix.training.evaluate import fleet_logits

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging, UseGroups
-from umix.core.selection import Counts, Decide
+from umix.core.selection import Decide
 from umix.core.streams import torch_stream
 from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
@@ -21,21 +22,21 @@ from umix.files import locked, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Encoder, Net, NetSettings
 from umix.run_folder import EXAMPLES, trajectory_path
+from umix.training.best_weights import BestWeights
 from umix.training.cross_fit import cross_fit
 from umix.training.engine import Engine
 from umix.training.epoch_log import EpochLog
 from umix.training.evaluate import correctness, outputs
 from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
-from umix.training.history import BestWeights, HeldOutUncertainty, History, fit_warnings
+from umix.training.history import HeldOutUncertainty, History, fit_warnings
 from umix.training.last_layer import LastLayer
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, State, check_given
 from umix.training.observer import Observer, Unobserved
 from umix.training.progress import Progress, Silent
 from umix.training.recorder import Recorder
-from umix.training.stage import FINAL as FINAL
-from umix.training.stage import ErmStage, Stage, StageReport, require_epochs
+from umix.training.stage import FINAL, ErmStage, Stage, StageReport, require_epochs
 from umix.training.stage_key import StageInputs, erm_fit, recorded_splits, stage_key
 from umix.training.trajectory import Trajectory
 
@@ -221,13 +222,15 @@ class Trainer:
 
     def logits(self, net: Net, split: str | Split) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]; the split may be given by its name."""
-        given = self.splits[split] if isinstance(split, str) else split
-        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size)
+        return self._outputs(net, split)
 
     def features(self, net: Net, split: str | Split) -> Tensor:
         """Features of ``net`` on every example of the split, [n, width]; the split may be given by its name."""
+        return self._outputs(net, split, features=True)
+
+    def _outputs(self, net: Net, split: str | Split, *, features: bool = False) -> Tensor:
         given = self.splits[split] if isinstance(split, str) else split
-        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=True)
+        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=features)
 
     def keep(self, **per_example: Tensor) -> None:
         """Save what the method has computed for each training example, [n], in the run's folder, with the labels."""
@@ -257,6 +260,7 @@ class Trainer:
         uncertainty: HeldOutUncertainty | None = None,
         last_layer: LastLayer | None = None,
     ) -> History:
+        """The observer of a final fit of so many ``epochs``; ``val`` replaces the validation split."""
         return History(
             self.splits if val is None else {**self.splits, "val": val},
             self.task.n_classes,
@@ -298,6 +302,7 @@ class Trainer:
         step: Step = descend,
         train: Split | None = None,
     ) -> State:
+        """Train ``net`` on the training split, or on ``train``, and report on it; returns the last state of ``objective``."""
         split = self.splits["train"] if train is None else train
         check_given(objective, groups=self.groups, weights=split.weight is not None)
         self._require_new(stage.name)

@@ -7,24 +7,26 @@ after every epoch. It works in any training loop::
 
     trajectory = Trajectory(len(y))
     for epoch in range(epochs):
-        for index, x, y in loader:
+        for x, y, index in loader:
             logits = net(x)
             trajectory.see(index, logits, y)
             ...
         trajectory.end_epoch()
-    u = trajectory.uncertainty(start=0, length=epochs)
+    weights = trajectory.weights(eta=3)
+
+In several processes each of which sees some of the examples, call ``trajectory.gather()`` before ``end_epoch()``.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self, final
+from typing import Any, Self, TypeGuard, final
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from umix.core.forgetting import forgetting_events
-from umix.core.weights import uncertainty
+from umix.core.weights import importance_weights, normalized, uncertainty
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
 
@@ -44,7 +46,12 @@ class Trajectory:
     def __init__(
         self, n: int, *, fingerprint: str = "", val: "Trajectory | None" = None, test: "Trajectory | None" = None
     ) -> None:
-        self.n = n
+        if not isinstance(n, int | np.integer) or n < 0:
+            got = n if isinstance(n, int | float) else type(n).__name__
+            raise UserError(
+                f"Trajectory must be given the number of examples, got {got}; write Trajectory(len(dataset))."
+            )
+        self.n = int(n)
         self.fingerprint = fingerprint
         self.val = val
         self.test = test
@@ -60,10 +67,16 @@ class Trajectory:
         return len(self._correct)
 
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
-        """Record the predictions of a batch in the current epoch.
+        """Record the predictions of a batch in the current epoch, from its logits [batch, classes].
 
         For an example that is seen again the last one counts.
         """
+        if index.dim() != 1 or y.shape != index.shape or not _are_logits(logits, len(index)):
+            raise UserError(
+                f"Trajectory.see must be given indices [batch], logits [batch, classes] of two classes or more and labels [batch], "
+                f"got {list(logits.shape)} for indices {list(index.shape)} and labels {list(y.shape)}; of one logit z per "
+                "example make two, 0 and z."
+            )
         self._pending.append((index, logits.detach(), y))
         self._pending_size += logits.numel()
         if self._pending_size >= _PENDING:
@@ -81,6 +94,21 @@ class Trajectory:
         self._correct.append(correct)
         self._visited.append(visited)
         self._open = None
+
+    def gather(self) -> None:
+        """In several processes (``torch.distributed``): what each has seen in the current epoch counts in all of them.
+
+        An example that several have seen was predicted correctly if all of them did. In one process this does nothing.
+        """
+        if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size() == 1:
+            return
+        self._flush()
+        correct, visited = (np.unpackbits(bits, count=self.n) for bits in self._row())
+        device = torch.device("cuda" if distributed.get_backend() == "nccl" else "cpu")
+        found = torch.from_numpy(np.stack([visited, visited & ~correct])).to(device)  # seen, and seen and wrong
+        distributed.all_reduce(found, op=distributed.ReduceOp.MAX)
+        seen, wrong = found.cpu().numpy()
+        self._open = (np.packbits(seen & ~wrong), np.packbits(seen))
 
     def _row(self) -> tuple[np.ndarray, np.ndarray]:
         if self._open is None:
@@ -122,15 +150,30 @@ class Trajectory:
 
         Every example must have been visited in every epoch of the window.
         """
+        if not self.epochs:
+            raise UserError(
+                "A trajectory must have an epoch that has ended, got none; train a whole one, and end it by end_epoch()."
+            )
         missing = {epoch: self._n_missing(epoch) for epoch in range(start, start + length)}
         gaps = ", ".join(f"epoch {epoch}: {count} of {self.n}" for epoch, count in missing.items() if count)
         if start < 0 or length < 1 or gaps:
             raise UserError(
-                f"The window start={start}, length={length} must be recorded for every example, but {self.epochs} epochs are "
-                f"there and predictions are missing ({gaps or 'no epoch asked for'}); choose a window inside the recorded epochs."
+                f"The window start={start}, length={length} must be recorded for every example, but of the epochs "
+                f"0..{self.epochs - 1}, which have ended, predictions are missing ({gaps or 'no epoch asked for'}); choose a "
+                "window inside them, load all examples (drop_last=False), and in several processes call gather()."
             )
         parts = [uncertainty(block, start=0, length=length) for block in self.window(start=start, length=length)]
         return torch.cat(parts) if parts else torch.zeros(0)
+
+    def weights(self, *, eta: float, c: float = 1.0, start: int = 0, length: int | None = None) -> Tensor:
+        """The weight eta·u + c of every example, scaled to mean 1, [n] (UMIX eq. 7).
+
+        The window has ``length`` epochs from ``start`` on, by default all that were recorded.
+        """
+        if not (0 <= eta < float("inf") and 0 <= c < float("inf")):
+            raise UserError(f"eta and c must be numbers of at least 0, got eta={eta} and c={c}.")
+        u = self.uncertainty(start=start, length=self.epochs - start if length is None else length)
+        return normalized(importance_weights(u, eta=eta, c=c))
 
     def val_uncertainty(self, *, start: int, length: int) -> Tensor:
         """The same share for every validation example, [n_val]."""
@@ -193,6 +236,62 @@ class Trajectory:
             for name, rows in (("correct", self._correct), ("visited", self._visited))
         }
 
+    def state_dict(self) -> dict[str, Any]:
+        """All that was seen, also in an epoch that has not ended: tensors, numbers and texts."""
+        self._flush()
+        parts = {name: part.state_dict() for name, part in (("val", self.val), ("test", self.test)) if part is not None}
+        opened = {} if self._open is None else {"open": torch.from_numpy(np.stack(self._open))}
+        return {"n": self.n, "fingerprint": self.fingerprint, **self._bits(), **opened, **parts}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """A trajectory that goes on where ``state_dict`` was taken."""
+        n = state.get("n")
+        if not isinstance(n, int) or n < 0:
+            raise UserError(f"The state of a trajectory must say the number of its examples, n, got {n!r}.")
+        trajectory = cls(n)
+        trajectory.load_state_dict(state)
+        return trajectory
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where ``state_dict`` was taken; a state that does not fit raises and changes nothing."""
+        if state.get("n") != self.n:
+            raise UserError(
+                f"The state of a trajectory must be that of {self.n} examples, as state_dict gives it, got {state.get('n')} with "
+                f"the entries {', '.join(map(str, state))}."
+            )
+        fingerprint = state.get("fingerprint", "")
+        if self.fingerprint and fingerprint and fingerprint != self.fingerprint:
+            raise UserError(
+                f"The state of a trajectory must be that of the data {self.fingerprint}, got one of {fingerprint}; its examples "
+                "are others or in another order."
+            )
+        damaged = UserError(
+            f"The state of a trajectory must hold {self.n} bits per epoch, as state_dict gives it, but it holds "
+            f"{', '.join(map(str, state))}, and not all are so; it is damaged: train from the start."
+        )
+        correct, visited = self._epochs_in(state, damaged)
+        opened = state.get("open")
+        if opened is not None and not (self._are_bits(opened) and len(opened) == 2):
+            raise damaged
+        parts = {name: Trajectory.from_state_dict(state[name]) for name in ("val", "test") if name in state}
+        self._pending, self._pending_size = [], 0
+        self._correct, self._visited = correct, visited
+        self._open = None if opened is None else tuple(opened.cpu().numpy().copy())
+        self.fingerprint = self.fingerprint or fingerprint
+        self.val, self.test = parts.get("val", self.val), parts.get("test", self.test)
+
+    def _epochs_in(self, state: Mapping[str, Any], damaged: UserError) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The rows of packed bits in ``state``, one per epoch; raises ``damaged`` where they are not those of ``n`` examples."""
+        correct, visited = state.get("correct"), state.get("visited")
+        if not self._are_bits(correct) or not self._are_bits(visited) or len(correct) != len(visited):
+            raise damaged
+        return list(correct.cpu().numpy().copy()), list(visited.cpu().numpy().copy())
+
+    def _are_bits(self, rows: Any) -> TypeGuard[Tensor]:
+        """Whether these are rows of packed bits, one bit for every example."""
+        return isinstance(rows, Tensor) and rows.dtype == torch.uint8 and rows.shape[1:] == (-(-self.n // 8),)
+
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
         """The trajectory at ``path``; raises if it was recorded on data with another ``fingerprint``."""
@@ -212,8 +311,11 @@ class Trajectory:
     @classmethod
     def _part(cls, prefix: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: str | Path) -> Self:
         part = cls(int(metadata[f"{prefix}n"]), fingerprint=metadata[f"{prefix}fingerprint"])
-        rows = {name: tensors[f"{prefix}{name}"].numpy() for name in ("correct", "visited")}
-        if {bits.shape[1] for bits in rows.values()} != {-(-part.n // 8)}:
-            raise UserError(f"{path} must hold {part.n} bits per epoch; it is damaged: delete it and run again.")
-        part._correct, part._visited = list(rows["correct"]), list(rows["visited"])
+        own = {name.removeprefix(prefix): rows for name, rows in tensors.items() if name.startswith(prefix)}
+        damaged = UserError(f"{path} must hold {part.n} bits per epoch; it is damaged: delete it and run again.")
+        part._correct, part._visited = part._epochs_in(own, damaged)
         return part
+
+
+def _are_logits(logits: Tensor, n: int) -> bool:
+    return logits.dim() == 2 and len(logits) == n and logits.shape[1] > 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from umix.bench.search.validation_score import validation_score
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 
 SIZES = np.array([10, 10])

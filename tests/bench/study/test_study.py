@@ -75,8 +75,8 @@ def test_settings_of_a_method_or_task_go_to_its_runs_alone() -> None:
 
 
 def test_the_committed_schema_is_up_to_date() -> None:
-    committed = json.loads((ROOT / "docs" / "study.schema.json").read_text(encoding="utf-8"))
-    assert committed == study_schema(), "run `umix bench --schema > docs/study.schema.json` and commit it"
+    committed = json.loads((ROOT / "docs" / "reference" / "study.schema.json").read_text(encoding="utf-8"))
+    assert committed == study_schema(), "run `umix bench --schema > docs/reference/study.schema.json` and commit it"
 
 
 def test_the_schema_takes_what_a_study_takes() -> None:
@@ -92,7 +92,7 @@ def test_the_schema_takes_what_a_study_takes() -> None:
 
 
 def test_the_study_of_the_page_is_a_study(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "studies.md").read_text(encoding="utf-8")
     path = tmp_path / "study.toml"
     path.write_text(page.split("```toml\n")[1].split("```")[0])
     assert len(make_grid(load_study(path)).runs) == 2 * 4 * 5

@@ -285,3 +285,92 @@ def test_a_reader_comes_back_as_it_was_saved_and_a_foreign_file_is_refused(tmp_p
     (tmp_path / "images.json").write_text('{"kind": "other"}')
     with pytest.raises(UserError, match="must be a file that umix wrote"):
         ImageReader.load(tmp_path)
+
+
+def nested(root):
+    """Photographs of cats and dogs whose folders also say the split and the place."""
+    for split, n in (("train", 4), ("test", 2)):
+        for kind in ("cat", "dog"):
+            for place in ("indoor", "out-door"):
+                for i in range(n):
+                    picture(root / split / kind / f"{kind}({place})" / f"{i}.png", size=(8 + i, 9))
+    return root
+
+
+def test_folders_name_columns_by_a_pattern_and_a_part_called_split_is_the_split(tmp_path):
+    pattern = "{split}/{kind}/{again}({place})"
+    task = load_task(f"{nested(tmp_path)}/", folders=pattern, label="kind", groups="place", val_share=0.25)
+    assert task.classes == ("cat", "dog")
+    assert task.groups == ("cat, indoor", "cat, out-door", "dog, indoor", "dog, out-door")
+    assert {name: split.groups.sizes.tolist() for name, split in task.splits.items()} == {
+        "train": [3] * 4,
+        "val": [1] * 4,
+        "test": [2] * 4,
+    }
+    for split in task.splits.values():
+        for name, group in zip(split.x.files, split.group.tolist(), strict=True):
+            kind, place = task.groups[group].split(", ")
+            assert f"/{kind}({place})/" in name
+
+
+def test_images_in_folders_that_do_not_fit_are_left_out_and_said(tmp_path):
+    picture(nested(tmp_path) / "train" / "bird" / "0.png")
+    picture(tmp_path / "loose.png")
+    task = load_task(f"{tmp_path}/", folders="{split}/{kind}/{subset}", label="kind")
+    assert task.classes == ("cat", "dog")
+    assert any("2 images in folders that do not fit" in note for note in task.notes)
+
+
+def test_a_table_in_the_folder_is_not_read_where_the_folders_name_the_columns(tmp_path):
+    (nested(tmp_path) / "metadata.csv").write_text("nothing,of,use\n")
+    assert load_task(f"{tmp_path}/", folders="{split}/{kind}/{subset}", label="kind").classes == ("cat", "dog")
+
+
+def test_split_values_say_which_folder_of_the_pattern_is_which_split(tmp_path):
+    for name, n in (("fitting", 6), ("dev", 4), ("held", 3)):
+        folders(tmp_path, n=n, prefix=name)
+    names = "train=fitting,val=dev,test=held"
+    task = load_task(f"{tmp_path}/", folders="{split}/{kind}", label="kind", split_values=names)
+    assert {name: len(split) for name, split in task.splits.items()} == {"train": 12, "val": 8, "test": 6}
+    with pytest.raises(UserError, match=r"^split_values= must go with split="):
+        load_task(f"{tmp_path}/", folders="{part}/{kind}", label="kind", split_values=names)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"folders": "{kind}", "label": "kind"},
+            r"must have images in folders that fit '\{kind\}', but its first of 24",
+        ),
+        ({"folders": "{split}/{kind}/{subset}"}, "needs label= with the part of its folders .*: split, kind, subset"),
+        ({"folders": "{split}/{kind}/{subset}", "label": "sort"}, "Unknown label column"),
+        ({"folders": "split/kind", "label": "kind"}, r"^folders= must have different names .* got 'split/kind'\.$"),
+        ({"folders": "{a}/{a}", "label": "a"}, "must have different names"),
+        ({"folders": "{a}/{b", "label": "a"}, "must have different names"),
+        ({"folders": "{path}/{b}", "label": "b"}, "but not path"),
+        ({"folders": "{a}/{}", "label": "a"}, "must have different names"),
+        ({"folders": "{kind}", "label_from": "folder"}, "give folders= or label_from=, not both"),
+        ({"folders": "{kind}", "label": "kind", "metadata": "rows.csv"}, "give folders= or metadata=, not both"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_one_sentence(tmp_path, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        load_task(f"{nested(tmp_path)}/", **options)
+
+
+def test_the_flag_folders_is_that_setting(tmp_path, capsys):
+    words = ["doctor", f"{nested(tmp_path)}/", "--folders", "{split}/{kind}/{k}({place})", "--label", "kind"]
+    assert main([*words, "--groups", "place"]) == 0
+    assert "dog, out-door" in capsys.readouterr().out
+    assert "folders" not in task_source(f"{tmp_path}/", label_from="folder").as_json()
+
+
+def test_a_table_may_name_images_by_absolute_paths(tmp_path):
+    folders(tmp_path / "photos")
+    names = [(tmp_path / "photos" / kind / f"{i}.png", kind) for kind in ("cat", "dog") for i in range(9)]
+    rows = "".join(f"{name},{kind}\n" for name, kind in names)
+    (tmp_path / "rows.csv").write_text("file,kind\n" + rows)
+    task = load_task(f"{tmp_path / 'photos'}/", metadata=tmp_path / "rows.csv", label="kind")
+    assert sum(len(split) for split in task.splits.values()) == 18
+    assert any(note.startswith("2 images that rows.csv does not name") for note in task.notes)

@@ -212,7 +212,7 @@ def test_new_rows_are_noted_as_those_of_one_hot_columns_are() -> None:
     )
     made = codes.inputs(new)
     assert made.x[:, 0].isnan().tolist() == [True, False, True]
-    assert made.notes == (
+    assert tuple(map(str, made.notes)) == (
         "Ignored columns that the model was not trained with: c.",
         "2 values of 'x' are not what they were in training and count as missing.",
         "1 values of 'when' are not what they were in training and count as missing.",

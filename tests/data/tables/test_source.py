@@ -366,3 +366,51 @@ def test_a_quoted_column_name_is_what_csv_says_it_is(tmp_path: Path) -> None:
     path.write_text('x,"ci,ty ""x""",y\n' + rows)
     task = task_from_table(path, label="y", groups=['ci,ty "x"'])
     assert task.groups == ("no, a", "no, b", "yes, a", "yes, b")
+
+
+FOLDS = polars.DataFrame(
+    {
+        "age": range(24),
+        "sex": ["f", "m"] * 12,
+        "rich": ["no", "no", "yes", "yes"] * 5 + ["odd", "", "odd", ""],
+        "fold": ["A"] * 8 + ["b"] * 4 + ["C"] * 8 + ["d"] * 4,
+    }
+)
+
+
+def test_split_values_say_which_value_is_which_split_and_other_rows_are_left_out_and_said():
+    task = task_from_table(FOLDS, label="rich", groups="sex", split="fold", split_values="train=a, train=b, test=c")
+    assert task.classes == ("no", "yes")  # what only rows that are left out say is no class
+    assert sum(len(task.splits[name]) for name in ("train", "val")) == 12
+    assert task.splits["test"].origin.tolist() == list(range(12, 20))
+    assert [task.classes[y] for y in task.splits["test"].y] == ["no", "no", "yes", "yes"] * 2
+    assert task.splits["test"].groups.sizes.tolist() == [2, 2, 2, 2]
+    assert any("4 rows left out, whose 'fold' is none of a, b, c." in note for note in task.notes)
+
+
+def test_split_values_of_all_rows_change_nothing_but_the_names():
+    named = FOLDS[:20].with_columns(fold=polars.Series(["train"] * 8 + ["val"] * 4 + ["test"] * 8))
+    plain = task_from_table(named, label="rich", groups="sex", split="fold")
+    said = task_from_table(FOLDS[:20], label="rich", groups="sex", split="fold", split_values="train=A,val=b,test=C")
+    assert said.fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"split": "fold"}, "say which value is which split with split_values=train=A,val=B,test=C"),
+        ({"split_values": "train=a,test=b"}, "^split_values= must go with split=, which is not given"),
+        ({"split": "fold", "split_values": "train=a,val=b"}, r"^split_values= must name a value for test, got"),
+        ({"split": "fold", "split_values": "train=a,test=a"}, "each once"),
+        ({"split": "fold", "split_values": "train=a,dev=b,test=c"}, "must name values of the split column"),
+        ({"split": "fold", "split_values": "a"}, "must name values of the split column"),
+        ({"split": "fold", "split_values": "train=a,test=q"}, r"but test \(q\) has none"),
+    ],
+)
+def test_split_values_that_cannot_be_used_are_one_sentence(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        task_from_table(FOLDS, label="rich", **options)
+
+
+def test_without_split_values_the_key_is_what_it_was():
+    assert "split_values" not in TableSource(path="people.csv", label="rich").key_values()

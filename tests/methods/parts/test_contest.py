@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from umix import RunSpec, execute, method
+from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
-from umix.core.selection import RULES, Counts
+from umix.core.selection import RULES
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.contest import Candidate, contest, limit_cost, standing_of, worst_rates
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.linear import Linear
 from umix.nets.mlp import MLP
 from umix.training.fit_settings import FitSettings
@@ -140,7 +141,7 @@ def test_where_labels_are_noise_the_rule_without_groups_stays_near_erm():
 def test_without_groups_the_simplest_candidate_wins_unless_another_is_clearly_better():
     task = noise()
     made = [
-        Candidate(name, "umix", {}, WeightedMixup(weights=torch.ones(400), sigma=sigma, alpha=0.5))
+        Candidate(name, "umix", {}, MixupRisk(weights=torch.ones(400), sigma=sigma, alpha=0.5))
         for name, sigma in (("simple", 0.0), ("mixed", 0.1))
     ]
     verdict = contest(trainer_on(task, Linear()), made, uncertain=torch.zeros(400).bool(), content="test")
@@ -173,7 +174,7 @@ def test_a_fleet_ranks_candidates_as_nets_of_their_own_do():
     scores = []
     for per_example in (False, True):
         made = [
-            Candidate(name, "umix", {}, WeightedMixup(weights=w, sigma=0.0, alpha=1.0, per_example=per_example))
+            Candidate(name, "umix", {}, MixupRisk(weights=w, sigma=0.0, alpha=1.0, per_example=per_example))
             for name, w in weights.items()
         ]
         trainer = trainer_on(task, Linear(), epochs=8)
@@ -244,9 +245,7 @@ def test_no_standing_lies_beyond_the_frontier():
     trainer = trainer_on(shortcut(600, agreement=0.9), epochs=5)
     uncertain = torch.zeros(600, dtype=torch.bool)
     candidates = [
-        Candidate(
-            f"umix eta={eta}", "umix", {}, WeightedMixup(weights=torch.linspace(1, eta, 600), sigma=0.5, alpha=0.5)
-        )
+        Candidate(f"umix eta={eta}", "umix", {}, MixupRisk(weights=torch.linspace(1, eta, 600), sigma=0.5, alpha=0.5))
         for eta in (1, 3, 9)
     ]
     verdict = contest(trainer, candidates, uncertain=uncertain, content="frontier")

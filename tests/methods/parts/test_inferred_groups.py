@@ -13,7 +13,7 @@ from umix.errors import UserError
 from umix.methods import method
 from umix.methods.eiil import EIIL
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.methods.parts.weighted_mixup import WeightedMixup
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk
@@ -57,7 +57,7 @@ def test_umix_follows_with_the_error_rates_of_the_cells(trainer: Make) -> None:
     groups = Given().infer(other)
     rate = torch.tensor([float(groups.wrong[groups.cell == c].float().mean()) for c in (0, 1)])[groups.cell]
     weights = normalized(importance_weights(rate, eta=5.0))
-    expected = other.fit(WeightedMixup(weights=weights, sigma=1.0, alpha=0.3))
+    expected = other.fit(MixupRisk(weights=weights, sigma=1.0, alpha=0.3))
     torch.testing.assert_close(parameters(net), parameters(expected))
     torch.testing.assert_close(run.kept["weight"], weights)
     torch.testing.assert_close(run.kept["uncertainty"], rate)

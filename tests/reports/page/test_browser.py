@@ -1,7 +1,6 @@
 """The page in a real browser: from disk, without a network, without an error; its charts, tables, themes, widths and print."""
 
 import csv
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from umix.bench.runs.record import RunRecord
 from umix.reports.charts.threshold import threshold_view
 from umix.reports.page.page import template, threshold_html
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, study: Callable[..., list[RunRecord]]) -> str:
@@ -22,17 +19,6 @@ def address(tmp_path_factory: pytest.TempPathFactory, study: Callable[..., list[
     study(folder)
     report(folder, folder / "report.html")
     return (folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: install it with apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 class Visit:

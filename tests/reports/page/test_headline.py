@@ -77,6 +77,14 @@ def test_groups_that_are_too_small_are_counted_and_never_named(record: Make) -> 
     assert told in said.sentences
 
 
+def test_groups_without_test_examples_are_counted_apart(record: Make) -> None:
+    counts = {"hits": [[3, 0]], "sizes": [4, 0], "class_hits": [[3]], "class_sizes": [4]}
+    runs = {"erm": [record(0, [9, 3], "erm", split_counts={"val": counts, "test": counts}, min_group=30)]}
+    said = headline("toy", runs, select=None, baseline="erm")
+    told = "No group judged; 1 group has fewer than 30 test examples and 1 has none."
+    assert any(told in sentence for sentence in said.sentences)
+
+
 def test_a_collapsed_net_is_called_that(record: Make) -> None:
     counts = {"hits": [[10, 0]], "sizes": [10, 10], "class_hits": [[10, 0]], "class_sizes": [10, 10]}
     changes = {"split_counts": {"val": counts, "test": counts}, "classes": ["no", "yes"]}

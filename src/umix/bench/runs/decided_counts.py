@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 from umix.files import read_arrays, write_arrays
 from umix.run_folder import DECISIONS

@@ -7,12 +7,13 @@ import torch
 
 from umix.bench.runs.epoch_table import EpochRow, measure_rows, rate_rows
 from umix.core.counts import class_counts, group_counts
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.core.weights import effective_sample_size
 from umix.data.task import Split, Task
 from umix.run_folder import trajectory_path
 from umix.training.history import WATCHED
-from umix.training.trainer import FINAL, Trainer
+from umix.training.stage import FINAL
+from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import final
 
 from umix.core import rates
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 from umix.files import write_whole
 from umix.run_folder import EPOCHS

@@ -35,9 +35,10 @@ def load_examples(record: RunRecord) -> "polars.DataFrame":
 
 
 def no_weights(record: RunRecord) -> UserError:
-    """The error for a run whose method gives its training examples no weights."""
+    """The error for a run whose method keeps nothing of single training examples."""
     return UserError(
-        f"The run {record.key} must weigh its training examples to have weights, but {record.method} does not; try a umix run."
+        f"The run {record.key} must keep weights or groups of its training examples to show them, but {record.method} keeps none; "
+        "try a umix run."
     )
 
 

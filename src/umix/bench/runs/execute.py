@@ -13,8 +13,8 @@ from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, save_run, train_run
 from umix.bench.runs.training_inputs import training_inputs
 from umix.bench.spec.run_spec import RunSpec
+from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
-from umix.core.selection import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method

@@ -14,19 +14,10 @@ from umix.bench.runs.split_counts import SplitCounts, check_fit, known
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
 from umix.bench.spec.judge_settings import UseGroups, usual_decide
 from umix.core import rates
+from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging, worst_unit
 from umix.core.margins import Margin, margin_matrix, margins_of
-from umix.core.selection import (
-    DECIDING,
-    ORACLE,
-    RULES,
-    Choice,
-    Counts,
-    Decide,
-    best_choice,
-    choice_score,
-    oracle_choice,
-)
+from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.run_folder import RECORD
@@ -301,6 +292,8 @@ def load_run(directory: str | Path) -> RunRecord:
         content = from_json(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
+    except NotADirectoryError:
+        raise UserError(f"There is no finished run in {directory}: it is a file and no folder.") from None
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path} must be a whole run record, but it cannot be read ({error}); delete it and run again."

@@ -6,7 +6,7 @@ from typing import Self, final
 import numpy as np
 from pydantic import Field
 
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 from umix.settings import Settings
 

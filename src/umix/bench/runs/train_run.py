@@ -18,8 +18,8 @@ from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
 from umix.bench.runs.training_rows import image_files, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
+from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
-from umix.core.selection import Counts
 from umix.data.tables.source import TableSource
 from umix.data.task import Task
 from umix.files import read_tensors

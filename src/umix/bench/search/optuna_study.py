@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from umix.core.streams import stream
 from umix.errors import Setting, UserError
 from umix.files import is_alive
+from umix.nets.library import install_command, installed
 
 if TYPE_CHECKING:
     import optuna
@@ -26,6 +27,12 @@ PRUNING_CHECKS = 10
 _BEAT = 30  # seconds between two heartbeats of a worker
 _SILENCE = 120  # seconds without a heartbeat after which a worker on another machine counts as dead
 _WORKER, _ERROR, _ABOUT, _START = "worker", "error", "umix", "start"
+
+
+def need_optuna() -> None:
+    """Raises UserError that says what to install if Optuna is missing."""
+    if not installed("optuna"):
+        raise UserError(f"A search needs Optuna, which is not installed: {install_command('optuna', 'search')}.")
 
 
 @contextmanager

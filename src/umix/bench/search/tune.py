@@ -19,6 +19,7 @@ from umix.bench.search.optuna_study import (
     claim,
     enqueue,
     is_start,
+    need_optuna,
     open_study,
     quiet_optuna,
     record_failure,
@@ -32,7 +33,7 @@ from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.searched_settings import SearchedSetting
 from umix.bench.search.validation_score import selection_rule, validation_score
-from umix.core.selection import Counts
+from umix.core.epoch_counts import Counts
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.files import ensure_writable
@@ -80,6 +81,7 @@ def tune(
     ``space`` overrides the ranges that come with umix. A search that is in ``storage`` already
     (default: a file below ``out``) is resumed. ``out`` is short for ``places=Places(out=...)``.
     """
+    need_optuna()
     places = places or Places(Path("runs" if out is None else out))
     if trials < 1:
         raise UserError(Setting("trials"), f" must be at least 1, got {trials}.")

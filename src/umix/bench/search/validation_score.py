@@ -1,6 +1,7 @@
 """The score that a search maximises: a function of validation counts alone."""
 
-from umix.core.selection import Counts, Decide, best_choice, choice_score
+from umix.core.epoch_counts import Counts
+from umix.core.selection import Decide, best_choice, choice_score
 from umix.errors import Setting, UserError
 
 

@@ -8,7 +8,7 @@ from typing import final
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study_grid import StudyEntry
-from umix.training.trainer import FINAL
+from umix.training.stage import FINAL
 
 
 @final

@@ -7,6 +7,7 @@ from typing import Any, final
 from umix.bench.executors.outcome import Event, OnEvent
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.places import Places
+from umix.bench.search.optuna_study import need_optuna
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.searched_settings import searched_settings
@@ -106,6 +107,7 @@ def search_grid(
 
 def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[SearchJob]:
     """The searches that ``grid`` needs: one for every task and method that has something to search."""
+    need_optuna()
     if trials < 1:
         raise UserError(Setting("tune"), f" must be at least 1 trial, got {trials}.")
     seed = 1 + max(entry.spec.seed for entry in grid.entries)

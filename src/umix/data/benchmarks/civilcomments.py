@@ -76,7 +76,7 @@ class CivilComments(CheckedSource):
         for name, index in rows.items():
             if not len(index):
                 raise UserError(f"The {name} split of {self.name} must hold comments, but {folder / TABLE} lists none.")
-        x, reader, notes = text_inputs(
+        x, reader, cut = text_inputs(
             table.texts, rows, column="comment_text", id=None, tokenizer=self.tokenizer, length=self.tokens
         )
         splits = {}
@@ -84,7 +84,9 @@ class CivilComments(CheckedSource):
             y, mentions = torch.from_numpy(table.y[index]), torch.from_numpy(table.mentions[index])
             training = self._training_groups(y, mentions) if name == "train" else None
             splits[name] = Split(x[name], y, evaluation_groups(y, mentions), training)
-        return Task(self.name, splits, LABELS, preprocessing=reader, notes=tuple(notes))
+        return Task(
+            self.name, splits, LABELS, preprocessing=reader, notes=tuple(str(note) for note in cut if note.count)
+        )
 
     def check(self, root: Path | None) -> FolderCheck:
         """The counts in the table, and its problems."""

@@ -18,7 +18,6 @@ from umix.data.checks.problems import Problem
 from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
 from umix.data.images.image_files import decode
 from umix.data.rows.known_rows import known_rows
-from umix.data.rows.role_columns import encode_labels
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
 from umix.data.tables.column_kinds import kind_of
@@ -119,7 +118,7 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
     except UserError as error:
         return DataCheck(source.path, findings=[Finding("broken", source.title, error)])
     rows = {name: _origin(split) for name, split in task.splits.items()}
-    y, _ = encode_labels(frame[source.label])
+    y = known_rows(source, frame).y.numpy()
     if isinstance(source, TextSource):
         found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
         return _counted(source.path, task, found)

@@ -1,6 +1,7 @@
 """The images in a folder of one's own: found by walking it, or named by a table."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", 
 #: Names of the table in a folder, and of its column of image files.
 TABLES = ("metadata.csv", "metadata.parquet")
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path", "img_path", "img_filename")
+_PART = re.compile(r"\{([^{}]*)\}")
 #: The columns that are made from the images' paths.
 PATH, FOLDER, SPLIT = "path", "folder", "split"
 
@@ -87,6 +89,44 @@ def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
     if divided:
         columns[SPLIT] = [part[0] for part in inside]
     return polars.DataFrame(columns), notes
+
+
+def parts_of(pattern: str) -> list[str]:
+    """The names in braces in a pattern of folders; raises where it has none, or one that cannot be the name of a column.
+
+    >>> parts_of("{split}/{kind}({place})")
+    ['split', 'kind', 'place']
+    """
+    names = _PART.findall(pattern)
+    legal = all(name.isidentifier() and name != PATH for name in names)
+    if not names or len(set(names)) < len(names) or not legal or set("{}") & set(_PART.sub("", pattern)):
+        raise UserError(
+            Setting("folders"),
+            f" must have different names of columns in braces, like {{place}}/{{kind}}, but not {PATH}, got {pattern!r}.",
+        )
+    return names
+
+
+def by_pattern(folder: Path, pattern: str) -> tuple["polars.DataFrame", list[str]]:
+    """Path of every image and a column for each name in ``pattern``, which the images' folders must fit, and notes.
+
+    A name stands for a text without a slash, as short as it can be: ``{kind}/{kind_again}({place})`` takes the place out of
+    ``cat/cat(indoor)``. Images in folders that do not fit are left out.
+    """
+    import polars
+
+    names, found = parts_of(pattern), find_images(folder)
+    literal = [re.escape(text) for text in _PART.split(pattern)[::2]]
+    groups = [f"(?P<{name}>[^/]+?)" for name in names]
+    fits = re.compile("".join(a + b for a, b in zip(literal, [*groups, ""], strict=True)).strip("/"))
+    matches = [(name, fits.fullmatch(name.rpartition("/")[0])) for name in found.names]
+    inside = [(name, match.groupdict()) for name, match in matches if match]
+    if not inside:
+        lies = f"its first of {len(matches)} lies in {matches[0][0].rpartition('/')[0]!r}" if matches else "it has none"
+        raise UserError(f"{folder} must have images in folders that fit {pattern!r}, but {lies}.")
+    others = len(matches) - len(inside)
+    notes = [f"{others} images in folders that do not fit {pattern!r} are left out."] if others else []
+    return polars.DataFrame({PATH: [name for name, _ in inside]} | {n: [p[n] for _, p in inside] for n in names}), notes
 
 
 def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", str]:

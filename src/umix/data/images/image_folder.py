@@ -1,12 +1,14 @@
 """A task from a folder of images of one's own.
 
 The class of an image is the folder it lies in (``photos/cat/1.jpg``, or ``photos/train/cat/1.jpg`` where folders called train, val
-and test come first), or a column of a table beside the images. Every image is scaled to a square; grey, palette and CMYK images
-become RGB, transparent ones lie on white, turned ones are set upright, and of animated ones the first frame is taken.
+and test come first), a part of its folders' names, or a column of a table beside the images. Every image is scaled to a square;
+grey, palette and CMYK images become RGB, transparent ones lie on white, turned ones are set upright, and of animated ones the first
+frame is taken.
 """
 
 import hashlib
 import json
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
@@ -20,8 +22,10 @@ from umix.data.images.folder_listing import (
     SPLIT,
     TABLES,
     by_folder,
+    by_pattern,
     by_table,
     find_images,
+    parts_of,
     require_folder,
 )
 from umix.data.images.image_files import Images
@@ -49,7 +53,7 @@ class ImageFolder(RowRoles, CheckedSource):
     """A folder of images of your own: one folder per class, or a table that names them."""
 
     name: ClassVar[str] = "images"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks",)
+    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values", "folders")
     default_net: ClassVar[str] = "cnn"
 
     path: Path = Field(description="the folder")
@@ -57,6 +61,9 @@ class ImageFolder(RowRoles, CheckedSource):
     label_from: Literal["folder"] | None = Field(None, description="folder: the class is the folder an image lies in")
     metadata: Path | None = Field(
         None, description="table of the images; else metadata.csv or metadata.parquet in the folder"
+    )
+    folders: str | None = Field(
+        None, description="how the folders of an image name its columns, like {place}/{kind}, instead of a table"
     )
     path_column: str | None = Field(
         None, description="column of the table that names the images, relative to the folder"
@@ -70,6 +77,17 @@ class ImageFolder(RowRoles, CheckedSource):
     @classmethod
     def _class_from_one_place(cls, values: dict[str, Any]) -> dict[str, Any]:
         given = values.get("label_from")
+        if values.get("folders"):
+            for other in ("label_from", "metadata"):
+                if values.get(other):
+                    raise UserError(
+                        "The columns of images must come from one place: give ",
+                        Setting("folders"),
+                        " or ",
+                        Setting(other),
+                        ", not both.",
+                    )
+            parts_of(str(values["folders"]))
         if given is None:
             return values
         by_folder = Setting("label_from", FOLDER)
@@ -85,6 +103,10 @@ class ImageFolder(RowRoles, CheckedSource):
                 named = Setting(other, {"label": "COLUMN", "metadata": "FILE"}[other])
                 raise UserError("The class must come from one place: give ", named, " or ", by_folder, ", not both.")
         return {**values, "label": FOLDER}
+
+    @property
+    def _names_split(self) -> bool:
+        return self.split is not None or (self.folders is not None and SPLIT in parts_of(self.folders))
 
     @field_serializer("path", "metadata")
     def _file_name(self, path: Path | None) -> str | None:
@@ -102,7 +124,7 @@ class ImageFolder(RowRoles, CheckedSource):
     @cached_property
     def table(self) -> Path | None:
         """The table of the images: the one named or the one in the folder; None where the folders are the classes."""
-        if self.metadata is not None or self.label_from == FOLDER:
+        if self.metadata is not None or self.label_from == FOLDER or self.folders is not None:
             return self.metadata
         return next((self.path / name for name in TABLES if (self.path / name).is_file()), None)
 
@@ -122,7 +144,13 @@ class ImageFolder(RowRoles, CheckedSource):
     def check_files(self) -> None:
         """Raise where the folder or its table is missing, or where nothing names the class of an image."""
         require_folder(self.path)
-        if self.label_from is None and self.table is None:
+        if self.folders is not None and not self.label:
+            raise UserError(
+                f"{self.path} needs ",
+                Setting("label"),
+                f" with the part of its folders that is the class: {', '.join(parts_of(self.folders))}.",
+            )
+        if self.label_from is None and self.folders is None and self.table is None:
             raise UserError(
                 f"{self.path} needs ",
                 Setting("label_from", FOLDER),
@@ -166,10 +194,11 @@ class ImageFolder(RowRoles, CheckedSource):
         """One row per image, the column that names it, and notes."""
         self.check_files()
         if self.table is None:
-            frame, notes = by_folder(self.path)
+            frame, notes = by_folder(self.path) if self.folders is None else by_pattern(self.path, self.folders)
             return frame, PATH, notes
         frame, column = by_table(self.path, self.table, self.path_column)
-        listed, found = set(frame[column].to_list()), find_images(self.path).names
+        here = str(self.path.resolve()) + os.sep  # a table may name images by absolute paths
+        listed, found = {name.removeprefix(here) for name in frame[column]}, find_images(self.path).names
         more = sum(name not in listed for name in found)
         return frame, column, [f"{more} images that {self.table.name} does not name are left out."] if more else []
 
@@ -192,10 +221,14 @@ class ImageReader(Reader):
     def transform(self) -> CenterSquare:
         return CenterSquare(self.size, self.size)
 
+    @property
+    def side(self) -> int:
+        """Height and width of stored images: larger than the net's input, because random boxes are cut from them."""
+        return round(self.size * 256 / 224)
+
     def images(self, folder: Path, files: list[str]) -> Images:
         """These images, decoded when they are needed."""
-        side = round(self.size * 256 / 224)  # larger than the net's input: random boxes are cut from it
-        return Images(folder, files, height=side, width=side)
+        return Images(folder, files, height=self.side, width=self.side)
 
     def inputs(self, new: Any) -> NewInputs:
         import polars

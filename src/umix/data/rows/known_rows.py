@@ -1,7 +1,7 @@
 """Class, groups, split and weight of every row, read from the columns that have these roles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -21,14 +21,16 @@ from umix.data.rows.role_columns import (
     split_by_column,
 )
 from umix.data.rows.row_notes import check_classes
-from umix.data.rows.row_roles import RowRoles
+from umix.data.rows.row_roles import RowRoles, split_meanings
 from umix.data.task import Augment, Split, Transform
 from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
 
-_MOST_GROUPS = 1000  # membership is a matrix with a column for each group
+#: The most groups that a task has: membership is a matrix with a column for each group.
+MOST_GROUPS = 1000
+_ALL = slice(None)  # of the rows; unlike their numbers it copies nothing
 
 
 @final
@@ -76,10 +78,11 @@ def check_roles(roles: RowRoles, known: list[str], title: str) -> None:
 
 def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
     """What the columns of ``frame`` say about its rows; without a split column the rows are divided at random, stratified."""
-    y, classes = encode_labels(frame[roles.label])
-    groups, notes = _groups(roles, frame, y, classes), []
+    rows, used, notes = _named_splits(roles, frame)
+    y, classes = encode_labels(frame[roles.label][used])
+    groups = _groups(roles, frame[used], y, classes)
+    y, groups = _of_all_rows(y, groups, used, len(frame))
     stratum = y if groups is None else stratum_of(groups, y)
-    rows = None if roles.split is None else split_by_column(frame[roles.split])
     if rows is None or "val" not in rows:
         if rows is not None:
             notes.append(
@@ -88,7 +91,7 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
         rows = split_at_random(
             stratum, given=rows, val_share=roles.val_share, test_share=roles.test_share, seed=roles.data_seed
         )
-    if groups is not None and (blank := int((~groups.member.any(dim=1)).sum())):
+    if groups is not None and (blank := int((~groups.member[used].any(dim=1)).sum())):
         notes.append(
             f"The group of {counted(blank, 'row')} is not known (blank in {', '.join(roles.groups)}): they train and count in "
             "averages, not in the rates of groups."
@@ -100,6 +103,33 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
         _check_class_weights(weight, y[rows["train"]], classes, column=roles.weight)
         notes.append(f"Training rows count by {roles.weight!r}; all rates count every row once.")
     return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
+
+
+def _named_splits(roles: RowRoles, frame: "polars.DataFrame") -> tuple[dict[str, Rows] | None, Rows | slice, list[str]]:
+    """The rows of each split that a column names (None: no column), all rows that are used, and a note if some are not."""
+    if roles.split is None:
+        return None, _ALL, []
+    values = None if roles.split_values is None else split_meanings(roles.split_values)
+    rows = split_by_column(frame[roles.split], values)
+    left_out = len(frame) - sum(map(len, rows.values()))
+    if not left_out:
+        return rows, _ALL, []
+    note = f"{counted(left_out, 'row')} left out, whose {roles.split!r} is none of {', '.join(values or ())}."
+    return rows, np.sort(np.concatenate(list(rows.values()))), [note]
+
+
+def _of_all_rows(y: Rows, groups: Groups | None, used: Rows | slice, n: int) -> tuple[Rows, Groups | None]:
+    """Class and groups, known of the rows ``used``, for all ``n`` rows; the others have no group, and their class is no matter."""
+    if isinstance(used, slice):
+        return y, groups
+    all_y = np.zeros(n, dtype=y.dtype)
+    all_y[used] = y
+    if groups is None or groups.attribute is None:
+        return all_y, groups
+    member = torch.zeros(n, len(groups.names), dtype=torch.bool)
+    attribute = torch.full((n,), -1)
+    member[used], attribute[used] = groups.member, groups.attribute
+    return all_y, replace(groups, member=member, attribute=attribute)
 
 
 def stratum_of(groups: Groups, y: Rows) -> Rows:
@@ -128,10 +158,10 @@ def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[
             f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
         )
     names = [", ".join(parts) for parts in values]
-    if len(classes) * len(names) > _MOST_GROUPS:
+    if len(classes) * len(names) > MOST_GROUPS:
         raise UserError(
             Setting("groups"),
-            f" must make at most {_MOST_GROUPS} groups, got {len(classes)} classes × {len(names)} values of "
+            f" must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {len(names)} values of "
             f"{', '.join(roles.groups)}; name fewer columns or cut them into ranges.",
         )
     labels = [named(frame[roles.label], name) for name in classes]

@@ -1,14 +1,18 @@
 """From new data to the inputs of a trained net."""
 
 import abc
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
+import torch
 from torch import Tensor
 
-from umix.data.lazy import Lazy
+from umix.data.lazy import Lazy, Sliced
+from umix.data.rows.new_notes import Note
 from umix.data.task import Transform
+from umix.errors import UserError
 
 if TYPE_CHECKING:
     import polars
@@ -25,7 +29,21 @@ class NewInputs:
     x: Tensor | Lazy
     transform: Transform | None = None
     ids: "dict[str, polars.Series]" = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note | str, ...] = ()
+
+    def ready(self) -> Tensor:
+        """All inputs as the net takes them, [n, ...]."""
+        x = stacked(self.x)
+        return x if self.transform is None else self.transform(x)
+
+
+def stacked(x: Tensor | Lazy) -> Tensor:
+    """All examples, as they are stored, in one tensor."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, Sliced):
+        return x.take(torch.arange(len(x)))
+    return torch.stack([x[place] for place in range(len(x))])
 
 
 class Reader(abc.ABC):
@@ -46,3 +64,14 @@ class Reader(abc.ABC):
     @abc.abstractmethod
     def inputs(self, new: Any) -> NewInputs:
         """The inputs in ``new``, a path or the same data in memory; raises where they cannot be used."""
+
+    def blocks(self, new: Any) -> Iterator[NewInputs]:
+        """The inputs in ``new``, a block after the other, so that a long table need not fit into memory.
+
+        Readers of tables also take an open file with CSV. Others have one block, whose inputs may be lazy.
+        """
+        if hasattr(new, "read"):
+            raise UserError(
+                "Standard input or an open file must hold a table, but this run was not trained on one; name a file or a folder."
+            )
+        yield self.inputs(new)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from umix.core.streams import stream
 from umix.core.subsets import stratified_split
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 
 if TYPE_CHECKING:
     import polars
@@ -130,23 +130,29 @@ def _encode(column: "polars.Series", text: "polars.Series") -> tuple[Rows, tuple
     return codes, tuple(names)
 
 
-def split_by_column(column: "polars.Series") -> dict[str, Rows]:
-    """The rows of each split that the column names; val may be absent, train and test may not."""
-    text = texts(column).str.to_lowercase()
-    known = text.replace_strict(list(SPLIT_CODES), list(SPLIT_CODES.values()), default=None)
-    if known.null_count():
+def split_by_column(column: "polars.Series", values: Mapping[str, str] | None = None) -> dict[str, Rows]:
+    """The rows of each split that the column names; val may be absent, train and test may not.
+
+    ``values`` says which split each value of the column is; rows with other values are in no split.
+    """
+    text, meaning = texts(column).str.to_lowercase(), SPLIT_CODES if values is None else values
+    known = text.replace_strict(list(meaning), list(meaning.values()), default=None)
+    if values is None and known.null_count():
         odd = column.filter(known.is_null())
         raise UserError(
             f"The split column {column.name!r} must say train, val or test (or 0, 1, 2) in every row, but {len(odd)} of "
-            f"{len(column)} do not; the first says {odd[0]!r}."
+            f"{len(column)} do not; the first says {odd[0]!r}; say which value is which split with ",
+            Setting("split_values", "train=A,val=B,test=C"),
+            ", and rows with other values are left out.",
         )
     splits = {
         name: np.flatnonzero((known == name).to_numpy()) for name in ("train", "val", "test") if (known == name).any()
     }
     for name in ("train", "test"):
         if name not in splits:
+            called = "" if values is None else f" ({' or '.join(v for v, split in values.items() if split == name)})"
             raise UserError(
-                f"The split column {column.name!r} must have rows of train and of test, but {name} has none."
+                f"The split column {column.name!r} must have rows of train and of test, but {name}{called} has none."
             )
     return splits
 

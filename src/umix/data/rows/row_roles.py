@@ -2,7 +2,7 @@
 
 import abc
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,10 @@ class RowRoles(Settings, abc.ABC):
     split: str | None = Field(
         None, description="column that says train, val or test (0, 1, 2); none: divided at random"
     )
+    split_values: str | None = Field(
+        None,
+        description="values of the split column as train=A,val=B,test=C, where they are others; the rest is left out",
+    )
     id: str | None = Field(None, description="column that names each row: not an input, carried into predictions")
     weight: str | None = Field(
         None, description="column of what a training row counts for, relative to others: 2 is as two rows; not an input"
@@ -46,10 +50,45 @@ class RowRoles(Settings, abc.ABC):
         }
         return {**values, **lists}
 
+    @model_validator(mode="after")
+    def _split_values_fit(self) -> Self:
+        if self.split_values is not None:
+            if not self._names_split:
+                raise UserError(Setting("split_values"), " must go with ", Setting("split"), ", which is not given.")
+            split_meanings(self.split_values)
+        return self
+
+    @property
+    def _names_split(self) -> bool:
+        """Whether something says which split a row is in."""
+        return self.split is not None
+
     @property
     def single(self) -> list[str]:
         """The columns that have one role each and are not inputs, in order."""
         return [name for name in (self.label, self.split, self.id, self.weight) if name is not None]
+
+
+def split_meanings(text: str) -> dict[str, str]:
+    """Which split each value of a split column is, from a text like ``train=0,val=1,test=3``; values are in lower case.
+
+    A split may be named more than once, for several values.
+
+    >>> split_meanings("train=Train, val=id_val, val=val, test=test")
+    {'train': 'train', 'id_val': 'val', 'val': 'val', 'test': 'test'}
+    """
+    meanings: dict[str, str] = {}
+    for pair in text.split(","):
+        split, _, value = (part.strip() for part in pair.partition("="))
+        if split not in ("train", "val", "test") or not value or value.lower() in meanings:
+            raise UserError(
+                Setting("split_values"),
+                f" must name values of the split column, each once, as train=A,val=B,test=C, got {text!r}.",
+            )
+        meanings[value.lower()] = split
+    if missing := {"train", "test"} - set(meanings.values()):
+        raise UserError(Setting("split_values"), f" must name a value for {min(missing)}, got {text!r}.")
+    return meanings
 
 
 def require_label(label: str, table: Path) -> None:

@@ -4,7 +4,8 @@ import csv
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
 #: The suffixes of tables that are written, and the method of polars that writes them.
 WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson", ".arrow": "write_ipc"}
-_TEXT = (".csv", ".tsv")
-_TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
+TEXT_SUFFIXES = (".csv", ".tsv")
+#: How files begin that people take for CSV by mistake, what they are, and what to do.
+_NO_TEXT = {
+    b"\x1f\x8b": ("compressed by gzip", "unpack it first (gunzip -c)"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it first, or save the sheet as CSV"),
+    b"PAR1": ("a Parquet file", "name the file so that it ends in .parquet"),
+}
+TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
 
 def content_hash(path: Path) -> str:
     """The hash of a table's file."""
-    _check_there(path)
+    check_there(path)
     return file_hash(path)
 
 
@@ -50,10 +57,10 @@ def column_names(path: Path) -> list[str]:
     """The columns of the table at ``path``, in order, without reading its rows."""
     import polars
 
-    _check_there(path)
-    if path.suffix.lower() in _TEXT:
+    check_there(path)
+    if path.suffix.lower() in TEXT_SUFFIXES:
         return _header(path)[0]
-    try:
+    with readable(path):
         match path.suffix.lower():
             case ".parquet":
                 scan = polars.scan_parquet(path)
@@ -62,8 +69,6 @@ def column_names(path: Path) -> list[str]:
             case _:
                 scan = polars.scan_ipc(path)
         return scan.collect_schema().names()
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(path, error) from None
 
 
 def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | None" = None) -> "polars.DataFrame":
@@ -74,8 +79,8 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
     """
     import polars
 
-    _check_there(path)
-    try:
+    check_there(path)
+    with readable(path):
         match path.suffix.lower():
             case ".parquet":
                 return polars.read_parquet(path)
@@ -85,8 +90,6 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
                 return polars.read_ipc(path)
             case _:
                 return _read_text(path, categorical)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(path, error) from None
 
 
 def check_output(path: Path) -> None:
@@ -113,14 +116,33 @@ def as_frame(table: Any) -> "polars.DataFrame":
         return table.collect()
     if isinstance(table, polars.DataFrame):
         return table
-    if type(table).__module__.partition(".")[0] == "pandas":
+    if is_pandas(table):
         return _from_pandas(table)
     raise UserError(f"A table must be a path, a polars or a pandas frame, got {type(table).__name__}.")
 
 
+def is_frame(x: Any) -> bool:
+    """Whether ``x`` is a frame of pandas or polars."""
+    return _library(x) in ("pandas", "polars") and type(x).__name__ == "DataFrame"
+
+
+def is_series(x: Any) -> bool:
+    """Whether ``x`` is a column of pandas or polars."""
+    return _library(x) in ("pandas", "polars") and type(x).__name__ == "Series"
+
+
+def is_pandas(x: Any) -> bool:
+    """Whether ``x`` is an object of pandas, which is not imported for the question."""
+    return _library(x) == "pandas"
+
+
+def _library(x: Any) -> str:
+    return type(x).__module__.partition(".")[0]
+
+
 def category_columns(table: Any) -> list[str]:
     """The columns of a pandas frame that are of type category; none of other tables, whose columns keep their type."""
-    if type(table).__module__.partition(".")[0] != "pandas":
+    if not is_pandas(table):
         return []
     return [str(name) for name, kind in table.dtypes.items() if str(kind) == "category"]
 
@@ -129,15 +151,15 @@ def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None"
     import polars
 
     names, separator = _header(path)
-    _check_distinct(path.name, names)
+    check_distinct(path.name, names)
     types: dict[str, type[polars.Categorical]] = {}
     if categorical is not None:
-        inferred = polars.scan_csv(path, separator=separator, infer_schema_length=_TYPED_BY).collect_schema()
+        inferred = polars.scan_csv(path, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
         texts = [name for name, kind in inferred.items() if kind == polars.String]
-        first = polars.read_csv(path, separator=separator, infer_schema_length=0, n_rows=_TYPED_BY)
+        first = polars.read_csv(path, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
         types = {name: polars.Categorical for name in texts if categorical(first[name])}
     try:
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=_TYPED_BY, schema_overrides=types)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=TYPED_BY, schema_overrides=types)
     except (
         polars.exceptions.ComputeError
     ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
@@ -149,27 +171,48 @@ def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None"
 
 def _header(path: Path) -> tuple[list[str], str]:
     """The column names of a text table and what separates them."""
+    with open(path, "rb") as file:
+        line = file.readline()
+        while line.count(b'"') % 2 and (more := file.readline()):  # a name with a line end in it
+            line += more
+    return header_names(line, str(path), tabs=path.suffix.lower() == ".tsv")
+
+
+def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list[str], str]:
+    """The column names in the first row of a text table and what separates them."""
+    for begins, (kind, fix) in _NO_TEXT.items():
+        if header.startswith(begins):
+            raise UserError(f"{_capital(where)} must be a table in plain text, but it is {kind}; {fix}.")
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            line = file.readline()
-            separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
-            file.seek(0)
-            names = next(csv.reader(file, delimiter=separator), [])
+        text = header.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(where, "csv", error) from None
+    separator = "\t" if tabs else max(",;\t|", key=text.partition("\n")[0].count)
+    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
     if not names:
-        raise UserError(f"{path} must have a row of column names and rows below it, but it is empty.")
+        raise UserError(f"{_capital(where)} must have a row of column names and rows below it, but it is empty.")
     return names, separator
 
 
-def _check_there(path: Path) -> None:
+@contextmanager
+def readable(where: Path | str, kind: str = "") -> Iterator[None]:
+    """Inside the block, what polars cannot read is the user's error: ``where`` must be a table of this ``kind``."""
+    import polars
+
+    try:
+        yield
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(str(where), kind or Path(where).suffix[1:], error) from None
+
+
+def check_there(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"A table must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}.")
     if not path.is_file():
         raise UserError(f"There is no file {path}.")
 
 
-def _check_distinct(where: str, names: list[str]) -> None:
+def check_distinct(where: str, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
@@ -177,11 +220,18 @@ def _check_distinct(where: str, names: list[str]) -> None:
         )
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def _unreadable(where: str, kind: str, error: Exception) -> UserError:
     reason = " ".join(str(error).split("\n")[0].split())
     if "utf-8" in reason.lower() or "utf8" in reason.lower():
-        return UserError(f"{path} must be text in UTF-8, but it is not; save it again as UTF-8 (iconv -t utf-8).")
-    return UserError(f"{path} must be a whole {path.suffix[1:]} table, but it cannot be read ({reason.rstrip('.')}).")
+        return UserError(
+            f"{_capital(where)} must be text in UTF-8, but it is not; save it again as UTF-8 (iconv -t utf-8)."
+        )
+    return UserError(f"{_capital(where)} must be a whole {kind} table, but it cannot be read ({reason.rstrip('.')}).")
+
+
+def _capital(where: str) -> str:
+    """``where`` at the beginning of a sentence: a path stays as it is."""
+    return where[0].upper() + where[1:] if where.startswith(("standard ", "the ")) else where
 
 
 def _from_pandas(table: Any) -> "polars.DataFrame":
@@ -189,7 +239,7 @@ def _from_pandas(table: Any) -> "polars.DataFrame":
     import polars
 
     names = [str(name) for name in table.columns]
-    _check_distinct("the table", names)
+    check_distinct("the table", names)
     columns = {}
     for place, name in enumerate(names):
         column = table.iloc[:, place]

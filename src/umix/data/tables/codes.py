@@ -9,21 +9,20 @@
 - A text of more values is the 30 numbers of skrub's StringEncoder. Only for these skrub is imported.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umix.data.rows.role_columns import Rows
-from umix.data.tables.column_kinds import FEW_VALUES, cast, is_missing, is_text, kind_of, reads_as
+from umix.data.tables.column_file import load_columns, save_columns
+from umix.data.tables.column_kinds import FEW_VALUES, as_kind, is_missing, is_text, kind_of, reads_as
+from umix.data.tables.input_columns import Numbers, finite
 from umix.data.tables.skrub_state import load_state, save_state, steady
 from umix.data.tables.table_reader import Matrix, TableReader
 from umix.errors import UserError
-from umix.files import write_whole
 from umix.run_folder import TABLE_CODES, TABLE_TEXTS
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 _FORMAT, _TEXTS_FORMAT = "umix table codes 1", "umix table texts 1"
 _PARTS = ("days", "month", "weekday", "hour")
 _MICROSECONDS = 86_400e6  # in a day
-Numbers = NDArray[np.float32]
 
 
 @final
@@ -113,6 +111,11 @@ class TableCodes(TableReader):
         return cls(coded, encoders, label=label, id=id, others=others)
 
     @property
+    def coded(self) -> tuple[CodedColumn, ...]:
+        """The input columns, in order, and how each becomes numbers."""
+        return self._coded
+
+    @property
     def categories(self) -> tuple[int, ...]:
         """The number of category values of each column of the matrix, 0 for a number."""
         return tuple(size for one in self._coded for size in one.categories)
@@ -163,42 +166,24 @@ class TableCodes(TableReader):
 
     def save(self, directory: Path) -> None:
         """Write everything into ``directory``: JSON, and a skops file where there are long texts."""
-        state = {
-            "format": _FORMAT,
-            "label": self.label,
-            "id": self.id,
-            "others": self.others,
-            "columns": [asdict(one) for one in self._coded],
-        }
         if self._encoders:
             save_state(directory / TABLE_TEXTS, {"format": _TEXTS_FORMAT, "encoders": dict(self._encoders)})
-        write_whole(directory / TABLE_CODES, json.dumps(state, ensure_ascii=False).encode())
+        columns = [asdict(one) for one in self._coded]
+        roles: dict[str, Any] = {"label": self.label, "id": self.id, "others": self.others}
+        save_columns(directory / TABLE_CODES, columns, format=_FORMAT, **roles)
 
     @classmethod
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote; nothing in it is ever executed."""
-        path = directory / TABLE_CODES
-        try:
-            state = json.loads(path.read_bytes())
-            if state["format"] != _FORMAT:
-                raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
-            coded = tuple(
-                CodedColumn(**{**one, "values": tuple(one["values"]), "parts": tuple(one["parts"])})
-                for one in state["columns"]
-            )
-            label, id, others = state["label"], state["id"], tuple(state["others"])
-        except FileNotFoundError:
-            raise UserError(f"{directory} must hold a run on a table, but it has no {TABLE_CODES}.") from None
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, UserError):
-                raise
-            raise UserError(
-                f"{path} must be a whole file that umix wrote, but it cannot be read ({' '.join(str(error).split())})."
-            ) from None
+        file = load_columns(directory / TABLE_CODES, _from_json, format=_FORMAT)
         encoders = {}
-        if any(one.kind == "text" for one in coded):
+        if any(one.kind == "text" for one in file.columns):
             encoders = load_state(directory / TABLE_TEXTS, format=_TEXTS_FORMAT)["encoders"]
-        return cls(coded, encoders, label=label, id=id, others=others)
+        return cls(file.columns, encoders, label=file.label, id=file.id, others=file.others)
+
+
+def _from_json(one: dict[str, Any]) -> CodedColumn:
+    return CodedColumn(**{**one, "values": tuple(one["values"]), "parts": tuple(one["parts"])})
 
 
 def _fit_column(column: "polars.Series", *, category: bool) -> CodedColumn:
@@ -242,10 +227,7 @@ def _differs(numbers: Numbers, *, gaps_count: bool = True) -> bool:
 def _number(column: "polars.Series") -> Numbers:
     import polars
 
-    read = cast(column.to_frame(), {column.name: "number"})[column.name]
-    numbers: Numbers = read.cast(polars.Float32, strict=False).to_numpy(writable=True)
-    numbers[np.isinf(numbers)] = np.nan
-    return numbers
+    return finite(as_kind(column, "number").cast(polars.Float32, strict=False).to_numpy())
 
 
 def _codes(column: "polars.Series", values: Sequence[str]) -> Numbers:
@@ -260,7 +242,7 @@ def _codes(column: "polars.Series", values: Sequence[str]) -> Numbers:
 def _moment_parts(column: "polars.Series", parts: Sequence[str]) -> Iterator[Numbers]:
     import polars
 
-    moment = cast(column.to_frame(), {column.name: "moment"})[column.name]
+    moment = as_kind(column, "moment")
     for part in parts:
         numbers = moment.to_physical() / _MICROSECONDS if part == "days" else getattr(moment.dt, part)()
         yield numbers.cast(polars.Float32).to_numpy()

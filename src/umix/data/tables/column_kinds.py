@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 Kind = Literal["number", "text", "moment"]
 #: Texts with more values than these are summed up in numbers that keep similar texts near each other.
 FEW_VALUES = 100
+_TOO_WIDE = ("Int128", "UInt128")  # for NumPy; by name, because older versions of polars have only one of them
 #: Texts that mean a missing value, beside those of nothing but white space; they are skrub's.
 GAPS = (
     *("?", "...", "null", "NULL", "nan", "NaN", "NA", "N/A", "n/a", "#NA", "#N/A", "<NA>", "none", "None"),
@@ -73,7 +74,7 @@ def reads_as(texts: "polars.Series") -> Kind:
     """
     for kind in ("number", "moment"):
         for some in (texts.head(_FIRST), texts):  # most columns of texts show it in the first values
-            if not len(some) or _as(some, kind).null_count():
+            if not len(some) or as_kind(some, kind).null_count():
                 break
         else:
             return kind
@@ -95,21 +96,25 @@ def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFra
     """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars
 
-    empty = polars.Series([None] * len(frame), dtype=polars.String)
-    columns = {name: frame[name] if name in frame.columns else empty.alias(name) for name in kinds}
-    return polars.DataFrame([_as(columns[name], kind) for name, kind in kinds.items()])
+    def found(name: str) -> "polars.Series":
+        if name in frame.columns:
+            return frame[name]
+        return polars.Series(name, [], dtype=polars.String).extend_constant(None, len(frame))
+
+    return polars.DataFrame([as_kind(found(name), kind) for name, kind in kinds.items()])
 
 
-def _as(column: "polars.Series", kind: str) -> "polars.Series":
+def as_kind(column: "polars.Series", kind: str) -> "polars.Series":
+    """The column read as this kind; what does not fit becomes null."""
     import polars
 
     if kind == "text":
-        return column.cast(polars.String, strict=False)
+        return _cast(column, polars.String())
     if kind == "moment":
         return _moment(column)
     if is_text(column):
         return column.cast(polars.String).str.strip_chars().cast(polars.Float64, strict=False)
-    if column.dtype.is_float() or (column.dtype.is_integer() and column.dtype not in (polars.Int128, polars.UInt128)):
+    if column.dtype.is_float() or (column.dtype.is_integer() and str(column.dtype) not in _TOO_WIDE):
         return column
     if column.dtype in (polars.Duration, polars.Time):
         return column.cast(polars.Duration("us")).dt.total_microseconds() / 1e6
@@ -123,7 +128,17 @@ def _moment(column: "polars.Series") -> "polars.Series":
         try:
             column = column.cast(polars.String).str.to_datetime(strict=False)
         except polars.exceptions.ComputeError:  # no value looks like a date
-            return polars.Series(column.name, [None] * len(column), dtype=polars.Datetime("us"))
+            return polars.Series(column.name, [], dtype=polars.Datetime("us")).extend_constant(None, len(column))
     if isinstance(column.dtype, polars.Datetime) and column.dtype.time_zone:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.cast(polars.Datetime("us"), strict=False)
+    return _cast(column, polars.Datetime("us"))
+
+
+def _cast(column: "polars.Series", kind: "polars.DataType") -> "polars.Series":
+    """The column as this type of polars, null where a value or its whole type cannot be."""
+    import polars
+
+    try:
+        return column.cast(kind, strict=False)
+    except polars.exceptions.InvalidOperationError:  # such as a duration as a text, or a time of the day as a date
+        return polars.Series(column.name, [], dtype=kind).extend_constant(None, len(column))

@@ -45,7 +45,7 @@ def load_state(path: Path, *, format: str) -> dict[str, Any]:
         if foreign:
             raise UserError(f"{path} must hold nothing but a table's preprocessing, but it holds {foreign[0]}.")
         state = skops.io.loads(content, trusted=sorted(TRUSTED))
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(

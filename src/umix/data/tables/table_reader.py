@@ -1,22 +1,24 @@
 """What the readers of new rows for runs on tables share: which columns must be there, and what is said about odd values."""
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
+from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
-from umix.data.tables.column_kinds import cast, is_missing
+from umix.data.tables.column_kinds import as_kind, is_missing
 from umix.errors import UserError
 
 if TYPE_CHECKING:
     import polars
 
-_SHOWN = 3  # values in a note
 Matrix = NDArray[np.float32]
+Unseen = dict[str, "polars.Series"]
 
 
 class TableReader(Reader, abc.ABC):
@@ -48,14 +50,29 @@ class TableReader(Reader, abc.ABC):
     def transform(self, frame: "polars.DataFrame") -> Matrix:
         """The matrix of ``frame``, [n, width]; raises where columns of training are missing."""
 
+    def read(self, frame: "polars.DataFrame") -> tuple[Matrix, Unseen]:
+        """What ``transform`` gives, and what ``unseen`` does; the two have work in common."""
+        return self.transform(frame), self.unseen(frame)
+
     def inputs(self, new: Any) -> NewInputs:
         """The rows of a table (a path, a polars or a pandas frame): columns of training must be there, others are ignored."""
+        return self._block(as_frame(new))
+
+    def blocks(self, new: Any) -> Iterator[NewInputs]:
+        """The rows of a table, a block after the other; ``new`` may also be an open file with CSV."""
+        return map(self._block, self.frames(new))
+
+    def frames(self, new: Any) -> "Iterator[polars.DataFrame]":
+        """The rows as they are in the table, a block after the other; in CSV, texts are read as they are written."""
+        texts = {name for name, kind in self.kinds.items() if kind == "text"}
+        return table_blocks(new, texts=texts, copied=self.id)
+
+    def _block(self, frame: "polars.DataFrame") -> NewInputs:
         import torch
 
-        frame = as_frame(new)
-        x = torch.from_numpy(self.transform(frame))
+        x, unseen = self.read(frame)
         ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
-        return NewInputs(x, ids=ids, notes=tuple(self._notes(frame)))
+        return NewInputs(torch.from_numpy(x), ids=ids, notes=tuple(self._notes(frame, unseen)))
 
     def check_columns(self, frame: "polars.DataFrame") -> None:
         """Raise where ``frame`` has no rows, or not the columns of training; those that are left out are not missed."""
@@ -73,20 +90,19 @@ class TableReader(Reader, abc.ABC):
         lost = {}
         for name, kind in self.kinds.items():
             if name in frame.columns:
-                read = cast(frame, {name: kind})[name]
-                lost[name] = int((read.is_null() & ~self._missing(frame[name])).sum())
+                read = as_kind(frame[name], kind)
+                if read.null_count() > frame[name].null_count():
+                    lost[name] = int((read.is_null() & ~self._missing(frame[name])).sum())
         return {name: count for name, count in lost.items() if count}
 
-    def unseen(self, frame: "polars.DataFrame") -> dict[str, tuple[int, list[str]]]:
-        """For columns of few values: how many values did not occur in training, and which; missing ones are not counted."""
-        found = {}
+    def unseen(self, frame: "polars.DataFrame") -> Unseen:
+        """The values of columns of few values that did not occur in training, as often as they occur; missing ones are left out."""
+        found: Unseen = {}
         for name, values in self.values.items():
-            if name not in frame.columns:
-                continue
-            text = self._text(frame[name])
-            new = text.filter(~text.is_in(list(values)) & ~is_missing(text))
-            if len(new):
-                found[name] = (len(new), sorted(new.unique().to_list()))
+            if name in frame.columns:
+                text = self._text(frame[name])
+                new = text.filter(~text.is_in(list(values)) & ~is_missing(text))
+                found |= {name: new} if len(new) else {}
         return found
 
     def _missing(self, column: "polars.Series") -> "polars.Series":
@@ -95,20 +111,23 @@ class TableReader(Reader, abc.ABC):
 
     def _text(self, column: "polars.Series") -> "polars.Series":
         """The values as texts, in which they are compared with those of training."""
-        return cast(column.to_frame(), {column.name: "text"})[column.name]
+        return as_kind(column, "text")
 
-    def _notes(self, frame: "polars.DataFrame") -> list[str]:
+    def _notes(self, frame: "polars.DataFrame", unseen: Unseen) -> list[Note | str]:
         """Notes about columns that training did not have, odd values, and a missing id column."""
         known = {*self.columns, self.id, self.label, *self.others}
         extra = [name for name in frame.columns if name not in known]
-        notes = [f"Ignored columns that the model was not trained with: {', '.join(extra)}."] if extra else []
+        notes: list[Note | str] = []
+        if extra:
+            notes.append(f"Ignored columns that the model was not trained with: {', '.join(extra)}.")
         for name, count in self.unreadable(frame).items():
-            notes.append(f"{count} values of {name!r} are not what they were in training and count as missing.")
-        for name, (count, values) in self.unseen(frame).items():
-            shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
-            notes.append(
-                f"{count} values of {name!r} were never seen in training and count as none of its values: {shown}."
+            text = f"{{count}} values of {name!r} are not what they were in training and count as missing."
+            notes.append(Note(text, count))
+        for name, values in unseen.items():
+            text = (
+                f"{{count}} values of {name!r} were never seen in training and count as none of its values: {{values}}."
             )
+            notes.append(Note(text, len(values), values=tuple(sorted(values.unique().to_list()))))
         if self.id and self.id not in frame.columns:
             notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
         return notes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from pydantic import Field, field_serializer
 
 from umix.data.rows.known_rows import check_roles, known_rows
+from umix.data.rows.new_notes import NoteSum
 from umix.data.rows.row_notes import small_groups
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, content_hash
@@ -24,7 +25,7 @@ class TextSource(RowRoles, TaskSource):
     """A table of texts of your own: which column is what, and how texts become inputs."""
 
     name: ClassVar[str] = "text"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks",)
+    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values")
 
     path: Path = Field(description="the file")
     text: str = Field(description="column of the texts, the only input")
@@ -61,7 +62,7 @@ class TextSource(RowRoles, TaskSource):
         self.check_files()
         frame = as_frame(self.path)
         self.check_columns(frame)
-        texts, notes = read_texts(frame[self.text])
+        texts, empty = read_texts(frame[self.text])
         known = known_rows(self, frame)
         x, reader, cut = text_inputs(
             texts, known.rows, column=self.text, id=self.id, tokenizer=self.tokenizer, length=self.tokens
@@ -69,10 +70,12 @@ class TextSource(RowRoles, TaskSource):
         splits = {name: known.split(name, x[name]) for name in known.rows}
         used = {self.text, *self.single, *self.groups, *self.drop}
         unused = [name for name in frame.columns if name not in used]
+        notes = NoteSum()
+        notes.add([empty])
         if unused:
-            notes.append(f"Only the text is an input; not used: {', '.join(unused)}.")
-        notes += [*cut, *known.notes, *small_groups(splits)]
-        return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
+            notes.add([f"Only the text is an input; not used: {', '.join(unused)}."])
+        notes.add([*cut, *known.notes, *small_groups(splits)])
+        return Task(self.title, splits, known.classes, preprocessing=reader, notes=notes.sentences)
 
     def check_columns(self, frame: "polars.DataFrame") -> None:
         """Raise where a named column is missing or has two roles, or where there are no rows."""

@@ -1,15 +1,17 @@
 """From texts to inputs: token ids for nets that read them, word features for other nets; the same for new texts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
 import torch
 from torch import Tensor
 
+from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
+from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
 from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer
@@ -31,6 +33,16 @@ class TextReader(Reader):
     def __init__(self, column: str, id: str | None, how: Tokenizer | WordFeatures) -> None:
         self.column, self.id, self._how = column, id, how
 
+    @property
+    def padding(self) -> int | None:
+        """The id that fills up token ids; None where texts become features of words."""
+        return self._how.pad if isinstance(self._how, Tokenizer) else None
+
+    @property
+    def longest(self) -> int | None:
+        """The most token ids of a text; None where texts become features of words."""
+        return self._how.length if isinstance(self._how, Tokenizer) else None
+
     def encode(self, texts: Sequence[str]) -> tuple[Tensor | TokenIds, int]:
         """The inputs of ``texts``, and how many texts had to be cut."""
         if isinstance(self._how, Tokenizer):
@@ -39,19 +51,30 @@ class TextReader(Reader):
 
     def inputs(self, new: Any) -> NewInputs:
         """The rows of a table (a path, a polars or a pandas frame) with the column of texts; others are ignored."""
-        frame = as_frame(new)
+        return self._block(as_frame(new))
+
+    def blocks(self, new: Any) -> Iterator[NewInputs]:
+        """The rows of a table, a block after the other; ``new`` may also be an open file with CSV."""
+        return map(self._block, self.frames(new))
+
+    def frames(self, new: Any) -> "Iterator[polars.DataFrame]":
+        """The rows as they are in the table, a block after the other; in CSV, texts are read as they are written."""
+        return table_blocks(new, texts={self.column}, copied=self.id)
+
+    def _block(self, frame: "polars.DataFrame") -> NewInputs:
         if self.column not in frame.columns:
             raise UserError(
                 f"The table must have the column {self.column!r} that the model was trained with; it has not."
             )
         if not len(frame):
             raise UserError("The table must have rows, but it is empty.")
-        texts, notes = read_texts(frame[self.column])
+        texts, empty = read_texts(frame[self.column])
         x, cut = self.encode(texts)
+        notes: list[Note | str] = [empty, *cut_note(cut, len(texts), self._how)]
         ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
         if self.id and not ids:
             notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
-        return NewInputs(x, ids=ids, notes=(*notes, *cut_note(cut, len(texts), self._how)))
+        return NewInputs(x, ids=ids, notes=tuple(notes))
 
     def save(self, directory: Path) -> None:
         known: dict[str, Any] = {"column": self.column, "id": self.id}
@@ -85,7 +108,7 @@ class TextReader(Reader):
 
 def text_inputs(
     texts: Sequence[str], rows: Mapping[str, Rows], *, column: str, id: str | None, tokenizer: str | None, length: int
-) -> tuple[dict[str, Tensor | TokenIds], TextReader, list[str]]:
+) -> tuple[dict[str, Tensor | TokenIds], TextReader, list[Note]]:
     """The inputs of every split, the reader of new texts, and notes; without a ``tokenizer`` inputs are word features."""
     parts = {name: [texts[row] for row in index.tolist()] for name, index in rows.items()}
     how = Tokenizer.of(tokenizer, length=length) if tokenizer else WordFeatures.fit(parts["train"], column)
@@ -95,8 +118,8 @@ def text_inputs(
     return {name: x for name, (x, _) in encoded.items()}, reader, cut_note(cut, len(texts), how)
 
 
-def read_texts(column: "polars.Series") -> tuple[list[str], list[str]]:
-    """The texts of a column, and notes; a missing one is an empty text."""
+def read_texts(column: "polars.Series") -> tuple[list[str], Note]:
+    """The texts of a column, and how many are empty; a missing one is an empty text."""
     import polars
 
     if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
@@ -107,11 +130,13 @@ def read_texts(column: "polars.Series") -> tuple[list[str], list[str]]:
         )
     texts = column.cast(polars.String).fill_null("").to_list()
     empty = sum(not text.strip() for text in texts)
-    return texts, [f"{empty} of {len(texts)} texts are empty or missing and count as empty."] if empty else []
+    return texts, Note("{count} of {of} texts are empty or missing and count as empty.", empty, len(texts))
 
 
-def cut_note(cut: int, n: int, how: Tokenizer | WordFeatures) -> list[str]:
-    """A note if texts were too long."""
-    if not cut or not isinstance(how, Tokenizer):
+def cut_note(cut: int, n: int, how: Tokenizer | WordFeatures) -> list[Note]:
+    """How many texts were too long; nothing where the length has no limit."""
+    if not isinstance(how, Tokenizer):
         return []
-    return [f"{cut} of {n} texts ({cut / n:.1%}) are longer than {how.length} tokens and were cut there."]
+    return [
+        Note(f"{{count}} of {{of}} texts ({{share}}) are longer than {how.length} tokens and were cut there.", cut, n)
+    ]

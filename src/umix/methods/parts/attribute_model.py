@@ -12,7 +12,6 @@ shares among the new rows are estimated by expectation maximisation and the pred
 calibration: Alexandari et al. 2020). Elsewhere they stay: where values are hard to tell, the estimate would be worse than none.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
+
+from umix.core.quiet_fit import quiet_fit
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -232,10 +233,7 @@ def _regression() -> "LogisticRegression":
 
 def _refitted(model: "LogisticRegression", inputs: Floats, t: Ints, strength: float) -> tuple[Floats, Floats]:
     """Weights [values, width] and biases [values] of ``model``, fitted on from where it was."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the fit, converged or not
+    with quiet_fit():  # held-out rows judge the fit, converged or not
         model.set_params(C=strength).fit(inputs, t)
     weight, bias = model.coef_, model.intercept_
     if len(weight) == 1:

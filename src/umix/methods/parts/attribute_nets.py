@@ -6,9 +6,7 @@ worst group of that half is predicted best. The rows without a group are dealt i
 other two as unlabelled rows and predicts the fold, so every prediction is for a row that its net has not seen. Labelled rows keep
 their group.
 
-The risk of a batch, half of whose rows are labelled, is the mean cross-entropy of these plus the mean over the others of
-mask·CE(value, pseudo-label): the pseudo-label is the net's likeliest value, and the mask is 1 from the threshold of its group on
-(``group_thresholds``).
+Half of the rows of a batch are labelled; the others count with the pseudo-labels that are sure enough (``attribute_risk``).
 
 Differs from the paper:
 - thresholds are computed after every epoch, from what the net said of each row in its last training pass; no row has a pseudo-label
@@ -27,21 +25,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.pseudo_groups import group_thresholds, masked_log_softmax
+from umix.core.pseudo_groups import masked_log_softmax
 from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
 from umix.core.subsets import stratified_folds, stratified_split
-from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.lazy import LazyParts
 from umix.data.loader import n_batches
 from umix.data.samplers import Balanced
 from umix.data.task import Split
 from umix.errors import UserError
+from umix.methods.parts.attribute_risk import AttributeRisk
 from umix.methods.parts.labelled_rows import Ints, LabelledRows, usable_splits
 from umix.nets.net import Net
 from umix.training.evaluate import split_logits
-from umix.training.objective import Objective, State
 from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
@@ -49,48 +46,6 @@ from umix.training.trainer import Trainer
 ATTRIBUTE = "attribute"
 _FOLDS = 3
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AttributeRisk(Objective):
-    """Cross-entropy of labelled rows, plus that of other rows with the pseudo-labels that are sure enough.
-
-    ``target`` [n] is the value of each training row, -1 where it is not known. ``labelled`` [classes, values] counts the labelled
-    rows; values that it does not count are not predicted. ``steps`` are those of an epoch. The state has what the net last said of
-    each row, ``p`` [n, values], -1 before its first visit, and the thresholds [classes, values] of the current epoch.
-    """
-
-    y: Tensor
-    target: Tensor
-    labelled: Tensor
-    threshold: float
-    steps: int
-
-    def init(self, n_groups: int) -> State:
-        return {
-            "p": torch.full((len(self.y), self.labelled.shape[1]), -1.0),
-            "thresholds": torch.full(self.labelled.shape, torch.inf),
-        }
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        if batch.step and batch.step % self.steps == 0:
-            state = {**state, "thresholds": self._thresholds(state["p"])}
-        log_p = masked_log_softmax(net(batch.x), self.labelled[batch.y] > 0)
-        p = log_p.detach().exp()
-        sure, guess = p.max(dim=1)
-        target = self.target.index_select(0, batch.index)
-        known = target >= 0
-        taken = ~known & (sure >= state["thresholds"][batch.y, guess])
-        losses = -log_p.gather(1, torch.where(known, target, guess)[:, None]).squeeze(1)
-        supervised = (losses * known).sum() / known.sum().clamp_min(1)
-        by_itself = (losses * taken).sum() / (~known).sum().clamp_min(1)
-        return supervised + by_itself, {**state, "p": state["p"].index_copy(0, batch.index, p.to(state["p"]))}
-
-    def _thresholds(self, p: Tensor) -> Tensor:
-        """The thresholds by what the net said of the rows without a group that it has visited."""
-        seen = (self.target < 0) & (p[:, 0] >= 0)
-        return group_thresholds(p[seen], self.y[seen], self.labelled, threshold=self.threshold)
 
 
 @final
@@ -156,30 +111,23 @@ def predicted_groups(trainer: Trainer, *, user: str, epochs: int, threshold: flo
     It trains three nets for so many ``epochs``. How well they tell groups apart is saved as a decision of the run. It is refused
     where that is not better than chance. ``user`` is the method that error messages name.
     """
-    task, train = trainer.task, trainer.task.splits["train"]
+    train = trainer.task.splits["train"]
     labelled = LabelledRows.of(trainer, user)
     labelled.require_two_groups()
-    own = train.some_groups.cpu() if "train" in usable_splits(trainer) else torch.full((len(train),), -1)
-    p = one_hot(own, n_groups=len(task.training_groups))
-    new = np.flatnonzero(own.numpy() < 0)
-    new_y = train.y.cpu().numpy()[new]
-    labelled.require_classes(new_y)
+    new = labelled.to_estimate(train, train.some_groups.cpu() if "train" in usable_splits(trainer) else None)
     training, held = stratified_split(labelled.group, share=0.5, rng=stream(trainer.seed, ATTRIBUTE, "half"))
-    blank = np.flatnonzero(train.some_groups.cpu().numpy() < 0)
-    known = _examples(trainer, labelled, blank if len(blank) else new)
-    fold = stratified_folds(new_y, folds=_FOLDS, rng=stream(trainer.seed, ATTRIBUTE, "folds"))
+    known = _examples(trainer, labelled, new.blank)
+    fold = stratified_folds(new.y, folds=_FOLDS, rng=stream(trainer.seed, ATTRIBUTE, "folds"))
     content, hits = _content(trainer, labelled, threshold), []
     for number in np.unique(fold):
         stage = SideStage(f"{ATTRIBUTE}-{number}", epochs, content, settings=ATTRIBUTE)
         inside = fold == number
-        seen, unseen = (trainer.splits["train"].rows(_on(trainer, new[part])) for part in (~inside, inside))
+        seen, unseen = (trainer.splits["train"].rows(_on(trainer, new.rows[part])) for part in (~inside, inside))
         selected = _fold_predictions(trainer, stage, known.rows(training), known.rows(held), seen, unseen, threshold)
-        group_of = labelled.group_of[new_y[inside]]
-        row, value = np.nonzero(group_of >= 0)
-        p[new[inside][row], group_of[row, value]] = selected.p[row, value].double()
+        new.put(selected.p, inside)
         hits.append(selected.hits.numpy())
-    _say(trainer, labelled, np.mean(hits, axis=0), held, len(new))
-    return p
+    _say(trainer, labelled, np.mean(hits, axis=0), held, len(new.rows))
+    return new.p
 
 
 def _fold_predictions(
@@ -196,7 +144,7 @@ def _fold_predictions(
     target = torch.cat([known.t, torch.full((len(seen),), -1)])
     labelled = torch.zeros(trainer.task.n_classes, int(known.t.max()) + 1, dtype=torch.int64)
     labelled.index_put_((known.split.y.cpu(), known.t), torch.ones_like(known.t), accumulate=True)
-    settings = trainer.settings.updated({"epochs": stage.epochs, **trainer.stages.get(ATTRIBUTE, {})})
+    settings = stage.fit_settings(trainer)
     objective = AttributeRisk(
         y=split.y,
         target=target.to(trainer.device),

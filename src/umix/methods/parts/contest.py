@@ -16,15 +16,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from umix.core.epoch_counts import Counts
 from umix.core.frontier import frontier
 from umix.core.rates import per_group
-from umix.core.selection import RULES, Counts, Decide, best_choice, best_score
+from umix.core.selection import RULES, Decide, best_choice, best_score
 from umix.core.weight_choice import trust_scores
 from umix.data.samplers import Sampler, Shuffled
 from umix.methods.parts.fleet_mixup import FleetMixup
 from umix.methods.parts.mixers import Mixing
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.weight_family import Weighting
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.nets.fleet import can_stack
 from umix.training.objective import Objective
 from umix.training.race import Lane, race
@@ -296,7 +297,7 @@ def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, floa
     weights = objective.example_weights
     if weights is None:
         return None
-    if not isinstance(objective, WeightedMixup):
+    if not isinstance(objective, MixupRisk):
         return weights.cpu().expand(n), plain
     if objective.per_example or objective.mixing == "cutmix":
         return None

@@ -21,7 +21,7 @@ from umix.training.race import FleetObjective
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FleetMixup(FleetObjective):
-    """The sum over members of what ``WeightedMixup`` minimises for each of them.
+    """The sum over members of what ``MixupRisk`` minimises for each of them.
 
     The gradient of a member's parameters is that of its own risk. ``weights`` is [n, members].
     """

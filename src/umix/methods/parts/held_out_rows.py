@@ -28,10 +28,7 @@ def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
     val = trainer.splits["val"]
     first, rest = divided(val.y, share=share, seed=trainer.seed, what="validation")
     if not len(rest):
-        raise UserError(
-            "Validation must have two examples of a class, one to train the last layer and one for selection, got "
-            f"{len(val)} examples in all; give it more, or take a method that does not train on validation."
-        )
+        raise too_few_to_divide(val, "class")
     held_out, classes = val.rows(first), trainer.task.classes
     there = held_out.y.cpu().unique().tolist()
     if len(there) < 2:
@@ -43,3 +40,11 @@ def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
     if missing:
         trainer.warn(f"Validation has no row of {', '.join(missing)}: the last layer is trained without it.")
     return held_out, val.rows(rest)
+
+
+def too_few_to_divide(val: Split, unit: str) -> UserError:
+    """The error for a validation split of which no class or group, the ``unit``, has an example left for selection."""
+    return UserError(
+        f"Validation must have two examples of a {unit}, one to train the last layer and one for selection, got {len(val)} "
+        "examples in all; give it more, or take a method that does not train on validation."
+    )

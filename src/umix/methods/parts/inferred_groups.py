@@ -18,15 +18,15 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.weight_warnings import warn_if_few
-from umix.methods.parts.weighted_mixup import WeightedMixup
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.trainer import Trainer
 
 Then = Literal["group_dro", "umix"]
-_OF_UMIX = ("eta", "class_balance", "sigma", "alpha", "mixing")  # settings that mean nothing without it
+OF_UMIX = ("eta", "class_balance", "sigma", "alpha", "mixing")  # settings that mean nothing without it
 
 
 @final
@@ -75,7 +75,7 @@ class InfersGroups(Method, abc.ABC):
 
     @model_validator(mode="after")
     def _settings_of_umix_need_it(self) -> "InfersGroups":
-        changed = [name for name in _OF_UMIX if getattr(self, name) != type(self).model_fields[name].default]
+        changed = [name for name in OF_UMIX if getattr(self, name) != type(self).model_fields[name].default]
         if self.then != "umix" and changed:
             raise UserError(f"{self.name}.{changed[0]} must be used with then=umix, got then={self.then}.")
         return self
@@ -108,7 +108,7 @@ class InfersGroups(Method, abc.ABC):
         if not u.any():
             trainer.warn("The reference gets no training example wrong, so all weights are equal.")
         warn_if_few(weights, trainer)
-        objective = WeightedMixup(
+        objective = MixupRisk(
             weights=weights.to(trainer.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
         )
         return trainer.fit(objective)

@@ -6,9 +6,11 @@ from functools import cached_property
 from typing import Self, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from umix.core.soft_groups import one_hot
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.training.trainer import Trainer
@@ -71,13 +73,45 @@ class LabelledRows:
                 f"of {names}; fill in the groups of more rows."
             )
 
-    def require_classes(self, new_y: Ints) -> None:
-        """Raise if a class has rows without a group, whose classes are ``new_y``, but no labelled ones."""
-        missing = [self.task.classes[label] for label in np.setdiff1d(new_y, self.y)]
+    def to_estimate(self, split: Split, own: Tensor | None) -> "RowsToEstimate":
+        """The rows of ``split`` that need an estimate, where its groups ``own`` [n] may be used, -1 where not; None: none may.
+
+        Raises if a class has such rows but no labelled ones.
+        """
+        known = torch.full((len(split),), -1) if own is None else own
+        rows = np.flatnonzero(known.numpy() < 0)
+        y = split.y.cpu().numpy()[rows]
+        missing = [self.task.classes[label] for label in np.setdiff1d(y, self.y)]
         if missing:
             raise UserError(
                 f"{self.user} must know groups of every class, but there is no known one of {', '.join(missing)}; fill in some."
             )
+        blank = np.flatnonzero(split.some_groups.cpu().numpy() < 0)
+        p = one_hot(known, n_groups=len(self.task.training_groups))
+        return RowsToEstimate(rows, y, blank if len(blank) else rows, p, self.group_of)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowsToEstimate:
+    """The rows of a split whose group is to be estimated, and their classes, [rows] each.
+
+    ``blank`` are the rows of the split that have no group in the data, or all rows to estimate where none lacks one: what varies
+    over them is what can tell groups apart. ``p`` [n, groups], float64, has a 1 for the known groups of the split and the
+    estimates that were ``put`` there.
+    """
+
+    rows: Ints
+    y: Ints
+    blank: Ints
+    p: Tensor
+    group_of: Ints  # [classes, values], as in ``LabelledRows``
+
+    def put(self, shares: Tensor, which: NDArray[np.bool_] | slice = slice(None)) -> None:
+        """Write the probabilities ``shares`` [rows, values] of ``which`` of the rows, all of them by default, into ``p``."""
+        group_of = self.group_of[self.y[which]]
+        row, value = np.nonzero(group_of >= 0)
+        self.p[self.rows[which][row], group_of[row, value]] = shares[row, value].double()
 
 
 def usable_splits(trainer: Trainer) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import torch
 
 from umix.core.weight_choice import UNCERTAIN
 from umix.methods.method import Method
-from umix.methods.parts.contest import Candidate, contest, limit_cost
+from umix.methods.parts.contest import Candidate, Verdict, contest, limit_cost
 from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 
@@ -29,9 +29,13 @@ def settle(
     else:
         limit_cost(trainer, max(erm.val_rates()))
         uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= UNCERTAIN
-    prefix = f"{method.name}."
-    open_options = {key.removeprefix(prefix) for candidate in candidates for key in candidate.settings}
+    open_options = {key.removeprefix(f"{method.name}.") for candidate in candidates for key in candidate.settings}
     verdict = contest(trainer, candidates, uncertain=uncertain, content=method.model_dump_json(exclude=open_options))
-    settings = {key.removeprefix(prefix): value for key, value in verdict.winner.settings.items()}
+    return keep_verdict(method, trainer, verdict)
+
+
+def keep_verdict(method: Method, trainer: Trainer, verdict: Verdict) -> Candidate:
+    """The winner of ``verdict``; the run keeps what it has decided for the options of ``method``, the reason and the standings."""
+    settings = {key.removeprefix(f"{method.name}."): value for key, value in verdict.winner.settings.items()}
     trainer.decisions |= settings | verdict.as_json()
     return verdict.winner

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from umix.core.coded_columns import one_hot_columns
-from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.lazy import Sliced
@@ -106,23 +105,16 @@ def _estimates(
 
     ``own`` [n] are the groups of ``split`` that are known, -1 where not; None: none may be used. ``z`` represents the examples.
     """
-    task = trainer.task
-    target, n_groups = task.splits[split], len(task.training_groups)
     labelled = LabelledRows.of(trainer, user)
     labelled.require_two_groups()
-    rows, y, group_of = labelled.rows, labelled.y, labelled.group_of
-    p = one_hot(torch.full((len(target),), -1) if own is None else own, n_groups=n_groups)
-    new = np.flatnonzero(p.sum(1).numpy() == 0)
-    new_y = target.y.cpu().numpy()[new]
-    labelled.require_classes(new_y)
-    blank = np.flatnonzero(target.some_groups.cpu().numpy() < 0)
-    told = _telling(z[split][blank if len(blank) else new])
-    known = KnownRows(np.concatenate([z[name][rows[name]][:, told] for name in rows]), y, labelled.t)
+    new = labelled.to_estimate(trainer.task.splits[split], own)
+    told = _telling(z[split][new.blank])
+    inputs = np.concatenate([z[name][rows][:, told] for name, rows in labelled.rows.items()])
+    known = KnownRows(inputs, labelled.y, labelled.t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
-        model, shares = _estimate(known, z[split][new][:, told], new_y, seed=trainer.seed)
-    values, columns = np.nonzero(group_of[new_y] >= 0)
-    p[new[values], group_of[new_y[values], columns]] = torch.from_numpy(shares[values, columns])
-    return p, model.scores, len(y), len(new)
+        model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=trainer.seed)
+    new.put(torch.from_numpy(shares))
+    return new.p, model.scores, len(labelled.y), len(new.rows)
 
 
 def _telling(blank: Floats) -> Ints:

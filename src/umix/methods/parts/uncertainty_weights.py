@@ -15,6 +15,7 @@ from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.contest import Candidate, contest, limit_cost
+from umix.methods.parts.left_open import keep_verdict
 from umix.methods.parts.weight_family import POOLS, Pool, Weighting, weightings
 from umix.methods.parts.weight_warnings import warn_about
 from umix.nets.fleet import candidate_cost
@@ -154,9 +155,7 @@ class UncertaintyWeights(Method, abc.ABC):
             uncertain=measured.uncertain,
             content=self.model_dump_json(exclude={"eta", "pool", "length", "power", "budget"}),
         )
-        settings = {key.removeprefix(f"{self.name}."): value for key, value in verdict.winner.settings.items()}
-        trainer.decisions |= settings | verdict.as_json()
-        return verdict.winner
+        return keep_verdict(self, trainer, verdict)
 
 
 @final

@@ -114,11 +114,16 @@ def choice_words(record: RunRecord, summary: Summary) -> str:
     if summary.threshold is not None:
         chosen = f"{record.classes[1]} is predicted from a probability of {summary.threshold:.2g} on"
     else:
-        shown = [f"{name} {bias:+.2f}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
+        shown = [f"{name} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
         chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
         chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
     plain, kind = lowest(record.summary(summary.select, "argmax")), "group" if record.groups else "class"
     return f"Decision: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
+
+
+def _signed(bias: float) -> str:
+    """``bias`` with two digits behind the point, or so many that it is not shown as 0."""
+    return f"{bias:+.2f}" if abs(bias) >= 0.005 else f"{bias:+.1g}"
 
 
 def decision_words(record: RunRecord) -> str:

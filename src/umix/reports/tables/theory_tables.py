@@ -70,7 +70,7 @@ def error_table(findings: Findings) -> Table:
         title=f"Lemma A.2: relative error over the mixing strength, alpha = {findings.design.alpha:g}, logistic model",
         title_justify="left",
         caption="Error of a second-order form as a share of what mixing adds. The lemma is true of the loss on inputs over λ, "
-        "with plain Σ; of the mixup loss itself shrinkage + variance is (docs/theory.md).",
+        "with plain Σ; of the mixup loss itself shrinkage + variance is (docs/explanation/theory.md).",
         caption_justify="left",
     )
     names = (

@@ -1,0 +1,121 @@
+"""The weights of rows alone, for an estimator or a pipeline that trains elsewhere."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import indexable
+
+from umix.adapters.sklearn.chosen_method import chosen_method
+from umix.adapters.sklearn.given_estimator import row_numbers
+from umix.adapters.sklearn.given_labels import checked_labels, classes_of
+from umix.adapters.sklearn.given_rows import Division, checked_weight, divide_rows, task_of, undivided
+from umix.adapters.sklearn.seeds import seed_of
+from umix.errors import UserError
+from umix.methods.best import Best
+from umix.methods.erm import ERM
+from umix.methods.method import Method
+from umix.methods.registry import METHODS
+from umix.methods.registry import method as method_of
+from umix.nets.estimators.given import GivenEstimator
+from umix.nets.estimators.own import LOOKS
+from umix.training.fit_settings import FitSettings
+from umix.training.trainer import Trainer
+
+
+def sample_weights(
+    estimator: Any,
+    X: Any,  # noqa: N803
+    y: Any,
+    *,
+    groups: Any = None,
+    method: str = "umix",
+    settings: Mapping[str, Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    val_share: float = 0.2,
+    random_state: int | np.random.RandomState | None = 0,
+) -> NDArray[np.float64]:
+    """What every row should count for when ``estimator`` is fitted to ``X`` and ``y``, float64 [n], mean 1.
+
+    What the ``settings`` of the method leave to ``auto`` is chosen on a held-out share of the rows, ``val_share``, by the most
+    probable class. Then copies of ``estimator`` are cross-fitted to all rows: how often a row is wrong in models that have not seen
+    it gives its weight. ``groups`` choose too, and methods such as ``reweight`` with ``settings={"by": "group"}`` weigh by them.
+    Weights that are given as ``sample_weight`` are multiplied. See UMIXClassifier for what an estimator, ``groups`` and
+    ``random_state`` may be.
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(300, weights=[0.8], flip_y=0.1, random_state=0)
+    >>> weight = sample_weights(LogisticRegression(), X, y, settings={"eta": 3, "pool": "example", "length": 2})
+    >>> model = LogisticRegression().fit(X, y, sample_weight=weight)
+    >>> bool(weight[model.predict(X) != y].mean() > weight[model.predict(X) == y].mean())
+    True
+    """
+    recipe = chosen_method(method, settings, groups=groups is not None, by_gradients=False)
+    division, seed = Division(val_share=val_share), seed_of(random_state)
+    (X,) = indexable(X)  # noqa: N806
+    y = checked_labels(y, X, owner=estimator)
+    given = checked_weight(sample_weight, X, recipe)
+    classes, codes = classes_of(y, given)
+    names = tuple(str(name) for name in classes)
+    known = divide_rows(codes, names, groups=groups, weight=given, val_share=division.val_share, seed=seed)
+    net = GivenEstimator.of(estimator, X, classes, epochs=LOOKS)
+    fit = FitSettings(epochs=net.epochs)
+    if _leaves_open(recipe):
+        trainer = Trainer(
+            task_of(known, row_numbers(known)),
+            net,
+            fit,
+            seed=seed,
+            groups=recipe.needs_groups,
+            decide="argmax",
+            only_weigh=True,
+        )
+        recipe.train(trainer)
+        recipe = _settled(recipe, trainer.decisions)
+    everything = undivided(known, given)
+    trainer = Trainer(
+        task_of(everything, row_numbers(everything)), net, fit, seed=seed, groups=recipe.needs_groups, only_weigh=True
+    )
+    recipe.train(trainer)
+    for message in trainer.warnings:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    return _spread(_weights(recipe, trainer), everything.rows["train"], given, n=len(y))
+
+
+def _leaves_open(recipe: Method) -> bool:
+    """Whether something is to be chosen on held-out rows."""
+    return recipe.name == Best.name or "auto" in recipe.model_dump().values()
+
+
+def _settled(recipe: Method, decisions: Mapping[str, Any]) -> Method:
+    """The method with what was decided; ``best`` decides on another method."""
+    name = decisions.get("method", recipe.name)
+    own = recipe.model_dump() if name == recipe.name else {}
+    chosen = {key.removeprefix(f"{name}."): value for key, value in decisions.items()}
+    values = {key: value for key, value in {**own, **chosen}.items() if key in METHODS[name].model_fields}
+    return method_of(name, **{key: value for key, value in values.items() if value != "auto"})
+
+
+def _weights(recipe: Method, trainer: Trainer) -> NDArray[np.float64]:
+    """The weight that ``recipe`` has given each training row."""
+    if recipe.name == ERM.name:
+        return np.ones(len(trainer.task.splits["train"]))
+    if "weight" not in trainer.kept:
+        raise UserError(
+            f"method must be one that weighs rows, got {recipe.name!r}; choose umix, jtt, reweight or group_mixup."
+        )
+    weights: NDArray[np.float64] = trainer.kept["weight"].double().numpy()
+    return weights
+
+
+def _spread(
+    weights: NDArray[np.float64], rows: NDArray[np.int64], given: NDArray[Any] | None, *, n: int
+) -> NDArray[np.float64]:
+    """The weights at the places of their ``rows`` among all ``n``, times those that were ``given``, scaled to mean 1."""
+    spread = np.zeros(n)
+    spread[rows] = weights if given is None else weights * given[rows]
+    scaled: NDArray[np.float64] = spread / spread.mean()
+    return scaled

@@ -1,0 +1,15 @@
+"""UMIX with the ``Trainer`` of Hugging Face transformers: ``RecordingTrainer``, then ``UMIXTrainer``; ``GroupMetrics`` for both."""
+
+try:
+    from umix.adapters.transformers.recording_trainer import RecordingTrainer
+    from umix.adapters.transformers.umix_trainer import UMIXTrainer
+except ImportError as error:
+    from umix.errors import UserError
+
+    raise UserError(
+        f"umix.adapters.transformers needs transformers and accelerate, which cannot be imported ({error}): "
+        "pip install 'umix[hf]'."
+    ) from error
+from umix.adapters.transformers.group_metrics import GroupMetrics
+
+__all__ = ["GroupMetrics", "RecordingTrainer", "UMIXTrainer"]

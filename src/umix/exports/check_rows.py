@@ -1,0 +1,221 @@
+"""The rows on which an exported model is compared with ``umix predict``: some of the run's data, and made-up ones."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from umix.bench.runs.record import RunRecord
+from umix.core.streams import stream
+from umix.core.words import counted
+from umix.data.arrays.array_file import read_array
+from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.images.folder_listing import find_images
+from umix.data.images.image_folder import ImageReader
+from umix.data.rows.reader import NewInputs, Reader, stacked
+from umix.data.rows.table_blocks import table_blocks
+from umix.data.tables.column_kinds import GAPS, cast
+from umix.data.tables.table_reader import TableReader
+from umix.data.texts.text_reader import TextReader
+from umix.errors import UserError
+from umix.exports.onnx_file import input_names
+from umix.exports.preprocessing import ColumnInput, Preprocessing
+from umix.exports.table_inputs import OneHotTable, TableInputs
+from umix.nets.net import Net
+
+if TYPE_CHECKING:
+    import polars
+
+_ROWS = 256  # of the run's data; fewer where an example has many numbers
+_NUMBERS = 2**22  # in all rows together
+_MADE_UP = 24
+_EXTREMES = (0.0, 1.0, -1.0, 40.0, 1e4, -1e7, 3e38, np.nan, np.inf)
+_UNSEEN = "no value of training"
+Rows = TypeVar("Rows")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CheckRows:
+    """Rows as ``umix predict`` takes them, and the same as the exported model does; ``words`` says what they are.
+
+    ``columns`` has the columns of a table, by input of the ONNX model.
+    """
+
+    inputs: NewInputs
+    tensors: tuple[Tensor, ...]
+    words: str
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def check_rows(record: RunRecord, reader: Reader, net: Net, preprocessing: Preprocessing) -> CheckRows:
+    """Rows of the run's data if they are still where they were, else made-up ones; of a table both. There are at least two."""
+    if isinstance(preprocessing, TableInputs) and isinstance(reader, TableReader):
+        return _table_rows(record, reader, preprocessing)
+    found = at_hand(record, lambda data: _first(reader, data, _most(record)))
+    if found is None or len(found[1]) < 2:
+        inputs, tensor = _made_up(record, reader, net)
+        return CheckRows(inputs, (tensor,), f"{len(tensor)} made-up rows")
+    inputs, tensor = found
+    return CheckRows(inputs, (tensor,), f"{counted(len(tensor), 'row')} of {Path(record.task).name}")
+
+
+def at_hand(record: RunRecord, read: Callable[[Path], Rows]) -> Rows | None:
+    """What ``read`` makes of the run's data; None if they are gone, or are others by now."""
+    data = Path(record.task)
+    try:
+        return read(data) if data.exists() else None
+    except UserError:
+        return None
+
+
+def _most(record: RunRecord) -> int:
+    return max(2, min(_ROWS, _NUMBERS // max(1, int(np.prod(record.input_shape)))))
+
+
+def _first(reader: Reader, data: Path, most: int) -> tuple[NewInputs, Tensor]:
+    """The first rows of ``data``, as predict takes them and as the exported model does."""
+    if isinstance(reader, ArrayPreprocessing):
+        return _array(reader, np.asarray(read_array(data, reader.x)[:most]))
+    if isinstance(reader, ImageReader):
+        images = reader.images(data, first_images(data, most))
+        return NewInputs(images, reader.transform), stacked(images).float()
+    inputs = reader.inputs(first_rows(reader, data, most))
+    return inputs, stacked(inputs.x)
+
+
+def first_images(data: Path, most: int) -> list[str]:
+    """The names of the first images in a folder."""
+    names = list(find_images(data).names)[:most]
+    if not names:
+        raise UserError(f"{data} must hold images, but there are none below it.")
+    return names
+
+
+def first_rows(reader: Reader, data: Path, most: int) -> "polars.DataFrame":
+    """The first rows of a table; of CSV no more is read than the block that they are in."""
+    frames = reader.frames(data) if isinstance(reader, TableReader | TextReader) else table_blocks(data)
+    return next(frames).head(most)
+
+
+def _made_up(record: RunRecord, reader: Reader, net: Net) -> tuple[NewInputs, Tensor]:
+    """The same of random rows of the right shape."""
+    rng = stream(record.seed, "export", "check")
+    if isinstance(reader, ArrayPreprocessing):
+        shape = (_MADE_UP, *reader.shape)
+        return _array(reader, rng.normal(size=shape) * rng.choice([1.0, 100.0], size=shape))
+    if isinstance(reader, ImageReader):
+        shape = (_most(record) // 8 + 2, 3, reader.side, reader.side)
+        pixels = torch.from_numpy(rng.integers(256, size=shape, dtype=np.uint8))
+        return NewInputs(pixels, reader.transform), pixels.float()
+    if record.input_dtype == "int64":
+        known = next(part.num_embeddings for part in net.modules() if isinstance(part, nn.Embedding))
+        x = torch.from_numpy(rng.integers(known, size=(_MADE_UP, 4)))
+    else:
+        x = torch.from_numpy(rng.normal(size=(_MADE_UP, *record.input_shape)).astype(np.float32))
+    return NewInputs(x), x
+
+
+def _array(reader: ArrayPreprocessing, values: NDArray[Any]) -> tuple[NewInputs, Tensor]:
+    return reader.inputs(values), torch.from_numpy(values.astype(np.float32))
+
+
+def _table_rows(record: RunRecord, reader: TableReader, preprocessing: TableInputs) -> CheckRows:
+    """The first rows of the table, and rows that have every value of the categories, missing, unseen and extreme ones."""
+    import polars
+
+    made, words = _made_up_table(preprocessing, stream(record.seed, "export", "check")), []
+    needed = [column.name for column in preprocessing.columns]
+    found = at_hand(record, lambda data: _readable(reader, first_rows(reader, data, _ROWS)))
+    frame = made
+    if found is not None:
+        words.append(f"{counted(len(found), 'row')} of {Path(record.task).name}")
+        frame = polars.concat([_as_given(found.select(needed), preprocessing), made])
+    words.append(f"{len(made)} made-up ones" if words else f"{len(made)} made-up rows")
+    columns = {
+        column.name: frame[column.name].to_numpy()[:, None]
+        if column.kind == "number"
+        else np.array(frame[column.name].fill_null("").to_list(), dtype=object)[:, None]
+        for column in preprocessing.columns
+    }
+    tensors = []
+    if preprocessing.numbers:
+        joined = np.concatenate([columns[column.name] for column in preprocessing.numbers], axis=1)
+        tensors.append(torch.from_numpy(joined.astype(np.float32)))
+    if preprocessing.categories:
+        codes = [[_code(column, text) for text in frame[column.name]] for column in preprocessing.categories]
+        tensors.append(torch.tensor(codes, dtype=torch.int64).T.contiguous())
+    names = input_names(preprocessing)
+    return CheckRows(
+        reader.inputs(frame),
+        tuple(tensors),
+        " and ".join(words),
+        {names[name]: found for name, found in columns.items()},
+    )
+
+
+def _readable(reader: TableReader, frame: "polars.DataFrame") -> "polars.DataFrame":
+    """``frame``, if it has the columns of training."""
+    reader.check_columns(frame)
+    return frame
+
+
+def _as_given(frame: "polars.DataFrame", preprocessing: TableInputs) -> "polars.DataFrame":
+    """The columns as the exported model takes them: float32 and texts."""
+    import polars
+
+    numbers = cast(frame, {column.name: "number" for column in preprocessing.numbers})
+    return polars.DataFrame(
+        [
+            numbers[column.name].cast(polars.Float32, strict=False).fill_null(math.nan)
+            if column.kind == "number"
+            else frame[column.name].cast(polars.String, strict=False)
+            for column in preprocessing.columns
+        ]
+    )
+
+
+def _made_up_table(preprocessing: TableInputs, rng: np.random.Generator) -> "polars.DataFrame":
+    """Rows in which every column takes all of its values, in an order of its own, and usual rows at random."""
+    import polars
+
+    usual = iter(_usual_numbers(preprocessing, rng).T)
+    columns: list[tuple[ColumnInput, list[Any], list[Any]]] = []
+    for place, column in enumerate(preprocessing.columns):
+        values: list[Any] = [*column.values, None, "", " ", "?", "NA", _UNSEEN]
+        drawn: list[Any] = rng.choice(column.values, size=_MADE_UP).tolist() if column.values else []
+        if column.kind == "number":
+            values, drawn = [*_EXTREMES], next(usual).tolist()
+        columns.append((column, values[place % len(values) :] + values[: place % len(values)], drawn))
+    n = max(len(values) for _, values, _ in columns)
+    types = {"number": polars.Float32, "category": polars.String}
+    return polars.DataFrame(
+        [
+            polars.Series(column.name, [*islice(cycle(values), n), *drawn], dtype=types[column.kind])
+            for column, values, drawn in columns
+        ]
+    )
+
+
+def _usual_numbers(preprocessing: TableInputs, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers as training had them, as far as its means and deviations are known, [rows, columns]."""
+    drawn = rng.normal(size=(_MADE_UP, len(preprocessing.numbers)))
+    if isinstance(preprocessing, OneHotTable):
+        usual: NDArray[np.float64] = preprocessing.mean.numpy() + preprocessing.deviation.numpy() * drawn
+    else:
+        usual = drawn * rng.choice([1.0, 100.0], size=drawn.shape)
+    return usual
+
+
+def _code(column: ColumnInput, text: str | None) -> int:
+    """The code of a value, as the user of the exported model looks it up."""
+    if text is None or text in GAPS or not text.strip():
+        return column.missing
+    return column.values.index(text) if text in column.values else -1

@@ -1,0 +1,191 @@
+"""A model of MLflow (python_function): a folder like a run's with what predictions need, a signature and an example."""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from umix.core.words import counted
+from umix.data.arrays.array_file import read_array
+from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.images.folder_listing import PATH
+from umix.data.images.image_folder import ImageReader
+from umix.data.rows.reader import NewInputs, Reader
+from umix.data.tables.table_reader import TableReader
+from umix.data.texts.text_reader import TextReader
+from umix.errors import UserError
+from umix.exports import mlflow_loader
+from umix.exports.check import Agreement, Expected, compare, places
+from umix.exports.check_rows import at_hand, first_images, first_rows
+from umix.exports.described import described
+from umix.exports.mlflow_loader import CHOSEN, as_pandas
+from umix.exports.trained_model import TrainedModel
+from umix.exports.written_files import whole_folder
+from umix.files import write_tensors, write_whole
+from umix.nets.library import install_command, installed
+from umix.nets.registry import net_kind
+from umix.run_folder import weights_path
+from umix.version import __version__
+
+#: The file in which MLflow describes a model.
+MODEL = "MLmodel"
+_RUN = "run"
+_ROWS, _FILES = 64, 8  # that are compared
+
+
+def require_mlflow() -> None:
+    """Raise unless everything that writes a model of MLflow is installed."""
+    for name, command in (("mlflow", install_command("mlflow", "mlflow")), ("pandas", "pip install pandas")):
+        if not installed(name):
+            raise UserError(f"A model of MLflow needs {name}, which is not installed: {command}.")
+
+
+def write_mlflow_model(trained: TrainedModel, output: Path) -> Agreement:
+    """Write the model into the folder ``output``, after MLflow has loaded it and predicted as umix does."""
+    reader, example = trained.reader, _example(trained.reader)
+    with whole_folder(output, marked=MODEL) as folder, _quiet():
+        import mlflow.pyfunc
+
+        run = folder.with_name(_RUN)
+        _write_run(trained, run)
+        mlflow.pyfunc.save_model(
+            folder,
+            loader_module=mlflow_loader.__name__,
+            data_path=str(run),
+            signature=_signature(trained, example),
+            input_example=None if isinstance(reader, ImageReader) else example,
+            pip_requirements=_requirements(trained),
+            metadata={"umix": described(trained) | {"columns": getattr(reader, "kinds", {})}},
+        )
+        return _check(trained, mlflow.pyfunc.load_model(str(folder)), output)
+
+
+def _write_run(trained: TrainedModel, folder: Path) -> None:
+    """Write what predictions need, as it lies in the folder of a run."""
+    record, net = trained.record, trained.net
+    folder.mkdir()
+    trained.reader.save(folder)
+    frozen = bool(record.plan["net"].get("freeze"))
+    state = net.state_dict()
+    weights = {name: tensor for name, tensor in state.items() if name.startswith("head.") or not frozen}
+    write_tensors(weights_path(folder, trained.choice.epoch), weights, {"kind": "weights"})
+    copy = record.model_copy()
+    copy.keep_decisions(record.decided_counts)
+    copy.save(folder)
+    chosen = {"select": trained.select, "decide": trained.decide}
+    write_whole(folder / CHOSEN, json.dumps(chosen).encode())
+
+
+def _signature(trained: TrainedModel, example: Any) -> Any:
+    """The inputs and outputs: an array has its shape; columns may hold whatever ``umix predict`` reads, and may be missing.
+
+    A column of MLflow's type double takes no whole numbers and one of strings no pandas categories, so their type is any.
+    """
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema, TensorSpec
+    from mlflow.types.schema import AnyType
+
+    reader = trained.reader
+    inputs: list[ColSpec | TensorSpec]
+    if isinstance(reader, ArrayPreprocessing):
+        inputs = [TensorSpec(np.dtype(np.float32), (-1, *reader.shape))]
+    elif isinstance(reader, TableReader):
+        inputs = [ColSpec(AnyType(), name) for name in _used(reader)]  # type: ignore[no-untyped-call]
+        inputs += [ColSpec(AnyType(), reader.id, required=False)] if reader.id else []  # type: ignore[no-untyped-call]
+    else:
+        inputs = [ColSpec("string", name) for name in example.columns]
+    ids = [PATH] if isinstance(reader, ImageReader) else []
+    outputs: list[ColSpec | TensorSpec] = [ColSpec("string", name) for name in (*ids, "label")]
+    outputs += [ColSpec("double", f"p_{name}") for name in trained.record.classes]
+    return ModelSignature(inputs=Schema(inputs), outputs=Schema(outputs))
+
+
+def _used(reader: TableReader) -> list[str]:
+    return [name for name in reader.columns if name not in reader.dropped]
+
+
+def _example(reader: Reader) -> Any:
+    """An example that is made up, so that no row of the data leaves with the model."""
+    import pandas
+
+    if isinstance(reader, ArrayPreprocessing):
+        return np.zeros((1, *reader.shape), dtype=np.float32)
+    if isinstance(reader, ImageReader):
+        return pandas.DataFrame({PATH: ["image.png"]})
+    if isinstance(reader, TextReader):
+        return pandas.DataFrame({reader.column: ["a text"]})
+    if isinstance(reader, TableReader):
+        kinds: dict[str, Any] = {"number": 0.0, "text": "a text", "moment": "2024-01-31"}
+        values = {name: next(iter(reader.values.get(name, ())), kinds[reader.kinds[name]]) for name in _used(reader)}
+        return pandas.DataFrame({name: [value] for name, value in values.items()})
+    raise UserError(f"A model of MLflow must read tables, arrays, texts or images, got {type(reader).__name__}.")
+
+
+def _requirements(trained: TrainedModel) -> list[str]:
+    """The packages that predicting needs, at the versions of this environment."""
+    library = net_kind(trained.title)[0].library.partition(".")[0]
+    packages = packages_distributions().get(library, [library])[:1] if library else []
+    pinned = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "pandas", *packages)]
+    return [f"umix=={__version__}", *pinned]
+
+
+def _check(trained: TrainedModel, model: Any, output: Path) -> Agreement:
+    """The comparison of what MLflow's model predicts with what ``umix predict`` does."""
+    record, reader, classes = trained.record, trained.reader, trained.record.classes
+    found = at_hand(record, lambda data: _first_rows(reader, data))
+    given, inputs = found or _made_up(reader)
+    words = f"{counted(len(inputs.x), 'row')} of {Path(record.task).name}" if found else "a made-up row"
+    predicted = model.predict(given)
+    expected = Expected.of(trained, inputs)
+    probabilities = np.stack([predicted[f"p_{name}"].to_numpy(np.float32) for name in classes], axis=1)
+    label = places(predicted["label"].to_list(), classes)
+    return compare(expected, label, torch.from_numpy(probabilities), by="MLflow", words=words, output=str(output))
+
+
+def _first_rows(reader: Reader, data: Path) -> tuple[Any, NewInputs]:
+    """The first rows of the run's data, as MLflow's model takes them and as ``umix predict`` does."""
+    import pandas
+
+    if isinstance(reader, ArrayPreprocessing):
+        values = np.asarray(read_array(data, reader.x)[:_ROWS]).astype(np.float32)
+        return values, reader.inputs(values)
+    if isinstance(reader, ImageReader):
+        names = first_images(data, _FILES)
+        inputs = NewInputs(reader.images(data, names), reader.transform)
+        return pandas.DataFrame({PATH: [str(data / name) for name in names]}), inputs
+    frame = first_rows(reader, data, _ROWS)
+    return as_pandas(frame), reader.inputs(frame)
+
+
+def _made_up(reader: Reader) -> tuple[Any, NewInputs]:
+    """The same of an example."""
+    example = _example(reader)
+    if isinstance(reader, ImageReader):
+        raise UserError(
+            "A model of MLflow must be compared with umix predict on images of the run, but they are not where they were; "
+            "put them back."
+        )
+    return example, reader.inputs(example)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Inside the block MLflow, which is imported here, says nothing: it warns of its own code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mlflow.pyfunc
+
+        logger = logging.getLogger(mlflow.__name__)
+        level = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)

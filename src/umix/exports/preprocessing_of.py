@@ -1,0 +1,52 @@
+"""The preprocessing of a run as a part of its exported model, or in words why it cannot be one."""
+
+from umix.bench.runs.record import RunRecord
+from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.images.image_folder import ImageReader
+from umix.data.rows.reader import Reader
+from umix.data.tables.codes import TableCodes
+from umix.data.tables.preprocessing import TablePreprocessing
+from umix.data.texts.text_reader import TextReader
+from umix.exports.array_inputs import ArrayInputs
+from umix.exports.image_inputs import ImageInputs
+from umix.exports.preprocessing import SHORTEST, Preprocessing, Ready, TensorInput
+from umix.exports.table_inputs import CodedTable, OneHotTable
+
+_READY = "umix.load_result(RUN).inputs(new) does it"
+
+
+def preprocessing_of(reader: Reader, record: RunRecord) -> Preprocessing:
+    """What an exported model does before the net; what ``reader`` does beyond it is named by ``left_out``."""
+    if isinstance(reader, ArrayPreprocessing):
+        return ArrayInputs(reader)
+    if isinstance(reader, ImageReader):
+        return ImageInputs(reader)
+    if isinstance(reader, TextReader) and record.input_dtype == "int64":
+        how = f"turning the texts of {reader.column!r} into {SHORTEST} to {reader.longest} token ids, padded with {reader.padding}"
+        return Ready(ready_input(record), [how], longest=reader.longest)
+    if isinstance(reader, TextReader):
+        return _ready(record, [f"turning the texts of {reader.column!r} into features of words ({_READY})"])
+    if isinstance(reader, TableCodes):
+        beyond = [one.name for one in reader.coded if one.width and one.kind in ("moment", "text")]
+        return _ready(record, [_tables(beyond)]) if beyond else CodedTable(reader.coded)
+    if isinstance(reader, TablePreprocessing):
+        beyond = list(reader.needs_skrub)
+        return _ready(record, [_tables(beyond)]) if beyond else OneHotTable(reader.input_columns)
+    return _ready(record, ["turning the data into numbers"])
+
+
+def _tables(columns: list[str]) -> str:
+    named = ", ".join(map(repr, columns))
+    holds = "holds" if len(columns) == 1 else "hold"
+    return f"turning the columns into numbers, because {named} {holds} dates or long texts ({_READY})"
+
+
+def ready_input(record: RunRecord) -> TensorInput:
+    """The inputs of the net as they are."""
+    if record.input_dtype == "int64":
+        return TensorInput("ids", "int64", ("n", "length"), "token ids of the texts")
+    return TensorInput("x", "float32", ("n", *record.input_shape), "the inputs of the net, ready")
+
+
+def _ready(record: RunRecord, left_out: list[str]) -> Ready:
+    return Ready(ready_input(record), left_out)

@@ -1,0 +1,105 @@
+"""A plain state dict with its config: the weights of the net, and the lines of Python that load them."""
+
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from torch import Tensor, nn
+
+from umix.exports.trained_model import TrainedModel
+from umix.nets.net import Net
+from umix.nets.registry import net_kind
+
+#: The names of the files in a folder.
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+_PLAIN = re.compile(r"\w+\([\w=., ()'-]*\)")
+
+
+def state_dict_file(net: Net, config: Mapping[str, Any]) -> bytes:
+    """The content of a safetensors file: the state dict of ``net``, and ``config`` as JSON in its metadata."""
+    from safetensors.torch import save
+
+    tensors = {name: tensor.contiguous() for name, tensor in net.state_dict().items()}
+    return save(_unshared(tensors), metadata={"umix": json.dumps(config, ensure_ascii=False)})
+
+
+def loaded(net: Net, content: bytes) -> Net:
+    """A copy of ``net`` whose weights were all read from the file."""
+    from safetensors.torch import load
+
+    copy = deepcopy(net)
+    copy.load_state_dict(load(content))
+    return copy
+
+
+def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, copied where two share their memory, which safetensors does not store."""
+    seen: set[int] = set()
+    found = {}
+    for name, tensor in tensors.items():
+        found[name] = tensor.clone() if tensor.data_ptr() in seen else tensor
+        seen.add(tensor.data_ptr())
+    return found
+
+
+def _plain_layers(net: Net) -> list[nn.Module] | None:
+    """The layers of the body, if the net is nothing but layers of torch.nn in a row; None if there is more to it."""
+    if net.encoder is not None or not isinstance(net.body, nn.Sequential) or not isinstance(net.head, nn.Linear):
+        return None
+    return list(net.body) if all(_is_plain(layer) for layer in net.body) else None
+
+
+def _is_plain(layer: nn.Module) -> bool:
+    """Whether the layer is one of torch.nn that its ``repr`` makes again."""
+    return type(layer).__module__.startswith("torch.nn.") and bool(_PLAIN.fullmatch(repr(layer)))
+
+
+def loading_lines(trained: TrainedModel) -> str:
+    """Python that loads the state dict from ``model.safetensors`` and ``config.json`` in the current folder."""
+    layers = _plain_layers(trained.net)
+    lines = _made_by_umix(trained) if layers is None else _made_of_layers(layers, trained.net.head)
+    lines += [
+        f'net.load_state_dict(load_file("{WEIGHTS}"))',
+        "net.eval()",
+        f'config = json.loads(Path("{CONFIG}").read_text(encoding="utf-8"))',
+        "",
+        "",
+        "def predict(x):",
+        '    """The label of each row of x, which are inputs of the net, and the probability of every class."""',
+        "    with torch.no_grad():",
+        "        logits = net(x)",
+        '    decided = (logits + torch.tensor(config["biases"])).argmax(dim=1)',
+        '    return [config["classes"][place] for place in decided.tolist()], logits.softmax(dim=1)',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _made_of_layers(layers: list[nn.Module], head: nn.Module) -> list[str]:
+    """Lines that make the net in plain torch."""
+    body = ["        body=nn.Sequential(),"]
+    if layers:
+        body = ["        body=nn.Sequential(", *(f"            nn.{layer!r}," for layer in layers), "        ),"]
+    return [
+        *("import json", "from collections import OrderedDict", "from pathlib import Path", ""),
+        *("import torch", "from safetensors.torch import load_file", "from torch import nn", ""),
+        *("net = nn.Sequential(", "    OrderedDict(", *body, f"        head=nn.{head!r},", "    )", ")"),
+    ]
+
+
+def _made_by_umix(trained: TrainedModel) -> list[str]:
+    """Lines that make the net by umix, whose layers are not all of torch.nn; a folder of the net must lie beside them."""
+    record, options, name = trained.record, dict(trained.record.plan["net"]), trained.short_title
+    kind, implied = net_kind(name)
+    left_out = {"name", "content", *implied, *kind.from_data}
+    given = "".join(f", {key}={value!r}" for key, value in options.items() if key not in left_out)
+    on_columns = f".on_columns({tuple(record.input_categories)})" if record.input_categories else ""
+    example = f"torch.zeros({record.input_shape}, dtype=torch.{record.input_dtype})"
+    return [
+        *("import json", "from pathlib import Path", ""),
+        *("import torch", "from safetensors.torch import load_file", ""),
+        *("from umix.nets.registry import net_settings", ""),
+        f"settings = net_settings({name!r}{given}){on_columns}",
+        f"net = settings.build({example}, {len(record.classes)})",
+    ]

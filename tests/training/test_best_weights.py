@@ -1,0 +1,68 @@
+"""The weights of the epochs that rules select."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from umix.core.epoch_counts import Counts
+from umix.core.judging import Judging
+from umix.files import read_tensors
+from umix.nets.mlp import MLP
+from umix.run_folder import weights_folder, weights_path
+from umix.training.best_weights import BestWeights, scored_rules, selected_epochs
+from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
+
+Make = Callable[..., Trainer]
+
+
+def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
+    val = Counts(np.zeros((1, 0)), np.zeros(0), np.array([[3, 4]]), np.array([10, 10]))
+    assert scored_rules(val) == [
+        "average",
+        "worst_class",
+        "worst_recall",
+        "class_difference",
+        "last",
+    ]
+
+
+def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_path: Path) -> None:
+    in_memory, in_files = trainer(hold=True), trainer(directory=tmp_path)
+    in_memory.fit(MeanRisk())
+    in_files.fit(MeanRisk())
+    held = in_memory.history.best.held
+    assert {weights_path(tmp_path, epoch) for epoch in held} == set((tmp_path / "weights").iterdir())
+    assert in_files.history.best.held == {}
+    for epoch, weights in held.items():
+        saved = read_tensors(weights_path(tmp_path, epoch), kind="weights")[0]
+        assert weights.keys() == saved.keys()
+        assert all(torch.equal(weights[name], saved[name]) for name in saved)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_weights_kept_are_those_of_the_epochs_that_all_epochs_together_select(seed: int, tmp_path: Path) -> None:
+    """Each epoch is compared with those kept before, which must be as good as comparing all."""
+    rng = np.random.default_rng(seed)
+    decided = rng.integers(0, 8, (12, 5, 4))  # few values: many ties
+    sizes = np.array([8, 8])
+    biases = np.arange(10.0).reshape(5, 2) * [[0.0], *[[1.0]] * 4]
+    val = Counts(
+        decided[:, 0, :2],
+        sizes,
+        decided[:, 0, 2:],
+        sizes,
+        biases=biases,
+        decided_hits=decided,
+        judging=Judging(min_group=1),
+    )
+    best, net = BestWeights(tmp_path, hold=True), MLP(hidden=()).build(torch.zeros(2), 2)
+    for epoch in range(12):
+        if epoch == 6:
+            best = BestWeights(tmp_path, hold=False)  # as after a restart
+        best.offer(net, val.only(range(epoch + 1)), last=False)
+        kept = {int(path.stem.removeprefix("epoch-")) for path in weights_folder(tmp_path).iterdir()}
+        assert kept == selected_epochs(val.only(range(epoch + 1)))
