@@ -62,3 +62,21 @@ def test_a_pickled_error_keeps_its_settings():
 def test_the_kind_of_an_unknown_name_may_hold_a_setting():
     error = unknown(("setting ", Setting("drop"), " of images"), "drop", ["size"])
     assert error.message(shout) == "Unknown setting --DROP of images 'drop'. Known: size."
+
+
+def test_a_message_is_one_line_that_a_terminal_can_show():
+    error = UserError("The column 'a\nb\x1b[2J\udc80' must\n differ.")
+    assert str(error) == r"The column 'a b\x1b[2J\udc80' must differ."
+
+
+def test_a_long_message_keeps_its_beginning_and_its_fix():
+    error = UserError(f"There is no file {'x/' * 2000}y.csv; name the file with ", Setting("path"), ".")
+    assert len(str(error)) <= 290
+    assert str(error).startswith("There is no file x/x/")
+    assert "name the file with path=." in str(error)
+
+
+def test_a_long_message_without_long_words_loses_its_middle():
+    error = UserError("Unknown name; " + "known is this one, " * 100 + "choose one of them.")
+    assert len(str(error)) == 290
+    assert str(error).endswith("choose one of them.")

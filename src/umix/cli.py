@@ -17,7 +17,7 @@ from umix.commands.table import table
 from umix.commands.theory import theory
 from umix.commands.tune import tune
 from umix.commands.weights import weights
-from umix.errors import UserError
+from umix.errors import UserError, one_line
 from umix.terminal import ERR
 from umix.version import __version__
 
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         ERR.out(f"umix: {error.message(as_flag).strip()}", highlight=False)
         return 2
     except CycloptsError as error:
-        ERR.out(f"umix: {str(error).strip()}", highlight=False)
+        ERR.out(f"umix: {one_line(str(error), longest=290)}", highlight=False)
         return 2
     except KeyboardInterrupt:
         ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")

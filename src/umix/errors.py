@@ -1,8 +1,10 @@
 """Errors in the user's input. Each message is one sentence, which commands print before they exit with code 2."""
 
 import difflib
+import re
 import sysconfig
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import final
 
 _LISTED = 12  # a longer list of known names is left out if the message proposes a similar name
 _LONGEST = 200  # characters of another library's message
+_LONGEST_SENTENCE = 290  # characters of a message, with room for "umix: " in a line of 300
+_LONGEST_WORD = 64  # words of a message that is too long are shortened to this first: names, paths, values
 
 
 @final
@@ -49,8 +53,8 @@ class UserError(ValueError):
         return self.message(str)
 
     def message(self, spell: Callable[[Setting], str]) -> str:
-        """The message with every setting written as ``spell`` writes it."""
-        return "".join(_text(part, spell) for part in self.args)
+        """The message on one line of at most 290 characters, with every setting written as ``spell`` writes it."""
+        return one_line("".join(_text(part, spell) for part in self.args), longest=_LONGEST_SENTENCE)
 
 
 #: A part of the message of a user error.
@@ -61,6 +65,35 @@ def _text(part: Part, spell: Callable[[Setting], str]) -> str:
     if isinstance(part, UserError):
         return part.message(spell)
     return spell(part) if isinstance(part, Setting) else part
+
+
+def one_line(text: str, *, longest: int | None = None) -> str:
+    r"""``text`` on one line that a terminal can show: control characters and lone surrogates are written as escapes.
+
+    If it is longer than ``longest`` characters, long words are shortened first, then the middle of the text is left out.
+
+    >>> one_line("a\nb \x1b[31m")
+    'a b \\x1b[31m'
+    >>> one_line("cut " + 100 * "x" + " here", longest=90)
+    'cut xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxx here'
+    """
+    line = "".join(map(_shown, " ".join(text.split())))
+    if longest is None or len(line) <= longest:
+        return line
+    line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: _without_middle(word[0], _LONGEST_WORD), line)
+    return line if len(line) <= longest else _without_middle(line, longest)
+
+
+def _shown(character: str) -> str:
+    """``character`` itself, or its escape if a terminal would not show it as one character of a line."""
+    if character.isprintable() or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _without_middle(text: str, longest: int) -> str:
+    end = longest * 2 // 7  # the fix stands at the end of a sentence
+    return f"{text[: longest - end - 1]}…{text[-end:]}"
 
 
 def unknown(kind: str | tuple[Part, ...], name: object, known: Iterable[str]) -> UserError:

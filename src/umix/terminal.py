@@ -17,6 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from umix.errors import one_line
+
 #: Results go to standard output, everything else to standard error.
 OUT = Console(soft_wrap=False)
 ERR = Console(stderr=True)
@@ -83,7 +85,7 @@ class Bars:
     def run_done(self, warnings: Sequence[str]) -> None:
         """Print the warnings of a run that has ended or was finished before, and advance the bar of all runs."""
         for warning in warnings:
-            ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(warning)}", highlight=False)
+            ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(one_line(warning))}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
 
@@ -93,4 +95,4 @@ class Bars:
             self._progress.update(self._runs, description=what, completed=done)
 
     def note(self, message: str) -> None:
-        ERR.print(escape(message), highlight=False, soft_wrap=True)
+        ERR.print(escape(one_line(message)), highlight=False, soft_wrap=True)

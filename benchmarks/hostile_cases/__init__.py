@@ -1,0 +1,1 @@
+"""Makers of hostile input, one file for each kind of input."""
