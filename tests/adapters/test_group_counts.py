@@ -62,7 +62,7 @@ def test_groups_in_lists_and_frames_are_those_of_arrays() -> None:
         counts = group_counts([0, 1, 1, 0], [0, 0, 1, 1], given)
         assert all(name in ("0, a", "0, b", "1, a", "1, b") for name in counts.names)
         assert counts.sizes.sum() == 2
-    assert group_counts([0, 1], [0, 1], torch.tensor([[0, 1], [1, 1]])).names[0] == "0, group_0=0, group_1=1"
+    assert group_counts([0, 1], [0, 1], torch.tensor([[0, 1], [1, 1]])).names[0] == "0, groups_0=0, groups_1=1"
 
 
 def test_the_table_shows_the_lowest_first_and_markup_as_it_is() -> None:

@@ -149,6 +149,6 @@ def _are_texts(values: NDArray[Any]) -> bool:
 def _groups(truth: NDArray[Any], groups: Any) -> Groups:
     classes, codes = np.unique(truth, return_inverse=True)
     labels, y = [str(name) for name in classes.tolist()], torch.from_numpy(codes.astype(np.int64))
-    if groups is None:
+    if groups is None or not len(truth):
         return Groups.from_ids(y, labels)
     return cells(y.numpy(), tuple(labels), groups)
