@@ -75,13 +75,13 @@ def one_line(text: str, *, longest: int | None = None) -> str:
     >>> one_line("a\nb \x1b[31m")
     'a b \\x1b[31m'
     >>> one_line("cut " + 100 * "x" + " here", longest=90)
-    'cut xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxx here'
+    'cut xxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx here'
     """
     line = "".join(map(_shown, " ".join(text.split())))
     if longest is None or len(line) <= longest:
         return line
-    line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: _without_middle(word[0], _LONGEST_WORD), line)
-    return line if len(line) <= longest else _without_middle(line, longest)
+    line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: _without_middle(word[0], _LONGEST_WORD, end=0.7), line)
+    return line if len(line) <= longest else _without_middle(line, longest, end=0.3)
 
 
 def _shown(character: str) -> str:
@@ -91,9 +91,10 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def _without_middle(text: str, longest: int) -> str:
-    end = longest * 2 // 7  # the fix stands at the end of a sentence
-    return f"{text[: longest - end - 1]}…{text[-end:]}"
+def _without_middle(text: str, longest: int, *, end: float) -> str:
+    """``text`` cut to ``longest`` characters, of which the share ``end`` is its end: the name in a path, the fix in a sentence."""
+    kept = int(longest * end)
+    return f"{text[: longest - kept - 1]}…{text[-kept:]}"
 
 
 def unknown(kind: str | tuple[Part, ...], name: object, known: Iterable[str]) -> UserError:
