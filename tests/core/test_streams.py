@@ -108,3 +108,11 @@ def test_an_inner_block_does_not_disturb_the_outer_one():
             torch.rand(7)
         second = torch.rand(2)
     assert torch.equal(torch.cat([first, second]), alone)
+
+
+def test_torch_is_seeded_as_its_manual_seed_does():
+    with torch_stream(0, "fit", "init"):
+        found = torch.rand(4)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(0, "fit", "init").integers(2**63)))
+        assert torch.equal(found, torch.rand(4))

@@ -30,6 +30,13 @@ def torch_stream(seed: int, stage: str, purpose: str, epoch: int = 0) -> Iterato
     After the block they have the state that they had before it.
     """
     torch = import_module("torch")  # imported here, because reports use streams without torch
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(int(stream(seed, stage, purpose, epoch).integers(2**63)))
+    number = int(stream(seed, stage, purpose, epoch).integers(2**63))
+    devices = range(torch.cuda.device_count())
+    with torch.random.fork_rng(devices=devices):
+        # As torch.manual_seed does, which also takes down a stack trace for every kind of device that is not there: 2 ms.
+        torch.default_generator.manual_seed(number)
+        if devices:
+            torch.cuda.manual_seed_all(number)
+        if torch.backends.mps.is_available():
+            torch.mps.manual_seed(number)
         yield

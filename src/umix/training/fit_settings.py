@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import nn
 
 from umix.settings import Settings
+from umix.training.plain_optimizer import plain
 
 
 @final
@@ -46,8 +47,9 @@ class FitSettings(Settings):
         fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
         decay = self.weight_decay
         if self.optimizer == "sgd":
-            return torch.optim.SGD(parameters, self.lr, momentum=self.momentum, weight_decay=decay, fused=fused)
-        kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW
+            sgd = plain(torch.optim.SGD)
+            return sgd(parameters, self.lr, momentum=self.momentum, weight_decay=decay, fused=fused)
+        kind = plain(torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW)
         return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
     def lr_course(self, steps: int, slows: Sequence[tuple[int, float]] = ()) -> Callable[[int], float] | None:

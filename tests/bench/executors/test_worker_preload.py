@@ -10,7 +10,7 @@ import pytest
 def test_a_process_that_is_ready_has_one_thread_and_has_imported_what_training_needs() -> None:
     program = (
         "import os, sys, umix.bench.executors.worker_preload; "
-        "print(len(os.listdir('/proc/self/task')), 'torch._dynamo' in sys.modules)"
+        "print(len(os.listdir('/proc/self/task')), 'umix.training.trainer' in sys.modules)"
     )
     environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     told = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

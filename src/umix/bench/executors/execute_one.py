@@ -35,9 +35,8 @@ def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool)
 
 
 def warm_up(threads: int) -> None:
-    """Prepare this process as a worker of ``threads`` threads, so that imports do not count as time of a run."""
+    """Prepare this process as a worker of ``threads`` threads; what a run needs is imported with this module."""
     torch.set_num_threads(threads)
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)])  # the first optimiser imports modules, which takes seconds
 
 
 def save_failure(spec: RunSpec, places: Places, error: BaseException) -> Failure:
