@@ -9,12 +9,14 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import final
+from typing import NamedTuple, final
 
-from umix.core import rates
+import numpy as np
+
 from umix.core.epoch_counts import Counts
+from umix.core.rates import per_group
 from umix.errors import UserError
 from umix.files import write_whole
 from umix.run_folder import EPOCHS
@@ -23,8 +25,7 @@ COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size"
 
 
 @final
-@dataclass(frozen=True)
-class EpochRow:
+class EpochRow(NamedTuple):
     """One number of one epoch."""
 
     stage: str
@@ -58,20 +59,20 @@ def rate_rows(
     stage: str, split: str, counts: Counts, *, groups: Sequence[str], classes: Sequence[str]
 ) -> Iterator[EpochRow]:
     """The rows of a split's rates in every epoch; empty groups and classes have none."""
+    overall: dict[str, list[float]] = {}
+    if counts.n:
+        overall["average"] = (counts.all_hits / counts.n).tolist()
+    if (known := counts.sizes > 0).any():
+        overall["worst"] = np.min(per_group(counts.hits[:, known], counts.sizes[known]), axis=1).tolist()
+    units = [
+        ("group_rate", groups, counts.hits.tolist(), counts.sizes.tolist()),
+        ("class_rate", classes, counts.class_hits.tolist(), counts.class_sizes.tolist()),
+    ]
     for epoch in range(counts.epochs):
-        hits, class_hits = counts.hits[epoch], counts.class_hits[epoch]
-        overall = {
-            "average": rates.average(class_hits, counts.class_sizes),
-            "worst": rates.worst(hits, counts.sizes),
-        }
         for measure, rate in overall.items():
-            if not math.isnan(rate):
-                yield EpochRow(stage, epoch, split, measure, rate)
-        for kind, names, hit, sizes in (
-            ("group_rate", groups, hits, counts.sizes),
-            ("class_rate", classes, class_hits, counts.class_sizes),
-        ):
-            for name, h, n in zip(names, hit.tolist(), sizes.tolist(), strict=True):
+            yield EpochRow(stage, epoch, split, measure, rate[epoch])
+        for kind, names, hits, sizes in units:
+            for name, h, n in zip(names, hits[epoch], sizes, strict=True):
                 if n:
                     yield EpochRow(stage, epoch, split, kind, h / n, name, h, n)
 
@@ -81,7 +82,7 @@ def write_epochs(directory: Path, rows: Iterable[EpochRow]) -> None:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    table.writerows([getattr(row, column) for column in COLUMNS] for row in rows)  # None becomes an empty cell
+    table.writerows(map(attrgetter(*COLUMNS), rows))  # None becomes an empty cell
     write_whole(directory / EPOCHS, text.getvalue().encode())
 
 
