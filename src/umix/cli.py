@@ -61,6 +61,6 @@ def main(argv: list[str] | None = None) -> int:
         ERR.out(f"umix: {one_line(str(error), longest=290)}", highlight=False)
         return 2
     except KeyboardInterrupt:
-        ERR.print("umix: interrupted; the same command goes on after the last finished epoch.")
+        ERR.print("umix: interrupted; the same command goes on from the last checkpoint.")
         return 130
     return int(code or 0)

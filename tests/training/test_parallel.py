@@ -115,7 +115,7 @@ def test_a_parameter_that_is_not_trained_is_named(pair: Path) -> None:
     )
 
 
-def test_a_run_that_lost_a_process_goes_on_after_its_last_epoch_under_torchrun_or_on_one_device(
+def test_a_run_that_lost_a_process_goes_on_from_its_checkpoint_under_torchrun_or_on_one_device(
     tmp_path: Path, run_in_two: Start
 ) -> None:
     assert run_in_two(SCRIPT, tmp_path / "runs", "die")

@@ -35,6 +35,7 @@ def test_a_reopened_recorder_goes_on_after_the_checkpoint(moons: Task, tmp_path:
     first = Recorder.open(stage_in(tmp_path), {"train": train, "val": val}, record="epoch_end")
     for epoch in range(3):
         first.observe(net, epoch)
+    first.write()
     again = Recorder.open(stage_in(tmp_path), {"train": train, "val": val}, record="epoch_end")
     again.restore(2, {})
     assert (again.trajectory.epochs, again.trajectory.val.epochs) == (2, 2)
@@ -65,6 +66,7 @@ def test_test_examples_are_recorded_where_they_are_given_and_survive_the_way_to_
     recorder = Recorder.open(stage_in(tmp_path), splits, record="epoch_end", test=splits["test"])
     for epoch in range(2):
         recorder.observe(net, epoch)
+    recorder.write()
     found = Trajectory.load(tmp_path / "trajectory.safetensors")
     wrong = (~correctness(net, splits["test"], batch_size=16)).float()
     assert torch.equal(found.test_uncertainty(start=0, length=2), wrong)

@@ -7,44 +7,60 @@ import numpy as np
 from torch import Tensor
 
 from umix.core.epoch_counts import Counts
-from umix.core.selection import RULES, Decide, best_choice
+from umix.core.selection import DECIDING, RULES, best_choice
 from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
 
+_MOST_WAITING = 2**25  # bytes of weights that wait for a decision; a larger net is decided on after every epoch
+
 
 @final
 class BestWeights:
-    """Keeps the weights of the epochs that some rule would select: as files in ``directory``, and with ``hold`` in ``held``."""
+    """Keeps the weights of the epochs that some rule would select: as files in ``directory``, and with ``hold`` in ``held``.
+
+    The weights of new epochs wait in memory: to compare epochs and to write files takes longer than a short epoch.
+    """
 
     def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
         self._hold = hold
-        self._seen = 0  # epochs that were offered so far
-        self._selected: set[int] = set()  # those that some rule selects
+        self._settled = 0  # epochs that were compared so far
+        self._selected: set[int] = set()  # those of them that some rule selects
+        self._waiting: dict[int, dict[str, Tensor]] = {}
+        self._size = 0  # bytes that wait
         self.held: dict[int, dict[str, Tensor]] = {}
 
-    def offer(self, net: Net, val: Counts, *, last: bool) -> None:
-        """Keep the weights of the newest epoch if a rule would select it, and delete those that no rule selects any more."""
+    def offer(self, net: Net, epoch: int) -> bool:
+        """Let the weights of ``epoch``, the newest one, wait for ``settle``; whether so many wait that it should be called now."""
         if self._directory is None and not self._hold:
+            return False
+        weights = {name: tensor.clone() for name, tensor in _predicting(net).items()}
+        self._waiting[epoch] = weights
+        self._size += sum(tensor.nbytes for tensor in weights.values())
+        return self._size >= _MOST_WAITING
+
+    def settle(self, val: Counts, *, last: bool) -> None:
+        """Keep the waiting weights of the epochs of ``val`` that a rule selects, and delete those that no rule selects any more.
+
+        The newest are also kept if their epoch is the ``last`` one.
+        """
+        if not self._waiting:
             return
-        newest = val.epochs - 1
-        # The best of all epochs is the newest or was the best before; after a checkpoint was restored all are compared.
-        among = sorted({*self._selected, newest}) if self._seen == newest else list(range(val.epochs))
-        self._seen, self._selected = val.epochs, {among[place] for place in selected_epochs(val.only(among))}
-        wanted = self._selected | ({newest} if last else set())
+        # The best of all epochs is a new one or was the best before; after a checkpoint was restored all are compared.
+        goes_on = self._settled == min(self._waiting)
+        among = sorted({*self._selected, *self._waiting}) if goes_on else list(range(val.epochs))
+        self._settled, self._selected = val.epochs, {among[place] for place in selected_epochs(val.only(among))}
+        wanted = self._selected | ({val.epochs - 1} if last else set())
+        new = {epoch: weights for epoch, weights in self._waiting.items() if epoch in wanted}
+        self._waiting, self._size = {}, 0
         if self._hold:
-            new = (
-                {newest: {name: tensor.clone() for name, tensor in _predicting(net).items()}}
-                if newest in wanted
-                else {}
-            )
             self.held = {epoch: weights for epoch, weights in self.held.items() if epoch in wanted} | new
         if self._directory is None:
             return
-        if newest in wanted:
-            tensors = {name: tensor.contiguous() for name, tensor in _predicting(net).items()}
-            write_tensors(weights_path(self._directory, newest), tensors, {"kind": "weights", "epoch": str(newest)})
+        for epoch, weights in new.items():
+            tensors = {name: tensor.contiguous() for name, tensor in weights.items()}
+            write_tensors(weights_path(self._directory, epoch), tensors, {"kind": "weights", "epoch": str(epoch)})
         keep = {weights_path(self._directory, epoch) for epoch in wanted}
         for path in weights_folder(self._directory).glob("epoch-*.safetensors"):
             if path not in keep:
@@ -58,9 +74,11 @@ def _predicting(net: Net) -> dict[str, Tensor]:
 
 def selected_epochs(val: Counts) -> set[int]:
     """The epochs that some rule selects, with argmax or together with a decision; the rule ``last`` is left out."""
-    decides: tuple[Decide, ...] = ("argmax", "biases")
     rules = [rule for rule in scored_rules(val) if rule != "last"]
-    return {best_choice(val, rule, decide).epoch for rule in rules for decide in decides}
+    with_decision = [rule for rule in rules if rule in DECIDING and val.has_decisions]
+    return {best_choice(val, rule, "argmax").epoch for rule in rules} | {
+        best_choice(val, rule, "biases").epoch for rule in with_decision
+    }
 
 
 def scored_rules(val: Counts) -> list[str]:

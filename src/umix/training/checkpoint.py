@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a fit after its last finished epoch, in one file that is written atomically."""
+"""Checkpoints: the state of a fit after an epoch, in one file that is written atomically."""
 
 import json
 from collections.abc import Sequence

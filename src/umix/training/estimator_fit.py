@@ -72,6 +72,7 @@ def fit_estimator(
                 observer.observe(looks.at(epoch - done), epoch)
         progress.advance(to - done)
         done = to
+        observer.write()
         if stage.directory is not None:
             _save(stage.directory / CHECKPOINT, stage.key, done, net, observer, log)
     progress.finish()

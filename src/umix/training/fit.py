@@ -1,4 +1,4 @@
-"""One fit: runs the training loop epoch by epoch, calls an observer and writes a checkpoint after every epoch.
+"""One fit: runs the training loop epoch by epoch, calls an observer after every epoch and writes a checkpoint now and then.
 
 An estimator is fitted by ``estimator_fit`` instead.
 """
@@ -6,6 +6,7 @@ An estimator is fitted by ``estimator_fit`` instead.
 import time
 from dataclasses import replace
 
+from umix.checkpoint_pace import CheckpointPace, CheckpointTimer
 from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
@@ -38,6 +39,7 @@ def fit(
     log: EpochLog,
     engine: Engine,
     progress: Progress,
+    pace: CheckpointPace,
     until: int | None = None,
 ) -> tuple[StageReport, State]:
     """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint; a report and the last state.
@@ -76,6 +78,7 @@ def fit(
     lr_at = settings.lr_course(steps * settings.epochs, objective.slows)
     last = settings.epochs if until is None else min(until, settings.epochs)
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
+    timer = CheckpointTimer(pace)
     with engine.threads(net):
         for epoch in range(done, last):
             started = time.perf_counter()
@@ -102,11 +105,13 @@ def fit(
                 )
             log.end_epoch(learning_rate=optimizer.param_groups[0]["lr"], seconds=time.perf_counter() - started)
             observer.observe(prepared.net, epoch)
-            if stage.directory is not None:
-                checkpoint = Checkpoint(epoch + 1, state, {**observer.tensors(), **log.tensors()})
-                save_checkpoint(
-                    stage.directory / CHECKPOINT, fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
-                )
+            if stage.directory is not None and (epoch + 1 == last or timer.is_due):
+                with timer.writing():
+                    observer.write()
+                    checkpoint = Checkpoint(epoch + 1, state, {**observer.tensors(), **log.tensors()})
+                    save_checkpoint(
+                        stage.directory / CHECKPOINT, fit=stage.key, checkpoint=checkpoint, net=net, optimizer=optimizer
+                    )
     progress.finish()
     seconds = time.perf_counter() - began
     return StageReport(stage.key, last, seconds, reused=done >= last), state

@@ -117,25 +117,33 @@ class History:
                 losses = evaluated.losses
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
-        val = self.counts("val")
-        self.best.offer(net, val, last=epoch + 1 == self._epochs)
+        last = epoch + 1 == self._epochs
+        if self.best.offer(net, epoch) or last:
+            self.best.settle(self.counts("val"), last=last)
         if self._on_epoch is not None:
-            self._on_epoch(epoch, val)
+            self._on_epoch(epoch, self.counts("val"))
+
+    def write(self) -> None:
+        self.best.settle(self.counts("val"), last=False)
 
     def _count(self, name: str, evaluated: Evaluated) -> None:
         split, predicted = self.splits[name], evaluated.predicted
         correct = predicted == split.y
-        self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
-        self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
-        if name in self._quintiles:
-            rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
-            self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
         if self._keeps_confusion:
             n_groups = len(split.groups.names)
             counted = confusion_counts(
                 predicted, split.y, *split.groups.pairs, n_groups=n_groups, n_classes=self._n_classes
-            )
-            self._confusion[name].append(counted.int().cpu())
+            ).cpu()
+            self._confusion[name].append(counted.int())
+            hits = counted.diagonal(dim1=1, dim2=2)  # of every class in every group, and last of all examples
+            self._hits[name].append(hits[:-1].sum(dim=1))
+            self._class_hits[name].append(hits[-1])
+        else:
+            self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
+            self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        if name in self._quintiles:
+            rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
+            self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
         if evaluated.logits is not None:
             decided = decision_hits(
                 evaluated.logits, split.y, split.groups.pairs, self._biases, n_groups=len(split.groups.names)

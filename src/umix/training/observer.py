@@ -23,6 +23,9 @@ class Observer(Protocol):
     def observe(self, net: Net, epoch: int) -> None:
         """Evaluate ``net`` at the end of ``epoch``."""
 
+    def write(self) -> None:
+        """Write the files that a checkpoint of the epochs so far needs beside it; it is written next."""
+
     def tensors(self) -> Mapping[str, Tensor]:
         """What a checkpoint must contain of this observer."""
 
@@ -34,6 +37,8 @@ class Unobserved:
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
 
     def observe(self, net: Net, epoch: int) -> None: ...
+
+    def write(self) -> None: ...
 
     def tensors(self) -> dict[str, Tensor]:
         return {}

@@ -260,6 +260,7 @@ def _run(
             log=EpochLog(),
             engine=trainer.engine,
             progress=trainer.progress,
+            pace=trainer.pace,
             until=until,
         )
         write_tensors(directory / RACE_COUNTS, dict(observer.tensors()), {"kind": "race", "epochs": str(until)})

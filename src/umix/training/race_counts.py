@@ -84,5 +84,7 @@ class RaceCounts:
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         self._hits = list(kept["race/hits"])
 
+    def write(self) -> None: ...
+
     def tensors(self) -> dict[str, Tensor]:
         return {"race/hits": torch.stack(self._hits)}

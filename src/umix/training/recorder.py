@@ -18,7 +18,7 @@ from umix.training.trajectory import Trajectory
 
 @final
 class Recorder:
-    """The observer that ends an epoch of ``trajectory`` and saves it, before the checkpoint is written.
+    """The observer that ends an epoch of ``trajectory``, and saves it before a checkpoint is written.
 
     So the file has at least as many epochs as the checkpoint. The predictions of val, and of test
     if it is given, are those of an evaluation pass after every epoch.
@@ -87,6 +87,8 @@ class Recorder:
         for other, split in self._others:
             other.see_all(correctness(net, split, batch_size=self._batch_size))
             other.end_epoch()
+
+    def write(self) -> None:
         if self._path is not None:
             self.trajectory.save(self._path)
 

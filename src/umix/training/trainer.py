@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging, UseGroups
 from umix.core.selection import Decide
@@ -50,12 +51,12 @@ class Trainer:
     """Runs the fits of one run.
 
     ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is
-    resumed after its last finished epoch. With ``cache`` ERM stages are shared by all runs with the
-    same data, net, settings and seed. ``groups`` says whether the method may see training groups,
-    ``use_groups`` the known groups of which splits may be used at all, ``judging`` which groups
-    count when an epoch is selected.
+    resumed from its last checkpoint; ``pace`` says how often one is written. With ``cache`` ERM
+    stages are shared by all runs with the same data, net, settings and seed. ``groups`` says
+    whether the method may see training groups, ``use_groups`` the known groups of which splits may
+    be used at all, ``judging`` which groups count when an epoch is selected.
     ``on_epoch(epoch, val)`` is called with the validation counts after every epoch of the final
-    fit, and may raise.
+    fit, and may raise; epochs that a resumed run repeats come again.
     """
 
     task: Task
@@ -75,6 +76,7 @@ class Trainer:
     hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
+    pace: CheckpointPace = USUAL
     on_epoch: Callable[[int, Counts], None] | None = None
     reports: dict[str, StageReport] = field(default_factory=dict, init=False)
     logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
@@ -318,6 +320,7 @@ class Trainer:
             log=self.logs[stage.name],
             engine=self.engine,
             progress=self.progress,
+            pace=self.pace,
         )
         return state
 

@@ -12,6 +12,7 @@ from umix.bench.executors.serial import Serial
 from umix.bench.runs.failure import load_failure
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
@@ -62,10 +63,13 @@ def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second
             killed.append(event)
             kill(event)
 
-    outcomes = {outcome.key: outcome for outcome in Processes(1).run([goes_on, dies], Places(tmp_path), on_event)}
+    outcomes = {
+        outcome.key: outcome
+        for outcome in Processes(1).run([goes_on, dies], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+    }
     assert killed
     assert starts[0] == 0
-    assert starts[1] > 0  # after its last finished epoch
+    assert starts[1] > 0  # from its checkpoint
     assert outcomes[goes_on.key].record is not None
     failure = outcomes[dies.key].failure
     assert failure is not None

@@ -13,6 +13,7 @@ from umix.bench.executors.ray import Ray
 from umix.bench.executors.serial import Serial
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
 
 pytest.importorskip("ray")
@@ -41,7 +42,7 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_killed_worker_is_replaced_and_its_run_goes_on_after_its_last_epoch(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_and_its_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     slow, quick = spec(**SLOW), spec(seed=1)
     killed, starts = [], []
 
@@ -57,7 +58,9 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on_after_its_last_epoch(tm
 
     executor = Ray()
     assert executor.workers == 2
-    outcomes = {outcome.key: outcome for outcome in executor.run([slow, quick], Places(tmp_path), on_event)}
+    outcomes = {
+        outcome.key: outcome for outcome in executor.run([slow, quick], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+    }
     assert killed
     assert starts[0] == 0
     assert starts[-1] > 0

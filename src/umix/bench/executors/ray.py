@@ -1,7 +1,7 @@
 """Runs as Ray tasks, on one machine or a cluster, each with its share of processors.
 
 When a worker or node dies, Ray starts its task again on another one. If all nodes share the folder
-of the runs, the run resumes after its last finished epoch. If they do not, each node uses a local
+of the runs, the run resumes from its last checkpoint. If they do not, each node uses a local
 folder of that name, and the files of a finished run are sent back with its outcome.
 """
 

@@ -37,17 +37,17 @@ def execute(
 ) -> RunRecord:
     """Run ``spec`` and return its record, which is also written to a folder of its own.
 
-    A finished run is not repeated. A killed run goes on after its last finished epoch and ends with the same numbers.
+    A finished run is not repeated. A killed run goes on from its last checkpoint and ends with the same numbers.
 
     Args:
         spec: what to run.
         out: the folder of runs, short for ``places=Places(out=...)``; default ``runs``.
-        places: all folders: of runs, of data, of caches.
+        places: all folders: of runs, of data, of caches; and how often checkpoints are written.
         task: what ``spec`` names, if the caller has loaded it already.
         engine: the devices. If several processes share it, all of them call this function.
         progress: is told about every stage.
         on_epoch: ``on_epoch(epoch, val)`` is given the validation counts after every epoch of the final fit. If it raises, the run
-            stops there and can be resumed.
+            stops there and can be resumed; epochs that are repeated then are given again.
         wait: if another process is executing the run, wait for it and return its record; False raises Busy instead.
 
     """
@@ -131,9 +131,7 @@ def execute_in_memory(
         inputs = training_inputs(
             task, spec.plan, folder, seed=spec.seed, stream=streamed, engine=engine, progress=progress
         )
-        return train_run(
-            spec, task, inputs, directory=None, stages=None, engine=engine, progress=progress, on_epoch=None
-        )
+        return train_run(spec, task, inputs, directory=None, stages=None, engine=engine, progress=progress)
 
 
 def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") -> None:
@@ -260,6 +258,7 @@ def _train(
         engine=engine,
         progress=progress,
         on_epoch=on_epoch,
+        pace=places.pace,
     )
     if engine.first:
         save_run(trained, task, directory)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from umix.checkpoint_pace import USUAL, CheckpointPace
+
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.task import Task
@@ -18,7 +20,10 @@ CACHE = "cache"
 @final
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Folders of runs, and tasks that are in memory already. None of them is part of a run's key."""
+    """Folders of runs, how often checkpoints are written there, and tasks that are in memory already.
+
+    None of them is part of a run's key.
+    """
 
     out: Path = Path("runs")  # every run has a folder of its own below it
     root: Path | None = None  # files of a benchmark task
@@ -26,6 +31,7 @@ class Places:
     cache: Path | None = None  # decoded images and features of frozen nets; default: ``cache`` below ``out``
     stages: Path | None = None  # shared stages; default: ``stages`` below ``out``
     stream: bool = False  # decode images in every epoch instead of once into the cache
+    pace: CheckpointPace = USUAL
     tasks: "Mapping[str, Task]" = field(default_factory=dict)  # tasks made in Python, by the name in the spec
 
     @property

@@ -18,6 +18,7 @@ from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
 from umix.bench.runs.training_rows import image_files, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
+from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
 from umix.data.tables.source import TableSource
@@ -53,11 +54,12 @@ def train_run(
     stages: Path | None,
     engine: Engine,
     progress: Progress,
-    on_epoch: Callable[[int, Counts], None] | None,
+    on_epoch: Callable[[int, Counts], None] | None = None,
+    pace: CheckpointPace = USUAL,
 ) -> TrainedRun:
     """Train ``spec`` on ``inputs``, which were made of ``task``.
 
-    With ``directory`` the run can be killed and goes on after its last finished epoch. Without it the weights of the best epochs
+    With ``directory`` the run can be killed and goes on from its last checkpoint. Without it the weights of the best epochs
     stay in memory. ``stages`` is the folder of stages that runs share.
     """
     plan = spec.plan
@@ -77,6 +79,7 @@ def train_run(
         engine=engine,
         progress=progress,
         on_epoch=on_epoch,
+        pace=pace,
     )
     for note in task.notes:
         trainer.warn(note)

@@ -76,6 +76,8 @@ class SelectedPredictions:
         if score > self._score:
             self._score, self.hits, self.p = score, hits, self._predicted(net, self._fold)
 
+    def write(self) -> None: ...
+
     def tensors(self) -> dict[str, Tensor]:
         return {"selected hits": self.hits, "selected p": self.p}
 
