@@ -1,6 +1,5 @@
 """The flags that several commands share: their types, their help texts, and the parsing of their values."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, final, get_args
 from cyclopts import CoercionError, Parameter, Token
 
 from umix.errors import UserError
+from umix.toml_text import parse_value
 
 if TYPE_CHECKING:
     from umix.bench.runs.places import Places
@@ -264,9 +264,9 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         if not equals or not key:
             raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
         try:
-            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key.strip()] = text.strip()
+            settings[key.strip()] = parse_value(text)
+        except ValueError as error:
+            raise UserError(f"--set {key.strip()} must be given a value that can be read, but {error}.") from None
     return settings
 
 

@@ -163,7 +163,7 @@ def test_a_file_that_is_no_preset_is_refused_in_words(tmp_path: Path, text: str,
 
 
 def test_a_missing_preset_file_is_said() -> None:
-    with pytest.raises(UserError, match=r"There is no preset file nowhere\.toml"):
+    with pytest.raises(UserError, match=r"There is no preset file at nowhere\.toml"):
         plan("four_moons", "erm", "nowhere.toml")
 
 

@@ -35,7 +35,7 @@ def test_names_alone_stand_for_entries_and_seeds_are_kept_once() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tasks = [,]", r"study\.toml must be a TOML file: .*line 1"),
+        ("tasks = [,]", r"The study .*study\.toml must be TOML, but it cannot be read: .*line 1"),
         ('task = ["four_moons"]', r"study\.toml: Unknown key of a study 'task'; did you mean 'tasks'\?"),
         ('tasks = ["four_moons"]', r"study\.toml: Study\.methods must be given"),
         ('tasks = ["a"]\nmethods = [{name = "erm"}, {nam = "umix"}]', r"study\.toml: methods\[2\]: .*nam"),

@@ -1,7 +1,6 @@
 """Search ranges of hyperparameters, random draws from them, and ranges given as text."""
 
 import math
-import tomllib
 from inspect import get_annotations
 from typing import Any
 
@@ -11,6 +10,7 @@ from pydantic.fields import FieldInfo
 from umix.errors import Setting, UserError
 from umix.methods.registry import METHODS
 from umix.settings import Range, Searched, Settings
+from umix.toml_text import parse_value
 
 #: The values that a search may try for each setting: a range, or a list of values.
 SearchSpace = dict[str, Range | list[Any]]
@@ -93,7 +93,7 @@ def parse_choices(text: str) -> tuple[str, list[Any]]:
 
 def _value(text: str) -> Any:
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+        value = parse_value(text)
+    except ValueError as error:
+        raise UserError(Setting("choices"), f" must be given values that can be read, but {error}.") from None
     return value if isinstance(value, int | float | bool | str) else text

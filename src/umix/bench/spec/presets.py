@@ -20,6 +20,7 @@ from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.files import write_whole
 from umix.methods.registry import METHODS
+from umix.toml_text import read_toml
 
 Tables = dict[str, dict[str, Any]]
 #: Used instead of ``default`` if all layers of a net of another library are trained and the task has such a preset.
@@ -74,12 +75,7 @@ def is_preset_file(name: str) -> bool:
 
 
 def _file_preset(path: Path, name: str) -> Tables:
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"There is no preset file {path}.") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"The preset file {path} must be TOML, but it cannot be read: {error}.") from None
+    content = read_toml(path, what="preset file")
     if not content:
         raise UserError(f"The preset file {path} must hold a preset, [NAME.PART] with settings, but it is empty.")
     if name and name not in content:

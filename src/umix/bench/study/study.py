@@ -1,6 +1,5 @@
 """A study as its author writes it: tasks × methods × seeds, with settings for all, for a task or for a method."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -11,6 +10,7 @@ from umix.data.memory_source import MemorySource
 from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
 from umix.settings import Settings
+from umix.toml_text import read_toml
 
 
 class _WithSettings(Settings):
@@ -143,12 +143,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 def load_study(path: str | Path) -> Study:
     """The study in the TOML file at ``path``; errors name the file and the place in it."""
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"There is no study at {path}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} must be a TOML file: {error}.") from None
+    content = read_toml(path, what="study")
     for name in content:
         if name not in Study.model_fields:
             raise UserError(f"{path}: ", unknown("key of a study", name, Study.model_fields))
