@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from umix.api.result import RunResult, load_result
+from umix.api.result import RunResult, as_result
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Decide
 from umix.exports.exported import Exported
@@ -17,6 +17,7 @@ def export(
     select: str | None = None,
     decide: Decide | None = None,
     license: str | None = None,
+    trust_code: bool = False,
 ) -> Exported:
     """Write the model of a finished run for use elsewhere and return what was written; its outputs equal those of ``predict``.
 
@@ -28,9 +29,8 @@ def export(
         select: rule that picks the epoch and, with ``decide``, the decision.
         decide: ``biases`` or ``argmax``; by default as the run was told.
         license: licence that the model card names, as the Hugging Face hub spells it (``mit``).
+        trust_code: whether the record of the run may name code as its net, ``module:factory``, which is then imported.
 
     """
-    if isinstance(run, RunRecord):
-        run = RunResult.in_folder(run)
-    result = run if isinstance(run, RunResult) else load_result(run)
+    result = as_result(run, trust_code=trust_code)
     return result.export(output, format=format, select=select, decide=decide, license=license)

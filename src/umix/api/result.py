@@ -62,11 +62,11 @@ class RunResult:
         self._held_out = held_out
 
     @classmethod
-    def in_folder(cls, record: RunRecord) -> Self:
-        """The result of a finished run that has a folder."""
+    def in_folder(cls, record: RunRecord, *, trust_code: bool = False) -> Self:
+        """The result of a finished run that has a folder; its net may be code only with ``trust_code``."""
         return cls(
             record,
-            net=lambda epoch: load_net(record, epoch=epoch),
+            net=lambda epoch: load_net(record, epoch=epoch, trust_code=trust_code),
             reader=lambda: reader(record),
             examples=lambda: load_examples(record),
             held_out=lambda: read_held_out(record),
@@ -98,7 +98,7 @@ class RunResult:
 
         return cls(
             record,
-            net=lambda epoch: net_with(record, trainer.history.best.held[epoch]),
+            net=lambda epoch: net_with(record, trainer.history.best.held[epoch], trust_code=True),
             reader=known_reader,
             examples=examples,
             held_out=held_out,
@@ -230,9 +230,19 @@ class RunResult:
         return Group(run_table(self.record, summary), *map(Text, [*words, *lines]))
 
 
-def load_result(directory: str | Path) -> RunResult:
-    """The result of the finished run in ``directory``."""
-    return RunResult.in_folder(load_run(directory))
+def load_result(directory: str | Path, *, trust_code: bool = False) -> RunResult:
+    """The result of the finished run in ``directory``.
+
+    A run with a net of your own, ``module:factory``, predicts with ``trust_code`` only: its record names code, which is imported.
+    """
+    return RunResult.in_folder(load_run(directory), trust_code=trust_code)
+
+
+def as_result(run: RunResult | RunRecord | str | Path, *, trust_code: bool = False) -> RunResult:
+    """``run``, which is a result, a record or a run's folder, as a result."""
+    if isinstance(run, RunRecord):
+        return RunResult.in_folder(run, trust_code=trust_code)
+    return run if isinstance(run, RunResult) else load_result(run, trust_code=trust_code)
 
 
 def predict(
@@ -242,9 +252,11 @@ def predict(
     select: str | None = None,
     decide: Decide | None = None,
     progress: Progress | None = None,
+    trust_code: bool = False,
 ) -> "polars.DataFrame":
-    """Predictions of a finished run for ``new``: see ``RunResult.predict``. ``run`` is a result, a record or a run's folder."""
-    if isinstance(run, RunRecord):
-        run = RunResult.in_folder(run)
-    result = run if isinstance(run, RunResult) else load_result(run)
+    """Predictions of a finished run for ``new``: see ``RunResult.predict``. ``run`` is a result, a record or a run's folder.
+
+    With ``trust_code`` the record of the run may name code as its net, as it does after ``net="module:factory"``.
+    """
+    result = as_result(run, trust_code=trust_code)
     return result.predict(new, select=select, decide=decide, progress=progress)

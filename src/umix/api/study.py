@@ -46,6 +46,7 @@ def run_study(
     root: str | Path | None = None,
     cache: str | Path | None = None,
     watcher: StudyWatcher | None = None,
+    trust_code: bool = False,
 ) -> StudyResult:
     """Run every method on every task with every seed and return the comparison.
 
@@ -68,6 +69,7 @@ def run_study(
         root: folder of a benchmark's files, for tasks that have any.
         cache: folder of decoded images and features; default ``cache`` below ``out``.
         watcher: is told how the study goes on.
+        trust_code: whether preset files may name code as their net, ``module:factory``; for a study in a file see ``load_study``.
 
     """
     for name, given in (("tasks", tasks), ("methods", methods)):
@@ -98,16 +100,16 @@ def run_study(
     )
     with ExitStack() as stack:
         staff = _started(workers, threads, stack)
-        plan = plan_study(study, places)
+        plan = plan_study(study, places, trust_code=trust_code)
         if trials is not None:
             plan, _ = tune_study(plan, trials=trials, select=select, workers=staff)
         executor: Executor = staff or _without_workers(ray)
         return StudyResult(plan, execute_study(plan, executor, watcher), select=select)
 
 
-def plan_study(study: Study, places: Places | None = None) -> StudyPlan:
+def plan_study(study: Study, places: Places | None = None, *, trust_code: bool = False) -> StudyPlan:
     """All runs of ``study`` with their state on disk; whatever is wrong with the study is raised here, before anything runs."""
-    return StudyPlan.of(make_grid(study, places))
+    return StudyPlan.of(make_grid(study, places, trust_code=trust_code))
 
 
 def tune_study(

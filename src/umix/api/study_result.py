@@ -1,6 +1,7 @@
 """The result of an executed study: records, failures, table and page."""
 
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, final
 
@@ -8,6 +9,7 @@ from umix.api.comparison_table import ComparisonTable
 from umix.api.report import write_report
 from umix.api.result import RunResult
 from umix.bench.runs.failure import Failure
+from umix.bench.runs.learners import learner_specs
 from umix.bench.runs.record import RunRecord
 from umix.bench.study.execute_study import StudyResults
 from umix.bench.study.study_grid import StudyEntry
@@ -45,9 +47,17 @@ class StudyResult:
     def runs(self) -> dict[str, dict[str, list[RunResult]]]:
         """Results of single runs by task and method: for predictions and weights."""
         return {
-            task: {label: [RunResult.in_folder(record) for record in records] for label, records in methods.items()}
+            task: {
+                label: [RunResult.in_folder(record, trust_code=record.net in self._nets) for record in records]
+                for label, records in methods.items()
+            }
             for task, methods in self.records.items()
         }
+
+    @cached_property
+    def _nets(self) -> set[str]:
+        """The nets that the study names: those may be imported, where they are code, and not what else a record names."""
+        return {one.plan.net.title for entry in self.plan.grid.entries for one in learner_specs(entry.spec)}
 
     @property
     def failed_entries(self) -> dict[StudyEntry, Failure]:

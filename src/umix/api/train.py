@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from umix.api.result import RunResult
 from umix.api.settings import flat_settings, net_setting
 from umix.bench.runs.execute import execute, train_in_memory
+from umix.bench.runs.learners import learner_specs
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.spec.task_reference import reference_to
@@ -28,6 +29,7 @@ def train(
     root: str | Path | None = None,
     cache: str | Path | None = None,
     verbose: bool = False,
+    trust_code: bool = False,
     **settings: Any,
 ) -> RunResult:
     """Train ``method`` on ``task`` and return the result.
@@ -43,6 +45,8 @@ def train(
         root: folder of a benchmark's files.
         cache: folder for decoded images and features of a frozen net. Default: ``cache`` below ``out``; in memory, none.
         verbose: show progress bars.
+        trust_code: whether a preset file may name code as its net, ``module:factory``, which is then imported. A ``net`` that is
+            given here may.
         settings: hyperparameters of the method and of every other part of the run, as ``eta=3`` or ``fit={"epochs": 5}``.
 
     >>> result = train("four_moons", "erm", fit={"epochs": 2})
@@ -57,6 +61,7 @@ def train(
         settings=reference.settings | flat_settings(settings) | net_setting(net),
         seed=seed,
         preset=preset,
+        trust_code=trust_code,
     )
     folder = None if cache is None else Path(cache)
     places = Places(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
@@ -66,4 +71,7 @@ def train(
         if out is None:
             return RunResult.in_memory(*train_in_memory(spec, places, cache=folder, progress=progress))
         places = Places(Path(out), places.root, cache=folder, tasks=reference.tasks)
-        return RunResult.in_folder(execute(spec, places=places, progress=progress))
+        record = execute(spec, places=places, progress=progress)
+        # What the caller has named, or trusted, may be imported; a record that was there before may name something else.
+        named = {one.plan.net.title for one in learner_specs(spec)}
+        return RunResult.in_folder(record, trust_code=trust_code or record.net in named)

@@ -34,6 +34,7 @@ def tune(
     cache: str | Path | None = None,
     name: str | None = None,
     storage: str | None = None,
+    trust_code: bool = False,
     **settings: Any,
 ) -> SearchResult:
     """The best settings of ``method`` on ``task`` by validation alone; test data are never looked at.
@@ -54,6 +55,7 @@ def tune(
         cache: folder of decoded images and features.
         name: name of the search; several processes with the same name and storage work on it together.
         storage: database URL; default a file below ``out``.
+        trust_code: whether a preset file may name code as its net, ``module:factory``.
         settings: settings that are fixed, as ``sigma=1.0`` or ``fit={"epochs": 5}``.
 
     """
@@ -83,5 +85,6 @@ def tune(
         name=name,
         storage=storage,
         places=places,
+        trust_code=trust_code,
     )
     return replace(found, settings=fixed | found.settings)

@@ -139,14 +139,16 @@ def predicted(
     decide: Decide | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    trust_code: bool = False,
 ) -> PredictedBlocks:
     """Predictions for ``new``, data of the kind that the run was trained on, by the net and biases that ``select`` chooses.
 
     For a run on a table, ``new`` is a path, a polars frame, a pandas frame, or an open file with CSV. It needs no labels.
+    With ``trust_code`` the record may name code as its net.
     """
     blocks = reader(record).blocks(new)
     choice = record.choice(select, decide)
-    net, biases = load_net(record, epoch=choice.epoch), record.biases(choice)
+    net, biases = load_net(record, epoch=choice.epoch, trust_code=trust_code), record.biases(choice)
     return PredictedBlocks(net, blocks, record.classes, biases=biases, workers=workers, progress=progress)
 
 
@@ -170,12 +172,13 @@ def write_predictions(
     select: str | None = None,
     decide: Decide | None = None,
     progress: Progress | None = None,
+    trust_code: bool = False,
 ) -> Prediction:
     """Predict ``new`` and write the result to ``output``; the suffix of ``output`` decides the file format."""
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
-    prediction = predicted(record, new, select=select, decide=decide, progress=progress).whole()
+    prediction = predicted(record, new, select=select, decide=decide, progress=progress, trust_code=trust_code).whole()
     write_table(prediction.table, output)
     return prediction
 
@@ -188,9 +191,10 @@ def stream_predictions(
     select: str | None = None,
     decide: Decide | None = None,
     progress: Progress | None = None,
+    trust_code: bool = False,
 ) -> tuple[str, ...]:
     """Write the predictions for ``new`` as CSV to ``output``, a block after the other, and return what is to be known of it."""
-    blocks = predicted(record, new, select=select, decide=decide, progress=progress)
+    blocks = predicted(record, new, select=select, decide=decide, progress=progress, trust_code=trust_code)
     for number, table in enumerate(blocks):
         content = io.BytesIO()
         table.write_csv(content, include_header=number == 0)

@@ -23,6 +23,7 @@ from umix.commands.flags import (
     Out,
     Quiet,
     Select,
+    TrustCode,
     UseGroups,
     judge_settings,
     parse_names,
@@ -65,6 +66,7 @@ def bench(
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
+    trust_code: TrustCode = False,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -97,13 +99,15 @@ def bench(
         from umix.commands.live_table import LiveTable
         from umix.commands.study_results import print_results, print_study_json
 
-        study = _study(tasks, methods, file, {key: value for key, value in changes.items() if value is not None})
+        given = {key: value for key, value in changes.items() if value is not None}
+        study = _study(tasks, methods, file, given, trust_code=trust_code)
         data = data or DataFlags()
         settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups, decide)
         with _naming_file(file):
             if select is not None:
                 known_rule(select)
-            study_plan = plan_study(with_settings(_with_data(study, data), settings), data.places(out))
+            study = with_settings(_with_data(study, data), settings)
+            study_plan = plan_study(study, data.places(out), trust_code=trust_code)
         logging = _loggers(log, mlflow_uri, out)
         if not plan and study_plan.to_run:
             ensure_writable(out)
@@ -193,12 +197,14 @@ def _in_this_process(ray: str | None, cpus: float | None, gpus: float | None) ->
     return Serial()
 
 
-def _study(tasks: Sequence[str], methods: str | None, file: Path | None, changes: dict[str, Any]) -> "Study":
+def _study(
+    tasks: Sequence[str], methods: str | None, file: Path | None, changes: dict[str, Any], *, trust_code: bool
+) -> "Study":
     """The study that the command line or a file describes."""
     from umix.bench.study.study import Study, load_study
 
     if file is not None:
-        in_file = load_study(file)
+        in_file = load_study(file, trust_code=trust_code)
         return Study(**{**{name: getattr(in_file, name) for name in Study.model_fields}, **changes})
     names = [name.strip() for name in (methods or "").split(",") if name.strip()]
     return Study(tasks=list(tasks), methods=names, **changes)

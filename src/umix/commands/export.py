@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import Json, ReadDecide, Select
+from umix.commands.flags import Json, ReadDecide, Select, TrustCode
 from umix.terminal import OUT
 
 
@@ -30,6 +30,7 @@ def export(
     license: Annotated[
         str | None, Parameter(help="Licence that the model card names, as the Hugging Face hub spells it: mit.")
     ] = None,
+    trust_code: TrustCode = False,
     as_json: Json = False,
 ) -> None:
     """Write the model of RUN for other programs, with its preprocessing where that can be included.
@@ -38,7 +39,7 @@ def export(
     """
     from umix.api.export import export as write
 
-    exported = write(run, output, format=format, select=select, decide=decide, license=license)
+    exported = write(run, output, format=format, select=select, decide=decide, license=license, trust_code=trust_code)
     if as_json:
         print_json(exported.as_json())
         return

@@ -49,6 +49,7 @@ _SAME = frozenset(
         "text",
         "threads",
         "trials",
+        "trust_code",
         "tune",
         "use_groups",
         "weight",

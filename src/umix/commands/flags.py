@@ -39,6 +39,16 @@ Log = Annotated[
 MlflowUri = Annotated[str | None, Parameter(help="Where --log mlflow writes. Default: the database OUT/mlflow.db.")]
 
 
+TrustCode = Annotated[
+    bool,
+    Parameter(
+        name="--trust-code",
+        negative="",
+        help="Import the net MODULE:FACTORY that a file names: a preset, a study or the record of a run. It is code, which runs.",
+    ),
+]
+
+
 @final
 @Parameter(name="*", group="For several devices")
 @dataclass(frozen=True)

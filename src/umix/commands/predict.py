@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
-from umix.commands.flags import Json, Quiet, ReadDecide, Select
+from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
 from umix.errors import UserError
 from umix.terminal import ERR, OUT, Bars
 
@@ -40,6 +40,7 @@ def predict(
     ] = Path("predictions.parquet"),
     select: Select = None,
     decide: ReadDecide = None,
+    trust_code: TrustCode = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -51,12 +52,14 @@ def predict(
     if output == _PIPE:
         if as_json:
             raise UserError("--json must be given with an output file, but the predictions go to standard output.")
-        _stream(run, data, select, decide, quiet=quiet)
+        _stream(run, data, select, decide, quiet=quiet, trust_code=trust_code)
         return
     record = load_run(run)
     with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
-        prediction = write_predictions(record, data, output, select=select, decide=decide, progress=bars)
+        prediction = write_predictions(
+            record, data, output, select=select, decide=decide, progress=bars, trust_code=trust_code
+        )
     _print_notes(prediction.notes)
     if as_json:
         times = Counter(prediction.table["label"])
@@ -74,7 +77,15 @@ def predict(
     )
 
 
-def _stream(run: Path, data: Path | IO[bytes], select: str | None, decide: "Decide | None", *, quiet: bool) -> None:
+def _stream(
+    run: Path,
+    data: Path | IO[bytes],
+    select: str | None,
+    decide: "Decide | None",
+    *,
+    quiet: bool,
+    trust_code: bool,
+) -> None:
     """Write CSV to standard output, and nothing else; a reader that closes the pipe, such as head, ends it quietly."""
     from umix.bench.predict import stream_predictions
     from umix.bench.runs.record import load_run
@@ -83,7 +94,15 @@ def _stream(run: Path, data: Path | IO[bytes], select: str | None, decide: "Deci
     try:
         with Bars(quiet=quiet) as bars:
             bars.label = record.directory.name
-            notes = stream_predictions(record, data, sys.stdout.buffer, select=select, decide=decide, progress=bars)
+            notes = stream_predictions(
+                record,
+                data,
+                sys.stdout.buffer,
+                select=select,
+                decide=decide,
+                progress=bars,
+                trust_code=trust_code,
+            )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
         return

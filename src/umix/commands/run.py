@@ -23,6 +23,7 @@ from umix.commands.flags import (
     Quiet,
     Select,
     Set,
+    TrustCode,
     UseGroups,
     judge_settings,
     parse_names,
@@ -52,6 +53,7 @@ def run(
     where: DeviceFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
+    trust_code: TrustCode = False,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -77,7 +79,7 @@ def run(
         | judge_settings(min_group, use_groups, decide, budget)
     )
     settings |= _contest_settings(method, trials, time)
-    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset)
+    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset, trust_code=trust_code)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])
     if select == "worst" and isinstance(source, RowRoles) and not source.groups:

@@ -17,6 +17,7 @@ from umix.commands.flags import (
     Quiet,
     Select,
     Set,
+    TrustCode,
     UseGroups,
     judge_settings,
     parse_settings,
@@ -62,6 +63,7 @@ def tune(
         str | None, Parameter(help="Name of the study, which its workers share. Default: TASK-METHOD.")
     ] = None,
     data: DataFlags | None = None,
+    trust_code: TrustCode = False,
     out: Out = Path("runs"),
     quiet: Quiet = False,
     as_json: Json = False,
@@ -108,6 +110,7 @@ def tune(
             places=data.places(out),
             progress=bars,
             watch=watch,
+            trust_code=trust_code,
         )
     if as_json:
         print_json(tuning_json(result))

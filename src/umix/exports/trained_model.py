@@ -34,10 +34,21 @@ class TrainedModel:
     decide: Decide | None = None
 
     @classmethod
-    def in_folder(cls, record: RunRecord, *, select: str | None = None, decide: Decide | None = None) -> Self:
-        """The model of a finished run that has a folder."""
+    def in_folder(
+        cls,
+        record: RunRecord,
+        *,
+        select: str | None = None,
+        decide: Decide | None = None,
+        trust_code: bool = False,
+    ) -> Self:
+        """The model of a finished run that has a folder; its net may be code only with ``trust_code``."""
         return cls(
-            record, lambda epoch: load_net(record, epoch=epoch), lambda: reader_of(record), select=select, decide=decide
+            record,
+            lambda epoch: load_net(record, epoch=epoch, trust_code=trust_code),
+            lambda: reader_of(record),
+            select=select,
+            decide=decide,
         )
 
     @cached_property

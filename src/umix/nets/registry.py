@@ -32,6 +32,23 @@ NETS: "Registry[NetSettings]" = Registry(
 )
 
 
+#: Nets and estimators that a factory of the user makes.
+_MADE_BY_CODE = ("estimator", "own")
+
+
+def names_code(name: str) -> bool:
+    """Whether ``name`` means code, ``module.path:factory``, which is imported when the name is looked up.
+
+    >>> names_code("mynets:small"), names_code("hf:distilbert"), names_code("mlp")
+    (True, False, False)
+    """
+    provider, _, factory = name.partition(":")
+    kind = None if provider in _MADE_BY_CODE else NETS.get(provider)
+    if kind is not None and kind.options_in(name) is not None:
+        return False
+    return all(part.isidentifier() for part in (*provider.split("."), factory))
+
+
 def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     """The class of the net called ``name`` and the options that the name stands for.
 
@@ -40,7 +57,7 @@ def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     >>> net_kind("hf:distilbert-base-uncased")[1]
     {'model': 'distilbert-base-uncased'}
     """
-    for key in (name.partition(":")[0], "estimator", "own"):
+    for key in (name.partition(":")[0], *_MADE_BY_CODE):
         kind = NETS.get(key)
         options = None if kind is None else kind.options_in(name)
         if kind is not None and options is not None:

@@ -101,7 +101,7 @@ def test_trajectories_are_shared_by_runs_on_the_same_features(own):
 
 def test_the_head_on_features_predicts_as_the_whole_net_does_on_inputs(own):
     record = execute(spec("umix", **UMIX), out="runs")
-    net, task = load_net(load_run(record.directory)), ColoredDigits().load(None)
+    net, task = load_net(load_run(record.directory), trust_code=True), ColoredDigits().load(None)
     for name in ("val", "test"):
         split = task.splits[name]
         with torch.no_grad():
@@ -134,7 +134,7 @@ def test_a_random_body_is_another_for_each_seed_and_is_found_again_by_prediction
     records = [execute(spec(net="frozen_net:random", seed=seed), out="runs") for seed in (0, 1)]
     assert records[0].body != records[1].body
     for record in records:
-        net = load_net(record)
+        net = load_net(record, trust_code=True)
         split = ColoredDigits().load(None).splits["test"]
         with torch.no_grad():
             hit = net(split.x).argmax(dim=1) == split.y
@@ -142,7 +142,7 @@ def test_a_random_body_is_another_for_each_seed_and_is_found_again_by_prediction
 
 
 def test_the_head_of_a_frozen_net_is_new_whatever_its_own_one_was_like(own):
-    head = load_net(execute(spec(net="frozen_net:biasless"), out="runs")).head
+    head = load_net(execute(spec(net="frozen_net:biasless"), out="runs"), trust_code=True).head
     assert head.bias is not None
 
 
@@ -241,7 +241,7 @@ def test_freezing_a_net_without_a_body_from_elsewhere_is_refused():
 
 def test_dfr_refits_the_head_of_a_frozen_net(own):
     record = execute(spec("dfr"), out="runs")
-    assert isinstance(load_net(record).head, nn.Linear)
+    assert isinstance(load_net(record, trust_code=True).head, nn.Linear)
 
 
 @pytest.fixture(scope="session")

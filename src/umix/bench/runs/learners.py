@@ -46,9 +46,7 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
             if (parts[key][0] not in steps or parts[key][1] == "epochs")
             and not (parts[key][0] == spec.method and parts[key][1] in mixing)
         }
-    return RunSpec(
-        task=spec.task, method=spec.method, settings={**settings, "net": name}, seed=spec.seed, preset=spec.preset
-    )
+    return spec.changed({**settings, "net": name})
 
 
 def learner_places(places: Places) -> Places:

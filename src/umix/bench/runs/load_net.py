@@ -6,38 +6,57 @@ import torch
 from torch import Tensor
 
 from umix.bench.runs.record import RunRecord
+from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.net import Net
-from umix.nets.registry import net_kind, net_settings
+from umix.nets.registry import names_code, net_kind, net_settings
 from umix.nets.weight_files import state_hash
 from umix.run_folder import weights_path
 
 
 def load_net(
-    record: RunRecord, *, select: str | None = None, epoch: int | None = None, net_name: str | None = None
+    record: RunRecord,
+    *,
+    select: str | None = None,
+    epoch: int | None = None,
+    net_name: str | None = None,
+    trust_code: bool = False,
 ) -> Net:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
 
     The decision that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
     ``epoch`` names the epoch instead; the weights of an epoch are kept if some rule selects it.
     ``net_name`` (for example ``hf:FOLDER``) says where the net's files are now, if they were moved. Their content must be the same.
+    A record that names code as its net, ``module:factory``, is loaded with ``trust_code`` only: the module is imported and run.
     """
+    _check_code(record, net_name, trust_code=trust_code)
     tensors, _ = read_tensors(
         weights_path(record.directory, record.best_epoch(select) if epoch is None else epoch), kind="weights"
     )
-    return net_with(record, tensors, net_name=net_name)
+    return net_with(record, tensors, net_name=net_name, trust_code=trust_code)
 
 
-def net_with(record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None) -> Net:
+def net_with(
+    record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None, trust_code: bool = False
+) -> Net:
     """The net of ``record`` with these weights, in evaluation mode."""
+    _check_code(record, net_name, trust_code=trust_code)
     net = _built(record, net_name)
     if record.plan["net"].get("freeze"):
         net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in weights.items()})
     else:
         net.load_state_dict(dict(weights))
     return net.eval()
+
+
+def _check_code(record: RunRecord, net_name: str | None, *, trust_code: bool) -> None:
+    """Raise UserError if the record, and not the caller, names code as the net."""
+    name = str(record.net or record.plan["net"].get("name"))
+    if not net_name and not trust_code and names_code(name):
+        where = f"The record in {record.directory}" if record.has_directory else f"The record {record.key}"
+        raise code_refused(name, where)
 
 
 def _built(record: RunRecord, net_name: str | None) -> Net:

@@ -9,6 +9,7 @@ from umix.bench.search.search_plan import Search
 from umix.bench.search.search_result import SearchResult, Trial
 from umix.bench.spec.plan import setting_tables
 from umix.bench.spec.presets import write_preset
+from umix.errors import Setting, UserError
 from umix.version import __version__
 
 if TYPE_CHECKING:
@@ -35,11 +36,25 @@ def all_trials(study: "optuna.Study") -> list[Trial]:
     return trials
 
 
+def _check_settings(search: Search, trial: Trial) -> None:
+    """Raise UserError if a stored trial has settings that the search cannot have drawn: a database may come from anywhere."""
+    for key in {**search.space, **trial.settings}:
+        known = search.space.get(key)
+        if known is None or key not in trial.settings or not known.allows(trial.settings[key]):
+            raise UserError(
+                f"The study {search.name!r} must hold trials of this search, but trial {trial.number} has "
+                f"{key}={trial.settings.get(key)!r}; choose another ",
+                Setting("name"),
+                ".",
+            )
+
+
 def make_result(search: Search, study: "optuna.Study") -> SearchResult:
     """The result of ``search``; its best settings are also written as a preset file."""
     trials = all_trials(study)
     order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
     best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
+    _check_settings(search, best)
     best_settings = {**search.shared, **best.settings}
     path = search.out / f"tuned-{search.name}.toml"
     select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]
@@ -55,7 +70,8 @@ def make_result(search: Search, study: "optuna.Study") -> SearchResult:
         f"{time.strftime('%Y-%m-%d')}; use it with: umix run TASK {search.base.method} --preset {path.name}",
     ]
     base = search.base
-    tables = setting_tables(base.task, base.method, {**base.settings, **best_settings}, preset_name=base.preset)
+    settings = {**base.settings, **best_settings}
+    tables = setting_tables(base.task, base.method, settings, preset_name=base.preset, trust_code=base.trust_code)
     write_preset(path, "tuned", tables, notes=notes)
     return SearchResult(
         task=base.task,

@@ -44,9 +44,7 @@ class Search:
         return f"{self.base.plan.source.title}-{self.base.method}-{content}"
 
     def spec(self, drawn: Mapping[str, Any], seed: int) -> RunSpec:
-        settings = {**self.base.settings, **self.shared, **drawn}
-        base = self.base
-        return RunSpec(task=base.task, method=base.method, settings=settings, seed=seed, preset=base.preset)
+        return self.base.changed({**self.base.settings, **self.shared, **drawn}, seed=seed)
 
     def about(self) -> dict[str, str]:
         """What must be the same for all processes that share one study."""
@@ -72,9 +70,10 @@ def plan_search(
     select: str | None = None,
     name: str | None = None,
     out: str | Path = "runs",
+    trust_code: bool = False,
 ) -> Search:
     """The search that ``tune`` executes; raises UserError if a setting, range, seed or name is wrong."""
-    base = RunSpec(task=task, method=method, settings=dict(settings or {}), preset=preset)
+    base = RunSpec(task=task, method=method, settings=dict(settings or {}), preset=preset, trust_code=trust_code)
     if select is not None:
         known_rule(select)
     if not seeds or len(set(seeds)) < len(seeds):

@@ -75,11 +75,13 @@ def tune(
     engine: Engine | None = None,
     progress: Progress | None = None,
     watch: Callable[[SearchProgress], None] | None = None,
+    trust_code: bool = False,
 ) -> SearchResult:
     """The best settings of ``method`` on ``task`` among ``trials``, counted over all workers of the study ``name``.
 
     ``space`` overrides the ranges that come with umix. A search that is in ``storage`` already
-    (default: a file below ``out``) is resumed. ``out`` is short for ``places=Places(out=...)``.
+    (default: a file below ``out``) is resumed. ``out`` is short for ``places=Places(out=...)``. With
+    ``trust_code`` a preset file may name code as its net.
     """
     need_optuna()
     places = places or Places(Path("runs" if out is None else out))
@@ -95,6 +97,7 @@ def tune(
         select=select,
         name=name,
         out=places.out,
+        trust_code=trust_code,
     )
     ensure_writable(search.folder)
     searches_task = any(key.startswith("task.") for key in search.space)

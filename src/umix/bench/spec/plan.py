@@ -73,14 +73,22 @@ class Plan:
         return f"{part}.{field}", type(owner).model_fields[field], getattr(owner, field)
 
 
-def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Plan:
+def make_plan(
+    task: str,
+    method_name: str,
+    settings: Mapping[str, Any],
+    *,
+    preset_name: str = "default",
+    trust_code: bool = False,
+) -> Plan:
     """The plan for training ``task`` with ``method_name``: the preset's settings, overridden by ``settings``.
 
     A key is ``part.field`` (``umix.eta``, ``fit.lr``, ``trajectory.lr``, ``net.hidden``,
     ``task.agreement``) or just the field, if only one part has it. ``task`` is a name or the path of
     a table. The key ``net`` sets the net's name; the preset's options for another net are then dropped.
+    With ``trust_code`` a preset file may name code as its net.
     """
-    resolved = _resolve(task, method_name, settings, preset_name)
+    resolved = _resolve(task, method_name, settings, preset_name, trust_code=trust_code)
     kind, net_name, tables = resolved.kind, resolved.net_name, resolved.tables
     net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
     stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
@@ -108,9 +116,16 @@ def make_plan(task: str, method_name: str, settings: Mapping[str, Any], *, prese
     )
 
 
-def setting_tables(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> Tables:
+def setting_tables(
+    task: str,
+    method_name: str,
+    settings: Mapping[str, Any],
+    *,
+    preset_name: str = "default",
+    trust_code: bool = False,
+) -> Tables:
     """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
-    tables = _resolve(task, method_name, settings, preset_name).tables
+    tables = _resolve(task, method_name, settings, preset_name, trust_code=trust_code).tables
     if usual_decide(preset_name) != usual_decide("default"):  # a file has another name, but decides as it did
         tables = {**tables, "judge": {"decide": usual_decide(preset_name), **tables.get("judge", {})}}
     return tables
@@ -127,10 +142,12 @@ class _ResolvedSettings:
     tables: Tables
 
 
-def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_name: str) -> _ResolvedSettings:
+def _resolve(
+    task: str, method_name: str, settings: Mapping[str, Any], preset_name: str, *, trust_code: bool
+) -> _ResolvedSettings:
     options = {key.removeprefix("task.") for key in settings}
     if is_preset_file(preset_name):
-        options |= set(preset("", preset_name).get("task", {}))
+        options |= set(preset("", preset_name, trust_code=trust_code).get("task", {}))
     kind, implied = source_kind(task, options)
     METHODS.find(method_name)  # raises UserError if there is no such method
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
@@ -143,7 +160,7 @@ def _resolve(task: str, method_name: str, settings: Mapping[str, Any], preset_na
     elif preset_name == "default" and from_library and PRETRAINED in presets:
         base = presets[PRETRAINED]  # the learning rate for nets from scratch would destroy pretrained weights
     else:
-        base = preset(data_kind.name, preset_name, presets)
+        base = preset(data_kind.name, preset_name, presets, trust_code=trust_code)
     tables = _tables(base, method_name)
     if "net.name" in settings and settings["net.name"] == base.get("net", {}).get("name"):
         tables["net"] = dict(base["net"])  # the preset's options for this net, though the method usually takes another

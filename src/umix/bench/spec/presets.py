@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from umix.bench.spec.code_in_files import refuse_code
 from umix.data.registry import OWN
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
@@ -55,14 +56,15 @@ def _without_task(tables: Tables, *, net: str) -> Tables:
     return others | ({"net": options} if options.get("name") == net else {})
 
 
-def preset(task: str, name: str, known: Mapping[str, Tables] | None = None) -> Tables:
+def preset(task: str, name: str, known: Mapping[str, Tables] | None = None, *, trust_code: bool = False) -> Tables:
     """The tables of the preset ``name`` of ``task``, or of the preset file at the path ``name``.
 
-    ``known`` are the presets of the task, by default those of its file.
+    ``known`` are the presets of the task, by default those of its file. A preset file may name code
+    as its net only with ``trust_code``.
     """
     if is_preset_file(name):
         path, _, in_file = name.rpartition(":") if ".toml:" in name else (name, "", "")
-        return _file_preset(Path(path), in_file)
+        return _file_preset(Path(path), in_file, trust_code=trust_code)
     known = presets_of(task) if known is None else known
     if name not in known:
         raise unknown(f"preset of {task}", name, known)
@@ -74,7 +76,7 @@ def is_preset_file(name: str) -> bool:
     return name.endswith(".toml") or ".toml:" in name
 
 
-def _file_preset(path: Path, name: str) -> Tables:
+def _file_preset(path: Path, name: str, *, trust_code: bool) -> Tables:
     content = read_toml(path, what="preset file")
     if not content:
         raise UserError(f"The preset file {path} must hold a preset, [NAME.PART] with settings, but it is empty.")
@@ -92,6 +94,7 @@ def _file_preset(path: Path, name: str) -> Tables:
             raise UserError(f"The preset file {path} must hold tables [NAME.PART], got {part!r} outside of a part.")
         if part not in parts:
             raise unknown(f"part of the preset in {path}", part, parts)
+    refuse_code(tables, f"The preset file {path}", trust_code=trust_code)
     return dict(tables)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, final
 
@@ -28,6 +29,9 @@ class RunSpec(Settings):
     settings: dict[str, Any] = Field(default_factory=dict)
     seed: int = Field(default=0, ge=0, lt=2**32)
     preset: str = "default"
+    trust_code: bool = Field(
+        default=False, exclude=True, description="whether a preset file may name code as its net; no part of the key"
+    )
 
     @model_validator(mode="after")
     def _has_a_plan(self) -> "RunSpec":
@@ -37,13 +41,24 @@ class RunSpec(Settings):
     @cached_property
     def plan(self) -> Plan:
         """The parts of the run, defaults filled in."""
-        return make_plan(self.task, self.method, self.settings, preset_name=self.preset)
+        return make_plan(self.task, self.method, self.settings, preset_name=self.preset, trust_code=self.trust_code)
 
     @cached_property
     def key(self) -> str:
         """A hash of the plan and the seed; setting a value to its default does not change it."""
         content = {"format": _FORMAT, "seed": self.seed, **self.plan.as_json()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def changed(self, settings: Mapping[str, Any], *, seed: int | None = None) -> "RunSpec":
+        """This spec with other ``settings``, all of them, and perhaps another seed."""
+        return RunSpec(
+            task=self.task,
+            method=self.method,
+            settings=dict(settings),
+            seed=self.seed if seed is None else seed,
+            preset=self.preset,
+            trust_code=self.trust_code,
+        )
 
     @property
     def directory_name(self) -> str:

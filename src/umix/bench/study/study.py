@@ -6,6 +6,7 @@ from typing import Annotated, Any, final
 
 from pydantic import Field, field_validator, model_validator
 
+from umix.bench.spec.code_in_files import refuse_code
 from umix.data.memory_source import MemorySource
 from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
@@ -140,13 +141,17 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def load_study(path: str | Path) -> Study:
-    """The study in the TOML file at ``path``; errors name the file and the place in it."""
+def load_study(path: str | Path, *, trust_code: bool = False) -> Study:
+    """The study in the TOML file at ``path``; errors name the file and the place in it.
+
+    The file may name code, nets and estimators ``module:factory``, only with ``trust_code``.
+    """
     path = Path(path)
     content = read_toml(path, what="study")
     for name in content:
         if name not in Study.model_fields:
             raise UserError(f"{path}: ", unknown("key of a study", name, Study.model_fields))
+    refuse_code(content, f"The study {path}", trust_code=trust_code)
     try:
         return Study(**content)
     except UserError as error:

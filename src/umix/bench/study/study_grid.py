@@ -63,8 +63,11 @@ class StudyGrid:
         return spread_out({entry.key: entry for entry in self.entries}.values())
 
 
-def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
-    """Every run of ``study``, validated; the tasks are loaded to check that they have the groups that methods need."""
+def make_grid(study: Study, places: Places | None = None, *, trust_code: bool = False) -> StudyGrid:
+    """Every run of ``study``, validated; the tasks are loaded to check that they have the groups that methods need.
+
+    With ``trust_code`` the preset files of the study may name code as their net.
+    """
     places = places or Places()
     roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
     places = replace(places, roots={**places.roots, **roots})
@@ -73,7 +76,7 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
     skipped: list[str] = []
     for study_task in study.tasks:
         for method in study.methods:
-            specs = _specs(study, study_task, method)
+            specs = _specs(study, study_task, method, trust_code=trust_code)
             task = places.load_cached(specs[0])
             reason = _impossible(specs[0], task)
             if reason is None:
@@ -96,13 +99,20 @@ def make_grid(study: Study, places: Places | None = None) -> StudyGrid:
     return StudyGrid(tuple(entries), places, tuple(skipped))
 
 
-def _specs(study: Study, task: StudyTask, method: StudyMethod) -> list[RunSpec]:
+def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bool) -> list[RunSpec]:
     """The runs of one method on one task, a spec per seed."""
     settings = {**study.settings, **task.settings, **method.settings}
     preset = task.preset or study.preset
     try:
         specs = [
-            RunSpec(task=task.name, method=method.name, settings=settings, seed=seed, preset=preset)
+            RunSpec(
+                task=task.name,
+                method=method.name,
+                settings=settings,
+                seed=seed,
+                preset=preset,
+                trust_code=trust_code,
+            )
             for seed in study.seeds
         ]
         specs[0].key  # noqa: B018 — raises if the files of a net cannot be read

@@ -50,6 +50,7 @@ class SearchJob:
             "preset": spec.preset,
             "select": self.select,
             "seeds": self.seeds,
+            "trust_code": spec.trust_code,
         }
         try:
             name = plan_search(spec.task, spec.method, **options, out=self.places.out).title
@@ -133,7 +134,5 @@ def _key(entry: StudyEntry) -> str:
 
 
 def _with_best_settings(entry: StudyEntry, result: SearchResult, places: Places, planner: StagePlanner) -> StudyEntry:
-    spec = entry.spec
-    settings = {**spec.settings, **result.settings}
-    changed = RunSpec(task=spec.task, method=spec.method, settings=settings, seed=spec.seed, preset=spec.preset)
+    changed = entry.spec.changed({**entry.spec.settings, **result.settings})
     return replace(entry, spec=changed, shared=planner.first_stage(changed, places.load_cached(changed)))
