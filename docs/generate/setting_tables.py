@@ -15,6 +15,8 @@ _INTRODUCTION = """\
 Every setting of a run has a full name, `part.field`. On the command line it is `--set fit.lr=0.01`, in Python
 `umix.train(task, "umix", fit={"lr": 0.01})`, in a preset or a study `fit.lr`. The name of the field alone is enough where only one
 part has it: `--set eta=3`. What is not set comes from the preset; `umix presets TASK` shows the settings that a preset starts from.
+Where a table says `inf`, a whole number is at most a million and any other at most 1e12; a net that is larger than the machine's
+memory is refused before it is built.
 
 The hyperparameters of a method, `umix.eta` for example, are on [its page](methods/index.md). *Search* is what `umix tune` tries.
 """

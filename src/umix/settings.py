@@ -10,12 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.fields import FieldInfo
 
 from umix.errors import UserError, unknown
+from umix.limits import LARGEST_COUNT, LARGEST_NUMBER, SMALLEST_NUMBER
 
 
 class Settings(BaseModel):
     """A frozen model whose constructor raises UserError, in one sentence with the field, its rule and its value."""
 
     part: ClassVar[str] = ""  # the part of a run that these settings describe: fit, net, task; empty for others
+    bounded: ClassVar[bool] = True  # whether numbers are refused that no run can use; records hold what was counted
     absent_by_default: ClassVar[tuple[str, ...]] = ()  # options that came later: without them keys are what they were
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
@@ -29,6 +31,9 @@ class Settings(BaseModel):
             BaseModel.__init__(self, **values)
         except ValidationError as error:
             raise _user_error(type(self), error) from None
+        if self.bounded:
+            for name in fields:
+                _check_size(f"{_title(type(self))}.{name}", getattr(self, name), fields[name])
 
     def key_values(self) -> dict[str, Any]:
         """All values as JSON for the key of a run, but for those of ``absent_by_default`` that are the default."""
@@ -95,6 +100,35 @@ def legal(field: FieldInfo) -> str:
     """
     least = "".join(f", at least {m.min_length} of them" for m in field.metadata if _has(m, "min_length"))
     return _kind(field.annotation) + _bounds(field.metadata) + least
+
+
+def _check_size(title: str, value: object, field: FieldInfo) -> None:
+    """Raise UserError for a number that is too large or too small to be computed with, unless the field has a bound of its own."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            _check_size(title, item, field)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and not _has_upper_bound(field):
+        most = LARGEST_COUNT if isinstance(value, int) else LARGEST_NUMBER
+        if abs(value) > most:
+            raise UserError(f"{title} must be at most {most:,.0f}, got {value!r}.")
+    if isinstance(value, float) and 0 < abs(value) < SMALLEST_NUMBER:
+        raise UserError(f"{title} must be 0 or at least {SMALLEST_NUMBER:g}, got {value!r}.")
+
+
+def _has_upper_bound(field: FieldInfo) -> bool:
+    """Whether the field, or one of the types that it may have, has an upper bound."""
+    return any(_has(rule, name) for rule in _rules(field.annotation, field.metadata) for name in ("le", "lt"))
+
+
+def _rules(annotation: Any, metadata: Iterable[object] = ()) -> Iterator[object]:
+    """The rules of a type and of the types it is made of."""
+    for rule in metadata:
+        yield from getattr(rule, "metadata", [rule])
+    for arm in get_args(annotation):
+        if get_origin(annotation) is Annotated and arm is not get_args(annotation)[0]:
+            yield from getattr(arm, "metadata", [arm])
+        else:
+            yield from _rules(arm)
 
 
 def _is_optional(annotation: Any) -> bool:

@@ -218,11 +218,11 @@ def test_texts_of_ones_own_and_another_net_are_compared(tmp_path: Path, capsys: 
         (["four_moons", "--methods", "erm", "--label", "y"], "--label must be about data of your own"),
         (["four_moons", "--methods", "erm", "--seeds", "x"], "Seeds must be a range"),
         (["four_moons", "--methods", "erm", "--select", "best"], "Unknown selection rule 'best'"),
-        (["four_moons", "--methods", "erm", "--workers", "0"], "--workers and --threads must be at least 1"),
-        (["four_moons", "--methods", "erm", "--workers", "0", "--plan"], "--workers and --threads must be at least 1"),
+        (["four_moons", "--methods", "erm", "--workers", "0"], "--workers must be at least 1, got 0"),
+        (["four_moons", "--methods", "erm", "--workers", "0", "--plan"], "--workers must be at least 1, got 0"),
         (
             ["four_moons", "--methods", "erm", "--workers", "2", "--threads", "0"],
-            "--threads must be at least 1, got 2 and 0",
+            "--threads must be at least 1, got 0",
         ),
         (["four_moons", "--methods", "erm", "--workers", "2", "--ray", "auto"], "by --workers or by --ray"),
         (

@@ -180,7 +180,7 @@ def test_without_lightning_fabric_the_extra_is_named(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--devices", "0"], "--devices must be a whole number from 1 on, got 0."),
+        (["--devices", "0"], "--devices must be at least 1, got 0."),
         (["--devices", "2", "--strategy", "dpp"], "Unknown strategy 'dpp'; did you mean 'ddp'? Known: ddp."),
         (["--precision", "bf17"], "fit.precision must be one of 32-true, bf16-mixed, got 'bf17'."),
         (["--nodes", "2"], "--nodes 2 must be started by torchrun on every machine"),

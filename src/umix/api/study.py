@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from umix.bench.study.study_grid import make_grid
 from umix.bench.study.study_plan import StudyPlan
 from umix.bench.study.study_search import search_grid
 from umix.errors import UserError
+from umix.limits import MOST_RUNS
 
 if TYPE_CHECKING:
     from umix.bench.executors.processes import Processes
@@ -87,7 +89,7 @@ def run_study(
         study = Study(
             tasks=entries,
             methods=list(methods),
-            seeds=tuple(seeds),
+            seeds=tuple(islice(seeds, MOST_RUNS + 1)),
             settings=flat_settings(settings or {}),
             preset=preset,
             skip_impossible=skip_impossible,

@@ -6,7 +6,7 @@ from typing import Any
 from umix.commands.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.commands.flags import Json, Out, Quiet
-from umix.errors import UserError
+from umix.limits import MOST_RUNS, require_count
 from umix.terminal import OUT
 
 
@@ -20,8 +20,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     from umix.reports.tables.comparison_tables import comparison_tables
     from umix.reports.tables.formats import terminal
 
-    if seeds < 1:
-        raise UserError(f"--seeds must be at least 1, got {seeds}.")
+    require_count("seeds", seeds, most=MOST_RUNS)
     methods: dict[str, tuple[str, dict[str, Any]]] = {
         "ERM": ("erm", {}),
         "UMIX, sigma=0": ("umix", {"sigma": 0.0}),

@@ -31,6 +31,7 @@ from umix.commands.flags import (
 )
 from umix.core.words import counted
 from umix.errors import UserError
+from umix.limits import MOST_TRIALS, require_count
 from umix.terminal import OUT
 
 
@@ -117,8 +118,8 @@ def _contest_settings(method: str, trials: int | None, time: float | None) -> di
     limits = {name: value for name, value in (("trials", trials), ("time", time)) if value is not None}
     if limits and method != "best":
         raise UserError(f"--{next(iter(limits))} must be given with METHOD best, got {method!r}; leave the flag out.")
-    if trials is not None and trials < 1:
-        raise UserError(f"--trials must be at least 1, got {trials}.")
+    if trials is not None:
+        require_count("trials", trials, most=MOST_TRIALS)
     if time is not None and not 0 < time < math.inf:
         raise UserError(f"--time must be a number of seconds above 0, got {time:g}.")
     return {f"best.{name}": value for name, value in limits.items()}

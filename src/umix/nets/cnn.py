@@ -15,9 +15,10 @@ class CNN(NetSettings):
     """Stages of two 3×3 convolutions with group normalisation, halving the image between stages, then average pooling."""
 
     name: ClassVar[str] = "cnn"
+    sized_by_options: ClassVar[bool] = True
 
     channels: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (16, 32), min_length=1, description="channels of each stage"
+        (16, 32), min_length=1, max_length=1000, description="channels of each stage"
     )
 
     def build(self, example: Tensor, n_classes: int) -> Net:

@@ -13,6 +13,7 @@ class Linear(NetSettings):
     """A linear classifier of the input itself; also the head that is trained on the features of a frozen net."""
 
     name: ClassVar[str] = "linear"
+    sized_by_options: ClassVar[bool] = True
 
     dropout: float = Field(0.0, ge=0, lt=1, description="share of inputs dropped in training")
 

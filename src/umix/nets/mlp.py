@@ -13,9 +13,10 @@ class MLP(NetSettings):
     """Linear layers with ReLU between them; no hidden layers make a linear classifier."""
 
     name: ClassVar[str] = "mlp"
+    sized_by_options: ClassVar[bool] = True
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (128, 128), description="widths of the hidden layers; empty for a linear classifier"
+        (128, 128), max_length=1000, description="widths of the hidden layers; empty for a linear classifier"
     )
     dropout: float = Field(0.0, ge=0, lt=1, description="share of hidden units dropped in training")
 

@@ -77,6 +77,9 @@ class NetSettings(Settings, abc.ABC):
     takes_any_method: ClassVar[bool] = True  # False: only methods for which weights of examples are enough can train it
     by_gradients: ClassVar[bool] = True  # trained by gradient steps; False: fitted to weighted rows in one go
     takes_codes: ClassVar[bool] = False  # whether it takes columns of category codes and missing values as they are
+    sized_by_options: ClassVar[bool] = (
+        False  # whether build makes parameters of the sizes that the options say, and no more
+    )
     from_data: ClassVar[tuple[str, ...]] = ()  # options that are not the user's: the data decide them
 
     @classmethod

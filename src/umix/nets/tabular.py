@@ -105,11 +105,12 @@ class Tabular(NetSettings):
     """Linear layers with ReLU on the columns of a table: numbers standardised and in bins, categories as 0/1 columns."""
 
     name: ClassVar[str] = "tabular"
+    sized_by_options: ClassVar[bool] = True
     takes_codes: ClassVar[bool] = True
     from_data: ClassVar[tuple[str, ...]] = ("categories",)
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (64, 64), description="widths of the hidden layers; empty for a linear classifier"
+        (64, 64), max_length=1000, description="widths of the hidden layers; empty for a linear classifier"
     )
     dropout: float = Field(0.0, ge=0, lt=1, description="share of hidden units dropped in training")
     bins: int = Field(16, ge=0, description="most bins of a number, fewer where there are many; 0: standardised only")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import final
+from typing import Annotated, final
 
 import numpy as np
 from pydantic import Field
@@ -32,10 +32,12 @@ _NODES = 3
 class Design(Settings):
     """The settings of the experiment."""
 
-    sizes: tuple[int, ...] = Field((100, 200, 400, 800, 1600), min_length=1, description="Training sizes n.")
+    sizes: tuple[Annotated[int, Field(ge=1, le=10**5)], ...] = Field(
+        (100, 200, 400, 800, 1600), min_length=1, description="Training sizes n."
+    )
     ranks: tuple[int, ...] = Field((2, 5, 10, 20), min_length=1, description="Intrinsic ranks r.")
-    dimension: int = Field(100, ge=2, description="Dimension d of the inputs.")
-    seeds: int = Field(20, ge=2, description="Populations and samples per cell.")
+    dimension: int = Field(100, ge=2, le=10**4, description="Dimension d of the inputs.")
+    seeds: int = Field(20, ge=2, le=10**4, description="Populations and samples per cell.")
     alpha: float = Field(2.0, gt=0, description="Parameter of Beta(alpha, alpha) for λ.")
     eta: float = Field(4.0, ge=0, description="Weight of uncertainty: w = eta·u + 1.")
     ridge: float = Field(1e-3, gt=0, description="Ridge of both fits, for separable samples.")

@@ -12,6 +12,7 @@ from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.files import ensure_writable, sweep
+from umix.limits import require_steps
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
@@ -75,6 +76,7 @@ def fit(
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
+    require_steps(steps * settings.epochs, stage.name)
     lr_at = settings.lr_course(steps * settings.epochs, objective.slows)
     last = settings.epochs if until is None else min(until, settings.epochs)
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))

@@ -20,7 +20,7 @@ class FitSettings(Settings):
 
     epochs: int = Field(default=20, ge=1, description="passes over the training split")
     batch_size: int = Field(
-        default=64, ge=1, description="examples per step; the last batch of an epoch may be smaller"
+        default=64, ge=1, le=10**9, description="examples per step; the last batch of an epoch may be smaller"
     )
     optimizer: Literal["sgd", "adam", "adamw"] = Field(
         default="sgd", description="sgd has momentum, adamw decoupled weight decay"

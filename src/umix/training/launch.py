@@ -5,6 +5,7 @@ import os
 import torch
 
 from umix.errors import Setting, UserError, unknown
+from umix.limits import MOST_MACHINES, require_count, require_processes
 from umix.training.engine import Engine
 
 STRATEGIES = ("ddp",)
@@ -17,9 +18,10 @@ def engine_for(*, devices: int | None = None, nodes: int | None = None, strategy
     """
     if strategy is not None and strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
-    for name, number in (("devices", devices), ("nodes", nodes)):
-        if number is not None and number < 1:
-            raise UserError(Setting(name), f" must be a whole number from 1 on, got {number}.")
+    if devices is not None:
+        require_processes("devices", devices)
+    if nodes is not None:
+        require_count("nodes", nodes, most=MOST_MACHINES)
     if "LOCAL_WORLD_SIZE" in os.environ and "RANK" in os.environ:
         return _checked(_under_torchrun(devices, nodes))
     engine = Engine(devices=devices or 1, nodes=nodes or 1)

@@ -22,6 +22,7 @@ from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Encoder, Net, NetSettings
+from umix.nets.net_size import require_fitting_net
 from umix.run_folder import EXAMPLES, trajectory_path
 from umix.training.best_weights import BestWeights
 from umix.training.cross_fit import cross_fit
@@ -94,6 +95,7 @@ class Trainer:
             raise UserError(
                 f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
             )
+        require_fitting_net(self.net, self.example, self.task.n_classes)
         self.splits: Mapping[str, Split] = {name: split.to(self.device) for name, split in self.task.splits.items()}
         self.history = self.new_history(self.final_settings.epochs)
 

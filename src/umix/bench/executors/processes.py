@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 from umix.bench.executors.job import Job, JobOutcome, RunJob
 from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
-from umix.errors import Setting, UserError
+from umix.limits import MOST_THREADS, require_count, require_processes
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
@@ -75,10 +75,8 @@ class Processes:
     """``workers`` processes of ``threads`` threads each, which inherit no state of this process."""
 
     def __init__(self, workers: int, *, threads: int = 1) -> None:
-        if workers < 1 or threads < 1:
-            raise UserError(
-                Setting("workers"), " and ", Setting("threads"), f" must be at least 1, got {workers} and {threads}."
-            )
+        require_processes("workers", workers)
+        require_count("threads", threads, most=MOST_THREADS)
         self.workers = workers
         self._threads = threads
         self._pool: list[_Worker] = []

@@ -5,7 +5,7 @@ import json
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Self, final
+from typing import ClassVar, Literal, Self, final
 
 from umix.bench.runs.lock import Busy, run_lock
 from umix.errors import UserError
@@ -17,6 +17,8 @@ from umix.settings import Settings
 @final
 class Failure(Settings):
     """What was raised, and when."""
+
+    bounded: ClassVar[bool] = False
 
     kind: Literal["umix failed run"] = "umix failed run"
     task: str

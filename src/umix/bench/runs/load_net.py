@@ -11,6 +11,7 @@ from umix.core.streams import torch_stream
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.net import Net
+from umix.nets.net_size import require_fitting_net
 from umix.nets.registry import names_code, net_kind, net_settings
 from umix.nets.weight_files import state_hash
 from umix.run_folder import weights_path
@@ -75,6 +76,7 @@ def _built(record: RunRecord, net_name: str | None) -> Net:
     if settings.model_dump().get("freeze"):
         settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
     example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+    require_fitting_net(settings, example, len(record.classes))
     with torch_stream(record.seed, "features", "init"):  # a random frozen body must be the one of training
         net = settings.build(example, len(record.classes))
     if record.body and record.body != state_hash(net.body):

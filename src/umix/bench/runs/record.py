@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast, final, get_args
+from typing import Any, ClassVar, Literal, cast, final, get_args
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -28,6 +28,8 @@ from umix.settings import Settings
 class StageRecord(Settings):
     """One fit of the run."""
 
+    bounded: ClassVar[bool] = False
+
     key: str
     epochs: int
     seconds: float
@@ -37,6 +39,8 @@ class StageRecord(Settings):
 @final
 class RunRecord(Settings):
     """A finished run; ``directory`` is where it was loaded from."""
+
+    bounded: ClassVar[bool] = False
 
     kind: Literal["umix run record"] = "umix run record"
     task: str

@@ -1,7 +1,7 @@
 """The counts of a run's splits as they lie in its record, and whether they fit together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,8 @@ _SPLITS = ("val", "test")
 @final
 class SplitCounts(Settings):
     """Counts of one split as they lie in the file."""
+
+    bounded: ClassVar[bool] = False
 
     hits: list[list[int]]  # [epochs][groups]
     sizes: list[int]

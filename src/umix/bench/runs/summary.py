@@ -1,6 +1,6 @@
 """The test rates of a run at one epoch: what tables, the page and JSON print."""
 
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,8 @@ from umix.settings import Settings
 class GroupRate(Settings):
     """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
 
+    bounded: ClassVar[bool] = False
+
     hits: int
     size: int
     rate: float | None
@@ -25,6 +27,8 @@ class GroupRate(Settings):
 @final
 class Summary(Settings):
     """Test rates in [0, 1] at the epoch and with the decision that a rule selected on validation; None for a rate not known."""
+
+    bounded: ClassVar[bool] = False
 
     select: str
     epoch: int

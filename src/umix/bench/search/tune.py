@@ -35,8 +35,9 @@ from umix.bench.search.searched_settings import SearchedSetting
 from umix.bench.search.validation_score import selection_rule, validation_score
 from umix.core.epoch_counts import Counts
 from umix.data.task import Task
-from umix.errors import Setting, UserError
+from umix.errors import UserError
 from umix.files import ensure_writable
+from umix.limits import MOST_TRIALS, require_count
 from umix.run_folder import weights_folder
 from umix.settings import Range
 from umix.training.engine import Engine
@@ -85,8 +86,7 @@ def tune(
     """
     need_optuna()
     places = places or Places(Path("runs" if out is None else out))
-    if trials < 1:
-        raise UserError(Setting("trials"), f" must be at least 1, got {trials}.")
+    require_count("trials", trials, most=MOST_TRIALS)
     search = plan_search(
         task,
         method,

@@ -25,7 +25,7 @@ class JudgeSettings(Settings):
     part: ClassVar[str] = "judge"
 
     min_group: int = Field(
-        default=MIN_GROUP, ge=1, description="examples that a group must have in a split to be judged there"
+        default=MIN_GROUP, ge=1, le=10**9, description="examples that a group must have in a split to be judged there"
     )
     use_groups: UseGroups = Field(
         default="train",

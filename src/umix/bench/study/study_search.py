@@ -15,7 +15,8 @@ from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
-from umix.errors import Setting, UserError
+from umix.errors import UserError
+from umix.limits import MOST_TRIALS, require_count
 from umix.training.progress import Progress, Silent
 
 
@@ -109,8 +110,7 @@ def search_grid(
 def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[SearchJob]:
     """The searches that ``grid`` needs: one for every task and method that has something to search."""
     need_optuna()
-    if trials < 1:
-        raise UserError(Setting("tune"), f" must be at least 1 trial, got {trials}.")
+    require_count("tune", trials, most=MOST_TRIALS)
     seed = 1 + max(entry.spec.seed for entry in grid.entries)
     first = {_key(entry): entry.spec for entry in reversed(grid.entries)}
     jobs = []

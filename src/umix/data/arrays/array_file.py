@@ -1,16 +1,19 @@
 """Arrays on disk: .npz with named arrays, or .npy with one; nothing is ever unpickled."""
 
+import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umix.errors import UserError, unknown
+from umix.limits import require_memory
 
 if TYPE_CHECKING:
     import polars
@@ -32,15 +35,38 @@ def read_array(path: Path, name: str) -> Array:
     """The array called ``name`` in an .npz file, or the one of an .npy file, which is memory-mapped."""
     if path.suffix.lower() == ".npy":
         try:
+            with open(path, "rb") as stored:
+                _check_header(stored, path.stat().st_size, path.name)
             mapped: Array = np.lib.format.open_memmap(path, mode="c")
             return mapped
         except _BROKEN as error:
-            raise _unreadable(path, error) from None
+            raise error if isinstance(error, UserError) else _unreadable(path, error) from None
     with _opened(path, name) as file:
         if name not in file.files:
             raise unknown(f"array of {path.name}", name, file.files)
+        entry = file.zip.getinfo(name if name in file.zip.namelist() else f"{name}.npy")  # as NumPy finds it
+        with file.zip.open(entry) as stored:
+            what = f"The array {name!r} of {path.name}"
+            needed = _check_header(stored, entry.file_size, what)
+            require_memory(needed, f"{what} takes", "save it as .npy, which is not read as a whole")
         array: Array = file[name]
         return array
+
+
+def _check_header(stored: IO[bytes], size: int, what: str) -> int:
+    """The bytes that an array takes by its header; raises where these are more than follow in a file of ``size`` bytes."""
+    if stored.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
+        return size  # no array, which NumPy says
+    version = tuple(stored.read(2))
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stored)
+    needed = math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and not 0 <= needed <= size - stored.tell():
+        raise UserError(
+            f"{what} must be whole, but its header claims {needed:,} bytes of shape {list(shape)}, and {size:,} are there; "
+            "write it again."
+        )
+    return needed
 
 
 @contextmanager
@@ -93,7 +119,11 @@ def _column(name: str, values: Array, n: int) -> "polars.Series":
     return polars.Series(name, values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
 
 
-_BROKEN = (OSError, ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_BROKEN = (
+    *(OSError, ValueError, TypeError, EOFError, KeyError, OverflowError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error),
+    *(SyntaxError, tokenize.TokenError, RecursionError, MemoryError),  # of a header, which is a Python literal
+)
 
 
 def _unreadable(path: Path, error: Exception, name: str = "") -> UserError:

@@ -39,7 +39,7 @@ class Camelyon17(ImageTask):
     labels: ClassVar = ("normal", "tumor")
     published: ClassVar = {"train": (302436,), "val": (34904,), "test": (85054,)}
 
-    size: int = Field(96, ge=8, description="height and width of the images that the net sees")
+    size: int = Field(96, ge=8, le=2**14, description="height and width of the images that the net sees")
     augment: bool = Field(False, description="train on random boxes of the images, mirrored half of the time")
 
     def listing(self, folder: Path, problems: Problems) -> Listing:

@@ -50,7 +50,7 @@ class CivilComments(CheckedSource):
     tokenizer: str | None = Field(
         None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
     )
-    tokens: int = Field(300, ge=2, description="longest comment in tokens; what is beyond is cut")
+    tokens: int = Field(300, ge=2, le=2**20, description="longest comment in tokens; what is beyond is cut")
 
     @cached_property
     def content(self) -> str:

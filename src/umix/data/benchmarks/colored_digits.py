@@ -35,7 +35,9 @@ class ColoredDigits(TaskSource):
     train_share: float = Field(
         0.6, gt=0, lt=1, description="share of the digits in train; the others are halved into val and test"
     )
-    data_seed: int = Field(0, ge=0, description="seed of the split and the colours, independent of the run's seed")
+    data_seed: int = Field(
+        0, ge=0, lt=2**32, description="seed of the split and the colours, independent of the run's seed"
+    )
 
     def load(self, root: Path | None = None) -> Task:
         """The task; ``root`` is not needed."""

@@ -30,7 +30,7 @@ class FourMoons(TaskSource):
     )
     eval_size: int = Field(200, ge=1, description="examples of each group in val and in test")
     noise: float = Field(0.15, ge=0, description="standard deviation of the points around their moon")
-    data_seed: int = Field(0, ge=0, description="seed of the points, independent of the run's seed")
+    data_seed: int = Field(0, ge=0, lt=2**32, description="seed of the points, independent of the run's seed")
 
     def load(self, root: Path | None = None) -> Task:
         """The task; ``root`` is not needed."""

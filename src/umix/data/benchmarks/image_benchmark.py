@@ -33,7 +33,7 @@ class ImageTask(CheckedSource, abc.ABC):
     published: ClassVar[Mapping[str, tuple[int, ...]]]
 
     allow_subset: bool = Field(False, description="accept other counts than the published ones")
-    size: int = Field(224, ge=8, description="height and width of the images that the net sees")
+    size: int = Field(224, ge=8, le=2**14, description="height and width of the images that the net sees")
     augment: bool = Field(True, description="train on random boxes of the images, mirrored half of the time")
 
     @classmethod

@@ -93,7 +93,9 @@ class SpuCoMNIST(CheckedSource):
     )
     label_noise: float = Field(0.0, ge=0, le=1, description="share of the training images with a wrong class")
     val_share: float = Field(0.2, gt=0, lt=1, description="share of MNIST's training images in val")
-    data_seed: int = Field(0, ge=0, description="seed of the split, colours and noise, independent of the run's seed")
+    data_seed: int = Field(
+        0, ge=0, lt=2**32, description="seed of the split, colours and noise, independent of the run's seed"
+    )
 
     def load(self, root: Path | None) -> Task:
         """The task, made from MNIST's four files in ``root`` or a folder that torchvision filled."""

@@ -69,7 +69,7 @@ class ImageFolder(RowRoles, CheckedSource):
         None, description="column of the table that names the images, relative to the folder"
     )
     size: int = Field(
-        SMALL, ge=8, description=f"height and width of what the net sees; {LARGE} for nets of other libraries"
+        SMALL, ge=8, le=2**14, description=f"height and width of what the net sees; {LARGE} for nets of other libraries"
     )
     augment: bool = Field(True, description="train on random boxes of the images, mirrored half of the time")
 

@@ -37,7 +37,7 @@ class RowRoles(Settings, abc.ABC):
     )
     val_share: float = Field(0.2, gt=0, lt=0.5, description="share of val where no column says")
     test_share: float = Field(0.2, gt=0, lt=0.5, description="share of test where no column says")
-    data_seed: int = Field(0, ge=0, description="seed of the random split, independent of the run's seed")
+    data_seed: int = Field(0, ge=0, lt=2**32, description="seed of the random split, independent of the run's seed")
 
     @model_validator(mode="before")
     @classmethod

@@ -1,7 +1,5 @@
 """Tables read block by block: CSV of any length, from a file or a pipe, in constant memory."""
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from umix.data.rows.table_file import (
     check_there,
     header_names,
     readable,
+    row_values,
 )
 from umix.errors import UserError
 
@@ -146,10 +145,12 @@ def _read(file: IO[Any], where: str) -> bytes:
 
 def _first_row_end(data: bytes) -> int:
     """Where the first row ends: at a line end that is not inside quotes."""
-    end = 0
-    while end := data.find(b"\n", end) + 1:
-        if not data.count(b'"', 0, end) % 2:
+    begin, quotes = 0, 0
+    while end := data.find(b"\n", begin) + 1:
+        quotes += data.count(b'"', begin, end)
+        if not quotes % 2:
             return end
+        begin = end
     return len(data)
 
 
@@ -171,7 +172,7 @@ def _check_last_row(rows: bytes, width: int, where: str, separator: str) -> None
     if not rows or rows.endswith(b"\n"):
         return
     last = rows[_last_row_end(rows) :]
-    values = next(csv.reader(io.StringIO(last.decode(errors="replace"), newline=""), delimiter=separator), [])
+    values = row_values(last.decode(errors="replace"), separator, where)
     if len(values) < width or last.count(b'"') % 2:
         raise UserError(
             f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."

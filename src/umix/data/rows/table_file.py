@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ _NO_TEXT = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it first, or save the sheet as CSV"),
     b"PAR1": ("a Parquet file", "name the file so that it ends in .parquet"),
 }
+_LONGEST_HEADER = 2**20  # bytes of several lines, after which a quote has been forgotten
+_BRACKETS, _DEEPEST = 64, 60  # so many in a line of JSON may be that deep, which takes polars minutes
+_BRACKET, _TEXT = re.compile(rb"[\[\]{}]"), re.compile(rb'"(?:[^"\\]|\\.)*"')
 TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
 
@@ -60,6 +64,7 @@ def column_names(path: Path) -> list[str]:
     check_there(path)
     if path.suffix.lower() in TEXT_SUFFIXES:
         return _header(path)[0]
+    _check_nesting(path)
     with readable(path):
         match path.suffix.lower():
             case ".parquet":
@@ -80,6 +85,7 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
     import polars
 
     check_there(path)
+    _check_nesting(path)
     with readable(path):
         match path.suffix.lower():
             case ".parquet":
@@ -90,6 +96,28 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
                 return polars.read_ipc(path)
             case _:
                 return _read_text(path, categorical)
+
+
+def _check_nesting(path: Path) -> None:
+    """Raise where a line of a JSON lines file is nested so deeply that polars would need minutes for it."""
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        return
+    with readable(path), open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.count(b"[") + line.count(b"{") > _BRACKETS and _depth(line) > _DEEPEST:
+                raise UserError(
+                    f"{path} must hold a row of plain values in every line, but line {number} is nested more than {_DEEPEST} "
+                    "deep; write it again."
+                )
+
+
+def _depth(line: bytes) -> int:
+    """How many brackets of JSON are open at most, outside of texts."""
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(_TEXT.sub(b"", line)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def check_output(path: Path) -> None:
@@ -173,8 +201,10 @@ def _header(path: Path) -> tuple[list[str], str]:
     """The column names of a text table and what separates them."""
     with open(path, "rb") as file:
         line = file.readline()
-        while line.count(b'"') % 2 and (more := file.readline()):  # a name with a line end in it
+        quotes = line.count(b'"')
+        while quotes % 2 and len(line) < _LONGEST_HEADER and (more := file.readline()):  # a name with a line end in it
             line += more
+            quotes += more.count(b'"')
     return header_names(line, str(path), tabs=path.suffix.lower() == ".tsv")
 
 
@@ -188,10 +218,20 @@ def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list
     except UnicodeDecodeError as error:
         raise _unreadable(where, "csv", error) from None
     separator = "\t" if tabs else max(",;\t|", key=text.partition("\n")[0].count)
-    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+    names = row_values(text, separator, where)
     if not names:
         raise UserError(f"{_capital(where)} must have a row of column names and rows below it, but it is empty.")
     return names, separator
+
+
+def row_values(row: str, separator: str, where: str) -> list[str]:
+    """The values in the first row of a text table; empty if there is none."""
+    try:
+        return next(csv.reader(io.StringIO(row, newline=""), delimiter=separator), [])
+    except csv.Error as error:  # a value of more than 131,072 characters: most often a quote that is not closed
+        raise UserError(
+            f"{_capital(where)} must be a table, but one of its rows cannot be read ({error}); is a quote open?"
+        ) from None
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class TextSource(RowRoles, TaskSource):
     tokenizer: str | None = Field(
         None, exclude=True, description="folder or hub name of the tokenizer; else that of an hf: net; else word counts"
     )
-    tokens: int = Field(300, ge=2, description="longest text in tokens; what is beyond is cut")
+    tokens: int = Field(300, ge=2, le=2**20, description="longest text in tokens; what is beyond is cut")
 
     @field_serializer("path")
     def _file_name(self, path: Path) -> str:
