@@ -286,12 +286,13 @@ class _Trap:
             "must be a weights file written by umix, got kind None",
         ),
         (save({"a": torch.ones(2)}, metadata={"umix": "{"}), "must be a whole weights file"),
+        (save({"a": torch.ones(2)}, metadata={"umix": "[" * 2000}), "must be a whole weights file"),
         (
             save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "trajectory"}'}),
             "must be a weights file written by umix, got kind 'traj",
         ),
     ],
-    ids=["text", "no metadata", "foreign metadata", "no table", "no json", "other kind"],
+    ids=["text", "no metadata", "foreign metadata", "no table", "no json", "nested", "other kind"],
 )
 def test_a_foreign_file_is_refused_in_one_line(tmp_path, content, rule):
     (tmp_path / "foreign").write_bytes(content)

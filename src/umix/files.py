@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock
+from pydantic_core import from_json
 
 from umix.errors import UserError
 
@@ -142,7 +143,7 @@ def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dic
 
     try:
         with safe_open(path, framework=framework) as file:
-            stored = json.loads((file.metadata() or {}).get("umix", "{}"))
+            stored = from_json((file.metadata() or {}).get("umix", "{}"))
             metadata: dict[str, str] = stored if isinstance(stored, dict) else {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
     except FileNotFoundError:

@@ -94,6 +94,15 @@ def test_weights_of_another_architecture_and_pickles_are_refused(tmp_path):
         net_settings("monai:resnet10", weights=tmp_path / "absent.pth").content  # noqa: B018
 
 
+def test_files_of_torch_are_refused_where_reading_them_may_run_code(tmp_path, monkeypatch):
+    torch.save({"x": torch.zeros(2)}, tmp_path / "weights.pth")
+    monkeypatch.setattr(torch, "__version__", "2.5.1+cpu")
+    with pytest.raises(
+        UserError, match=r"must be a \.safetensors file, because files of torch can be made to run code"
+    ):
+        built(net_settings("monai:resnet10", weights=tmp_path / "weights.pth"))
+
+
 # torchvision and timm: stand-ins with the few functions that are called, under the real names
 
 

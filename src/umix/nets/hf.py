@@ -10,10 +10,6 @@ the pooled features, so that mixing features and refitting the last layer mean t
 before it.
 """
 
-import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, final
 
@@ -21,11 +17,15 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError, cause
+from umix.limits import require_memory
 from umix.nets.backbone import require_images, require_tokens, require_trained
+from umix.nets.hf_config import read_json
 from umix.nets.hf_folder import POOLING, content_of, folder_of, is_local
 from umix.nets.library import library
+from umix.nets.net_size import size_of
 from umix.nets.provider import Provider
+from umix.quiet_transformers import quiet_transformers
 
 Pooling = Literal["auto", "first", "mean", "pooler"]
 
@@ -62,17 +62,16 @@ class HuggingFace(Provider):
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         folder = folder_of(self.model, pretrained=self.pretrained)
         transformers = library(self.library, extra=self.extra)
-        with _quiet(transformers):
+        with quiet_transformers(transformers):
             try:
                 config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
                 model, untrained = self._load(transformers, folder, config)
-            except (OSError, ValueError, KeyError, RuntimeError) as error:
-                if isinstance(error, UserError):
-                    raise
-                reason = " ".join(str(error).split()).rstrip(".")[:200]
+            except UserError:
+                raise
+            except Exception as error:  # every model raises other exceptions for what its files say
                 raise UserError(
                     f"{self.title} must be a model that transformers' AutoModel loads without code of its own, but it does not "
-                    f"({reason})."
+                    f"({cause(error)})."
                 ) from None
         if model.main_input_name == "input_ids":
             require_tokens(example, self.title)
@@ -90,6 +89,9 @@ class HuggingFace(Provider):
 
     def _load(self, transformers: Any, folder: Path, config: Any) -> tuple[Any, bool]:
         """The model, and whether it has a pooler without trained weights."""
+        with torch.device("meta"):  # shapes without numbers
+            size = size_of(transformers.AutoModel.from_config(config, trust_remote_code=False))
+        require_memory(size, f"The net {self.title} takes", "choose a smaller one with ", Setting("net"))
         if not self.pretrained:
             return transformers.AutoModel.from_config(config, trust_remote_code=False), False
         model, found = transformers.AutoModel.from_pretrained(
@@ -98,6 +100,7 @@ class HuggingFace(Provider):
             local_files_only=True,
             trust_remote_code=False,
             dtype=torch.float32,
+            use_safetensors=True,
             output_loading_info=True,
         )
         missing = sorted(found["missing_keys"])
@@ -115,7 +118,7 @@ class HuggingFace(Provider):
         if self.pooling != "auto":
             return self.pooling
         said = folder / POOLING
-        means = said.is_file() and json.loads(said.read_text(encoding="utf-8")).get("pooling_mode_mean_tokens")
+        means = said.is_file() and read_json(said).get("pooling_mode_mean_tokens")
         return "mean" if means else "first"
 
 
@@ -130,7 +133,17 @@ class Texts(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         mask = torch.ones_like(ids) if self.pad is None else (ids != self.pad).long()
         # ``TokenIds.take`` pads a batch to its longest text only; to cut it here, the host would have to wait for the device.
-        return pooled(self.model(input_ids=ids.long(), attention_mask=mask), self.pooling, mask)
+        try:
+            return pooled(self.model(input_ids=ids.long(), attention_mask=mask), self.pooling, mask)
+        except IndexError:  # only a part of the data may hold such a token
+            raise UserError(
+                "A net for texts must know every token and position of them, but one lies beyond its own; take the tokenizer of "
+                "the net with ",
+                Setting("task.tokenizer"),
+                ", or shorter texts with ",
+                Setting("task.tokens"),
+                ".",
+            ) from None
 
 
 @final
@@ -169,20 +182,3 @@ def _used(model: nn.Module, pooling: Pooling) -> nn.Module:
     if pooling != "pooler" and isinstance(pooler, nn.Module):
         pooler.requires_grad_(False)
     return model
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Inside the block transformers shows no progress bars, messages or warnings."""
-    log = transformers.utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()

@@ -1,14 +1,18 @@
-"""The folder of a Hugging Face model: a local folder, or the snapshot of a hub name in the local cache."""
+"""The folder of a Hugging Face model: a local folder, or the snapshot of a hub name in the local cache.
+
+Weights are safetensors. Pickled ones are refused, because a pickle is code.
+"""
 
 from functools import lru_cache
 from pathlib import Path
 
 from umix.errors import Setting, UserError
+from umix.nets.hf_config import check_config, read_json
 from umix.nets.library import library
 from umix.nets.weight_files import files_hash
 
 CONFIG, POOLING = "config.json", "1_Pooling/config.json"
-_SAFE, _PICKLED = "model*.safetensors*", "pytorch_model*.bin*"
+_SAFE, _PICKLED, _SHARDS = "model*.safetensors*", "pytorch_model*.bin*", "model.safetensors.index.json"
 
 
 def is_local(model: str) -> bool:
@@ -26,12 +30,7 @@ def folder_of(model: str, *, pretrained: bool) -> Path:
     folder = Path(model).expanduser()
     if not folder.is_dir():
         raise UserError(f"There is no folder {model} with a model (config.json, model.safetensors).")
-    if not _complete(folder, pretrained):
-        raise UserError(
-            f"The folder {model} must hold config.json{' and model.safetensors' if pretrained else ''}, as save_pretrained writes "
-            f"them; it does not."
-        )
-    return folder
+    return _checked(folder, model, pretrained)
 
 
 def content_of(folder: Path, *, pretrained: bool) -> str:
@@ -41,11 +40,40 @@ def content_of(folder: Path, *, pretrained: bool) -> str:
 
 
 def _weights(folder: Path) -> list[Path]:
-    return sorted(folder.glob(_SAFE)) or sorted(folder.glob(_PICKLED))
+    return sorted(path for path in folder.glob(_SAFE) if path.is_file())
 
 
 def _complete(folder: Path, pretrained: bool) -> bool:
     return (folder / CONFIG).is_file() and (not pretrained or bool(_weights(folder)))
+
+
+def _checked(folder: Path, model: str, pretrained: bool) -> Path:
+    """``folder``; raises UserError if it does not hold the files of a model, or if they are pickled or cannot be read."""
+    if not _complete(folder, pretrained):
+        if pretrained and next(folder.glob(_PICKLED), None) is not None:
+            raise UserError(
+                f"The weights of {model} must be model.safetensors, but they are pickled, and a pickle may run code; if you trust "
+                "them, load the model with transformers and save it again with save_pretrained."
+            )
+        raise UserError(
+            f"The folder {model} must hold config.json{' and model.safetensors' if pretrained else ''}, as save_pretrained writes "
+            f"them; it does not."
+        )
+    check_config(folder / CONFIG)
+    if pretrained and (folder / _SHARDS).is_file():
+        _check_shards(folder / _SHARDS)
+    return folder
+
+
+def _check_shards(path: Path) -> None:
+    """Raise UserError if an index of shards names anything but safetensors files beside it."""
+    shards = read_json(path).get("weight_map")
+    names = shards.values() if isinstance(shards, dict) else [None]
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise UserError(
+                f"{path} must name safetensors files of its folder, got {name!r}; download the model again."
+            )
 
 
 @lru_cache(maxsize=16)
@@ -55,13 +83,13 @@ def _snapshot(model: str, pretrained: bool) -> Path:
     try:
         folder = Path(fetch(model, allow_patterns=patterns, local_files_only=True))
         if _complete(folder, pretrained):
-            return folder
+            return _checked(folder, model, pretrained)
+    except UserError:
+        raise
     except Exception:  # noqa: S110 — not in the cache, or no such name: the download below tells
         pass
     try:
         folder = Path(fetch(model, allow_patterns=patterns))
-        if pretrained and not _weights(folder):
-            folder = Path(fetch(model, allow_patterns=[*patterns, _PICKLED]))
     except Exception as error:  # the network has many ways to fail
         missing = type(error).__name__ in ("RepositoryNotFoundError", "HFValidationError")
         why = "the hub has no public model of that name" if missing else "the hub cannot be reached"
@@ -72,5 +100,8 @@ def _snapshot(model: str, pretrained: bool) -> Path:
             ".",
         ) from None
     if not _complete(folder, pretrained):
-        raise UserError(f"The model {model} of the Hugging Face hub must hold config.json and weights; it does not.")
-    return folder
+        raise UserError(
+            f"The model {model} of the Hugging Face hub must hold config.json{' and model.safetensors' if pretrained else ''}; it "
+            "does not."
+        )
+    return _checked(folder, model, pretrained)

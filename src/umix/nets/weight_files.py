@@ -10,14 +10,19 @@ from torch import Tensor, nn
 
 from umix.errors import UserError
 
+_SAFE_READER = (2, 6)  # the version of torch from which on weights_only=True runs no code (CVE-2025-32434)
+
 
 def files_hash(paths: Sequence[Path]) -> str:
     """A hash of the names and bytes of these files, not of their folders.
 
     A file is read again only if its size or its time of change differs.
     """
-    states = [(path, path.stat()) for path in paths]
-    digests = [(path.name, _hash(path.resolve(), state.st_size, state.st_mtime_ns)) for path, state in states]
+    try:
+        states = [(path, path.stat()) for path in paths]
+        digests = [(path.name, _hash(path.resolve(), state.st_size, state.st_mtime_ns)) for path, state in states]
+    except OSError as error:
+        raise UserError(f"{error.filename} must be a file that can be read, but it cannot: {error.strerror}.") from None
     return hashlib.sha256(repr(sorted(digests)).encode()).hexdigest()[:32]
 
 
@@ -59,6 +64,11 @@ def load_weights(module: nn.Module, path: Path) -> None:
 def _tensors(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
         raise UserError(f"There is no file of weights at {path}.")
+    if path.suffix != ".safetensors" and tuple(map(int, torch.__version__.split(".")[:2])) < _SAFE_READER:
+        raise UserError(
+            f"{path} must be a .safetensors file, because files of torch can be made to run code in torch {torch.__version__}; "
+            "save it as .safetensors, or install torch 2.6."
+        )
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file

@@ -59,3 +59,9 @@ def test_a_damaged_failure_is_refused_in_one_sentence(tmp_path: Path, text: str)
 @pytest.mark.parametrize(("message", "line"), [("one\ntwo", "RuntimeError: one"), ("", "RuntimeError: no message")])
 def test_a_failure_is_told_in_one_line(message: str, line: str) -> None:
     assert failure(message).sentence == line
+
+
+def test_a_failure_nested_a_thousand_deep_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "failed.json").write_bytes(b'{"a": ' + b"[" * 1000 + b"]" * 1000 + b"}")
+    with pytest.raises(UserError, match="must be what umix writes of a failed run .*recursion limit"):
+        load_failure(tmp_path)

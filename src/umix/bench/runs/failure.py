@@ -1,11 +1,12 @@
 """A run that raised, kept in its folder until it is executed again and succeeds."""
 
 import contextlib
-import json
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Literal, Self, final
+
+from pydantic_core import from_json
 
 from umix.bench.runs.lock import Busy, run_lock
 from umix.errors import UserError
@@ -65,7 +66,7 @@ def load_failure(directory: Path) -> Failure | None:
     if (directory / RECORD).exists() or not (directory / FAILED).exists():
         return None
     try:
-        return Failure(**json.loads((directory / FAILED).read_text(encoding="utf-8")))
+        return Failure(**from_json((directory / FAILED).read_bytes()))
     except (OSError, ValueError, TypeError) as error:
         raise UserError(
             f"{directory / FAILED} must be what umix writes of a failed run ({error}); delete it and run again."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 from pydantic import Field, field_serializer, model_validator
+from pydantic_core import from_json
 
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.images.folder_listing import (
@@ -245,7 +246,7 @@ class ImageReader(Reader):
     @classmethod
     def load(cls, directory: Path) -> Self:
         try:
-            known = json.loads((directory / IMAGE_INPUTS).read_text(encoding="utf-8"))
+            known = from_json((directory / IMAGE_INPUTS).read_bytes())
             if known["kind"] != _KIND:
                 raise ValueError(known["kind"])
             return cls(int(known["size"]))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
+from pydantic_core import from_json
+
 from umix.errors import UserError
 from umix.files import write_whole
 
@@ -34,7 +36,7 @@ def save_columns(
 def load_columns(path: Path, make: Callable[[dict[str, Any]], Column], *, format: str) -> ColumnFile[Column]:
     """What ``save_columns`` wrote, each column made by ``make``; nothing in the file is ever executed."""
     try:
-        state = json.loads(path.read_bytes())
+        state = from_json(path.read_bytes())
         if state["format"] != format:
             raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
         columns = tuple(make(one) for one in state["columns"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from umix.data.texts.token_ids import TokenIds
 from umix.errors import Setting, UserError
+from umix.quiet_transformers import quiet_transformers
 
 _FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
 _AT_ONCE = 4096
@@ -59,12 +60,14 @@ class Tokenizer:
             raise UserError(
                 f"The tokenizer of {model} must be a fast one (tokenizer.json); save it again with a current transformers."
             )
-        if found.pad_token_id is None:
+        pad, longest = found.pad_token_id, found.model_max_length
+        if pad is None:
             raise UserError(
                 f"The tokenizer of {model} must have a padding token to make batches of texts; it has none."
             )
-        longest = min(length, int(found.model_max_length))
-        return cls(found.backend_tokenizer.to_str(), pad=int(found.pad_token_id), length=longest)
+        if not isinstance(longest, int | float) or not longest >= 1:
+            raise UserError(f"model_max_length of the tokenizer of {model} must be at least 1, got {longest!r}.")
+        return cls(found.backend_tokenizer.to_str(), pad=int(pad), length=int(min(length, longest)))
 
     def encode(self, texts: Sequence[str]) -> tuple[TokenIds, int]:
         """The ids of ``texts``, and how many of these were longer than ``length`` and cut."""
@@ -79,7 +82,7 @@ class Tokenizer:
 
 def _load(model: str) -> Any:
     try:
-        from transformers import AutoTokenizer
+        import transformers
     except ImportError:
         raise _missing() from None
     folder = Path(model).expanduser()
@@ -89,9 +92,10 @@ def _load(model: str) -> Any:
     reason = ""
     for offline in (True,) if local else (True, False):
         try:
-            return AutoTokenizer.from_pretrained(
-                folder if local else model, local_files_only=offline, trust_remote_code=False, use_fast=True
-            )
+            with quiet_transformers(transformers):
+                return transformers.AutoTokenizer.from_pretrained(
+                    folder if local else model, local_files_only=offline, trust_remote_code=False, use_fast=True
+                )
         except (
             Exception
         ) as error:  # transformers raises many types where files are missing or the hub cannot be reached

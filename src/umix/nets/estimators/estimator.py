@@ -5,7 +5,6 @@ last of them as they are. Refitting it, as DFR does, weighs the parts of the mod
 """
 
 import abc
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, cast, final
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
+from pydantic_core import from_json
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
@@ -51,7 +51,7 @@ class EstimatorSettings(NetSettings, abc.ABC):
         if not isinstance(given, str):
             return given
         try:
-            return json.loads(given)
+            return from_json(given)
         except ValueError:
             return given  # refused as what it is
 
