@@ -153,6 +153,61 @@ def test_a_folder_where_the_file_should_be_is_the_users_to_solve(tmp_path):
     assert _names(tmp_path) == ["state"]
 
 
+def test_a_link_is_followed_and_stays(tmp_path):
+    (tmp_path / "state").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("state")
+    (tmp_path / "dangling").symlink_to("new/file")
+    write_whole(tmp_path / "link", b"new")
+    write_whole(tmp_path / "dangling", b"first")
+    assert (tmp_path / "state").read_bytes() == b"new"
+    assert (tmp_path / "new" / "file").read_bytes() == b"first"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "dangling").is_symlink()
+    assert _names(tmp_path) == ["dangling", "link", "new", "state"]
+
+
+def test_a_link_in_a_circle_is_the_users_to_solve(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(UserError, match=r"^Cannot write .*/a: Too many levels of symbolic links; choose another place"):
+        write_whole(tmp_path / "a", b"new")
+    assert _names(tmp_path) == ["a", "b"]
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["itself", "through a link"])
+def test_a_pipe_is_not_written(tmp_path, linked):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(UserError, match=r"^Cannot write .*: it is a device, a pipe or a socket; name a file\.$"):
+        write_whole(tmp_path / ("link" if linked else "pipe"), b"new")
+    assert _names(tmp_path) == ["link", "pipe"]
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 255, "é" * 127, os.fsdecode(b"caf\xe9")], ids=["letters", "two bytes", "no text"]
+)
+def test_any_name_that_a_file_can_have_is_written(tmp_path, name):
+    write_whole(tmp_path / name, b"new")
+    assert _names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("x" * 256, "File name too long"), ("a\0b", "no file can have this name")]
+)
+def test_a_name_that_no_file_can_have_is_the_users_to_solve(tmp_path, name, reason):
+    with pytest.raises(UserError, match=rf"^Cannot write .*: {reason}; choose another"):
+        write_whole(tmp_path / name, b"new")
+
+
+def test_what_a_killed_process_left_of_a_long_name_is_swept(tmp_path, monkeypatch, dead):
+    monkeypatch.setattr(os, "getpid", lambda: dead)
+    monkeypatch.setattr(os, "replace", lambda *_: None)  # as if killed before it
+    write_whole(tmp_path / ("x" * 255), b"half")
+    assert len(_names(tmp_path)) == 1
+    sweep(tmp_path)
+    assert _names(tmp_path) == []
+
+
 def test_a_writable_folder_is_made_and_left_empty(tmp_path):
     ensure_writable(tmp_path / "runs")
     assert _names(tmp_path / "runs") == []

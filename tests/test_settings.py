@@ -1,7 +1,8 @@
 """Settings are frozen, and wrong values raise UserError with one sentence."""
 
 import pickle
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 import pytest
 from pydantic import Field, ValidationError, model_validator
@@ -112,6 +113,19 @@ def test_settings_are_frozen():
     with pytest.raises(ValidationError, match="frozen"):
         settings.sigma = 0.1
     assert settings.sigma == 0.5
+
+
+@pytest.mark.parametrize(
+    "value", ["caf\udce9", Path("caf\udce9.csv"), ["ok", "caf\udce9"]], ids=["text", "path", "list"]
+)
+def test_what_no_file_can_hold_is_refused(value):
+    class Named(Settings):
+        part = "task"
+        of: Any
+
+    with pytest.raises(UserError, match=r"^task\.of must be text in UTF-8, got 'caf\\udce9.*'; rename it\.$"):
+        Named(of=value)
+    assert Named(of="café\n").of == "café\n"
 
 
 def test_equal_settings_are_one_key():

@@ -57,6 +57,10 @@ class UserError(ValueError):
         return one_line("".join(_text(part, spell) for part in self.args), longest=_LONGEST_SENTENCE)
 
 
+class UmixWarning(UserWarning):
+    """What people should know of their data or their run, where nothing is wrong enough to raise."""
+
+
 #: A part of the message of a user error.
 Part = str | Setting | UserError
 
@@ -82,6 +86,19 @@ def one_line(text: str, *, longest: int | None = None) -> str:
         return line
     line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: _without_middle(word[0], _LONGEST_WORD, end=0.7), line)
     return line if len(line) <= longest else _without_middle(line, longest, end=0.3)
+
+
+def is_utf8(text: str) -> bool:
+    r"""Whether ``text`` can be written to a file or a table: the name of a file need not be text, and Python keeps its bytes.
+
+    >>> is_utf8("café"), is_utf8("caf\udce9")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _shown(character: str) -> str:
@@ -127,7 +144,12 @@ def _place(error: BaseException) -> tuple[str, int | None] | None:
     """The last file and line of the traceback that is in the user's code: not in umix, Python or a library."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return error.filename, error.lineno
+    frames = [at for at in traceback.extract_tb(error.__traceback__) if is_users_code(at.filename)]
+    return (frames[-1].filename, frames[-1].lineno) if frames else None
+
+
+def is_users_code(filename: str) -> bool:
+    """Whether code of this file is neither umix's, Python's nor a library's."""
     paths = sysconfig.get_paths()
     others = (str(Path(__file__).parent), *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
-    frames = [at for at in traceback.extract_tb(error.__traceback__) if not at.filename.startswith((*others, "<"))]
-    return (frames[-1].filename, frames[-1].lineno) if frames else None
+    return not filename.startswith((*others, "<"))

@@ -2,10 +2,13 @@
 
 import contextlib
 import errno
+import glob
+import hashlib
 import json
 import os
 import shutil
 import socket
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -13,36 +16,91 @@ from typing import IO, Any
 from filelock import FileLock
 from pydantic_core import from_json
 
-from umix.errors import UserError
+from umix.errors import UserError, is_utf8
 
 _ASIDE = ".aside"
+_LONGEST_NAME = 255  # bytes of a file's name
+_LONGEST_PART = 160  # bytes of a part of a name, which leaves room for the other parts
+
+
+def name_part(text: str) -> str:
+    r"""``text`` as a part of a file's name: what a path or a terminal reads as something else is ``_``, at most 160 bytes.
+
+    >>> name_part("my people"), name_part("a/b\n"), len(name_part(300 * "x"))
+    ('my people', 'a_b_', 160)
+    """
+    shown = "".join(letter if letter.isprintable() and letter not in "/\\" else "_" for letter in text)
+    return shown.encode()[:_LONGEST_PART].decode(errors="ignore")
+
+
+def as_written(path: Path) -> str:
+    """``path`` for polars, which takes ``a[1].csv`` for a pattern and would read ``a1.csv``.
+
+    >>> as_written(Path("a[1].csv"))
+    'a[[]1].csv'
+    """
+    return glob.escape(str(path))
 
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A temporary file that replaces ``path`` when the block ends; if the block raises, ``path`` is not changed."""
+    """A temporary file that replaces ``path`` when the block ends; if the block raises, ``path`` is not changed.
+
+    A link is followed: the file that it leads to is replaced, and the link stays.
+    """
+    target = writable_file(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = target.with_name(_aside_name(target.name))
         try:
             with open(aside, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(aside, path)
+            os.replace(aside, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
             raise
-    except IsADirectoryError:
-        raise UserError(f"Cannot write {path}: it is a folder; name a file.") from None
     except OSError as error:
-        raise UserError(f"Cannot write {path}: {_reason(path, error)} to write to.") from error
+        raise _cannot_write(path, error) from error
+
+
+def writable_file(path: Path) -> Path:
+    """The file that is written for ``path``, which need not exist: where a link leads, else ``path`` itself.
+
+    Raises UserError for a folder, a device, a pipe and a name that no file can have.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    except ValueError:  # a NUL, or what is no text
+        raise UserError(f"Cannot write {path}: no file can have this name; choose another.") from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"Cannot write {path}: it is a folder; name a file.")
+    if not stat.S_ISREG(mode):
+        raise UserError(f"Cannot write {path}: it is a device, a pipe or a socket; name a file.")
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _aside_name(name: str) -> str:
+    """The name of the temporary file for ``name``, which itself may be as long as names can be."""
+    end = f".{socket.gethostname()}.{os.getpid()}{_ASIDE}"
+    if len(os.fsencode(name + end)) >= _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return f".{name}{end}"
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(f"Cannot write {path}: {_reason(path, error)} to write to.")
 
 
 def _reason(path: Path, error: OSError) -> str:
     """The reason why ``path`` could not be written, and the fix."""
-    if file := next((folder for folder in path.parents if folder.is_file()), None):
+    if file := next((folder for folder in path.parents if os.path.isfile(folder)), None):
         return f"{file} is a file and no folder; choose another place"
     free = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return f"{error.strerror or error}; {free}choose another place"
@@ -141,6 +199,8 @@ def read_arrays(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str
 def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
+    if not is_utf8(str(path)):
+        raise UserError(f"The path of a {kind} file must be text in UTF-8, got {str(path)!r}; rename its folder.")
     try:
         with safe_open(path, framework=framework) as file:
             stored = from_json((file.metadata() or {}).get("umix", "{}"))

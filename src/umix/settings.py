@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Union, final, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from umix.errors import UserError, unknown
+from umix.errors import UserError, is_utf8, unknown
 from umix.limits import LARGEST_COUNT, LARGEST_NUMBER, SMALLEST_NUMBER
 
 
@@ -27,6 +27,9 @@ class Settings(BaseModel):
         for name, value in values.items():
             if isinstance(value, str) and value == "none" and name in fields and _is_optional(fields[name].annotation):
                 values[name] = None
+            for text in _texts(value):
+                if not is_utf8(text):
+                    raise UserError(f"{_title(type(self))}.{name} must be text in UTF-8, got {text!r}; rename it.")
         try:
             BaseModel.__init__(self, **values)
         except ValidationError as error:
@@ -129,6 +132,13 @@ def _rules(annotation: Any, metadata: Iterable[object] = ()) -> Iterator[object]
             yield from getattr(arm, "metadata", [arm])
         else:
             yield from _rules(arm)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts and paths in a value, or in a list of them."""
+    for one in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(one, str | Path):
+            yield str(one)
 
 
 def _is_optional(annotation: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
-from umix.files import read_arrays
+from umix.files import as_written, read_arrays
 from umix.reports.learning_hints import learning_hints
 from umix.run_folder import EXAMPLE_FEATURES, EXAMPLES, TRAINING_ROWS, TRAJECTORY
 
@@ -202,7 +202,7 @@ def _columns(path: Path, n: int) -> dict[str, np.ndarray]:
     if not path.exists():
         return {}
     try:
-        table = polars.read_parquet(path)
+        table = polars.read_parquet(as_written(path))
     except (OSError, polars.exceptions.PolarsError) as error:
         raise UserError(
             f"{path} must be a whole table, but it cannot be read ({error}); delete the run and run it again."

@@ -23,7 +23,7 @@ from umix.data.lazy import Mapped
 from umix.data.loader import batches
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
-from umix.files import locked, require_space, sweep, whole
+from umix.files import locked, name_part, require_space, sweep, whole
 from umix.nets.backbone import Backbone, Frozen, try_parts
 from umix.nets.weight_files import state_hash
 from umix.training.engine import Engine
@@ -75,7 +75,7 @@ def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) ->
     None if one of them is missing. No features are computed.
     """
     stored = directory.iterdir() if directory.is_dir() else iter(())
-    if not any(path.name.startswith(f"features-{task.name}-") for path in stored):
+    if not any(path.name.startswith(f"features-{name_part(task.name)}-") for path in stored):
         return None  # without building a body only to hash its weights
     files = _located(task, net, directory, seed)
     return files.opened(task) if files.complete else None
@@ -116,7 +116,7 @@ def _located(task: Task, net: Backbone, directory: Path, seed: int) -> _Files:
         parts = frozen_parts(net, task.splits["train"].example, task.n_classes, seed)
     body = "" if parts is None else state_hash(parts[0])
     keys = {name: _key(split, net, body) for name, split in task.splits.items()}
-    paths = {name: directory / f"features-{task.name}-{name}-{key}.npy" for name, key in keys.items()}
+    paths = {name: directory / f"features-{name_part(task.name)}-{name}-{key}.npy" for name, key in keys.items()}
     return _Files(keys, paths, body, parts)
 
 

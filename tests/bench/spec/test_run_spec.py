@@ -117,6 +117,18 @@ def test_wrong_input_gets_one_sentence(arguments: dict[str, object], sentence: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["x" * 251, "é" * 125, "a\nb", "a\x1b[31m"], ids=["long", "two bytes", "line", "colour"]
+)
+def test_every_name_of_a_file_gives_a_name_of_a_folder(tmp_path: Path, name: str) -> None:
+    table = tmp_path / f"{name}.csv"
+    table.write_text("x,y\n" + "\n".join(f"{k},{k % 2}" for k in range(40)))
+    folder = RunSpec(task=str(table), method="erm", settings={"task.label": "y"}).directory_name
+    (tmp_path / f"{folder}.lock").touch()
+    assert folder.isprintable()
+    assert "-erm-seed0-" in folder
+
+
 def test_settings_of_one_run_do_not_stay_in_the_preset(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("x,y\n" + "\n".join(f"{k},{k % 2}" for k in range(40)))

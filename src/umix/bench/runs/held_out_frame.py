@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
+from umix.files import as_written
 from umix.run_folder import ARGMAX_PREDICTIONS, PREDICTIONS
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
             f"The run {record.directory} has no {path.name}: an earlier version of umix made it; run it again."
         )
     try:
-        table = polars.read_parquet(path)
+        table = polars.read_parquet(as_written(path))
     except (OSError, polars.exceptions.PolarsError) as error:
         raise _broken(path, f"be a whole table, but it cannot be read ({error})") from None
     probabilities = [f"p {k}" for k in range(len(record.classes))] if "p 0" in table.columns else []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from umix.checkpoint_pace import USUAL, CheckpointPace
+from umix.errors import Setting, UserError, is_utf8
 
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
@@ -33,6 +34,12 @@ class Places:
     stream: bool = False  # decode images in every epoch instead of once into the cache
     pace: CheckpointPace = USUAL
     tasks: "Mapping[str, Task]" = field(default_factory=dict)  # tasks made in Python, by the name in the spec
+
+    def __post_init__(self) -> None:
+        for setting in ("out", "root", "cache"):
+            given = str(getattr(self, setting))
+            if not is_utf8(given) or "\0" in given:
+                raise UserError(Setting(setting), f" must be a path in UTF-8, got {given!r}; choose another folder.")
 
     @property
     def cache_folder(self) -> Path:

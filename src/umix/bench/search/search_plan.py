@@ -13,6 +13,7 @@ from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.searched_settings import SearchedSetting, searched_settings, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
+from umix.files import name_part
 
 
 @final
@@ -41,7 +42,7 @@ class Search:
     def title(self) -> str:
         """A name for the study, unique by a hash of what is searched."""
         content = hashlib.sha256(json.dumps(self.about(), sort_keys=True).encode()).hexdigest()[:8]
-        return f"{self.base.plan.source.title}-{self.base.method}-{content}"
+        return f"{name_part(self.base.plan.source.title)}-{self.base.method}-{content}"
 
     def spec(self, drawn: Mapping[str, Any], seed: int) -> RunSpec:
         return self.base.changed({**self.base.settings, **self.shared, **drawn}, seed=seed)
@@ -78,7 +79,7 @@ def plan_search(
         known_rule(select)
     if not seeds or len(set(seeds)) < len(seeds):
         raise UserError(f"A search must have seeds, each once, got {list(seeds)}.")
-    name = f"{base.plan.source.title}-{method}" if name is None else name
+    name = f"{name_part(base.plan.source.title)}-{method}" if name is None else name
     if not re.fullmatch(r"[\w.\-]+", name):
         raise UserError(Setting("name"), f" must be letters, digits, dots, dashes and underscores, got {name!r}.")
     searched = searched_settings(base, space or {})

@@ -9,6 +9,7 @@ from typing import Any, final
 from pydantic import Field, model_validator
 
 from umix.bench.spec.plan import Plan, make_plan
+from umix.files import name_part
 from umix.settings import Settings
 
 _FORMAT = 1  # increased when a new version gives other numbers for the same spec
@@ -63,4 +64,4 @@ class RunSpec(Settings):
     @property
     def directory_name(self) -> str:
         """The name of the run's folder: readable, and unique by its hash."""
-        return f"{self.plan.source.title}-{self.method}-seed{self.seed}-{self.key}"
+        return f"{name_part(self.plan.source.title)}-{self.method}-seed{self.seed}-{self.key}"

@@ -1,5 +1,6 @@
 """The plan of a study: the state of every run on disk, and how long the unfinished runs will take."""
 
+import glob
 from dataclasses import dataclass
 from typing import Any, Self, final
 
@@ -24,8 +25,8 @@ class StudyPlan:
         """The plan of ``grid``, read from its folder of runs."""
         out = grid.places.out
         states = {entry.key: run_state(out, entry.spec) for entry in grid.runs}
-        titles = {(entry.spec.plan.source.title, entry.spec.method) for entry in grid.entries}
-        records = [path for title, method in sorted(titles) for path in out.glob(f"{title}-{method}-seed*/{RECORD}")]
+        begins = {entry.spec.directory_name.rpartition("-seed")[0] for entry in grid.entries}
+        records = [path for begin in sorted(begins) for path in out.glob(f"{glob.escape(begin)}-seed*/{RECORD}")]
         cached = frozenset(entry.key for entry in grid.runs if is_cached(grid.places, entry))
         return cls(grid, states, cached, Pace(load_run(path.parent) for path in records))
 

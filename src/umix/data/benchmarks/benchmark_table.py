@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from umix.data.checks.problems import Problems
 from umix.errors import UserError, unknown
+from umix.files import as_written
 
 Columns = dict[str, list[str]]
 Codes = NDArray[np.int64]
@@ -43,7 +44,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
     import polars
 
     try:
-        table = polars.read_csv(path, infer_schema=False)
+        table = polars.read_csv(as_written(path), infer_schema=False)
     except (OSError, polars.exceptions.PolarsError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UserError(

@@ -23,6 +23,7 @@ from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
 from umix.errors import Setting, UserError, unknown
+from umix.files import as_written
 
 if TYPE_CHECKING:
     import polars
@@ -135,7 +136,7 @@ class Comments:
         import polars
 
         try:
-            table = polars.read_csv(path, infer_schema=False)
+            table = polars.read_csv(as_written(path), infer_schema=False)
         except (OSError, polars.exceptions.PolarsError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise UserError(

@@ -14,7 +14,7 @@ from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.files import require_space, sweep, whole
+from umix.files import name_part, require_space, sweep, whole
 
 _AT_ONCE = 512  # images in memory while decoding
 
@@ -32,7 +32,7 @@ def cached(
     many images were decoded. A cached task has the fingerprint of the streamed one: the numbers are the same.
     """
     images = {name: split.x for name, split in task.splits.items() if isinstance(split.x, Images)}
-    paths = {name: directory / f"{task.name}-{name}-{x.stamp}.npy" for name, x in images.items()}
+    paths = {name: directory / f"{name_part(task.name)}-{name}-{x.stamp}.npy" for name, x in images.items()}
     absent = {name: x for name, x in images.items() if not paths[name].exists()}
     if absent:
         size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
