@@ -1,8 +1,11 @@
 """The command line. Exit codes: 0 done, 2 the user's input is wrong (one sentence is printed), 1 anything else."""
 
+import os
+
 from cyclopts import App, CycloptsError
 
 from umix.commands.bench import bench
+from umix.commands.clean_output import clean_output
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.export import export
@@ -52,6 +55,11 @@ for _command in (
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with clean_output():
+        return _run(argv)
+
+
+def _run(argv: list[str] | None) -> int:
     try:
         code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
@@ -60,7 +68,17 @@ def main(argv: list[str] | None = None) -> int:
     except CycloptsError as error:
         ERR.out(f"umix: {one_line(str(error), longest=290)}", highlight=False)
         return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        ERR.out(f"umix: {one_line(_about_path(error), longest=290)}", highlight=False)
+        return 2
     except KeyboardInterrupt:
         ERR.print("umix: interrupted; the same command goes on from the last checkpoint.")
         return 130
     return int(code or 0)
+
+
+def _about_path(error: OSError) -> str:
+    """What the operating system refuses to do with a path, in one sentence."""
+    return f"Cannot use {os.fsdecode(error.filename)}: {error.strerror}; name another file or folder."

@@ -48,7 +48,7 @@ class Bars:
 
     def __init__(self, *, runs: int = 1, quiet: bool = False, what: str = "all runs") -> None:
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -85,7 +85,7 @@ class Bars:
     def run_done(self, warnings: Sequence[str]) -> None:
         """Print the warnings of a run that has ended or was finished before, and advance the bar of all runs."""
         for warning in warnings:
-            ERR.print(f"[yellow]warning:[/yellow] {self.label}: {escape(one_line(warning))}", highlight=False)
+            ERR.print(f"[yellow]warning:[/yellow] {escape(one_line(f'{self.label}: {warning}'))}", highlight=False)
         if self._runs is not None:
             self._progress.advance(self._runs)
 

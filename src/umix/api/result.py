@@ -19,7 +19,7 @@ from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
 from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
-from umix.errors import UserError, unknown
+from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.formats import Format
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
@@ -140,7 +140,7 @@ class RunResult:
         net, biases = self._net(choice.epoch), self.record.biases(choice)
         prediction = PredictedBlocks(net, blocks, self.record.classes, biases=biases, progress=progress).whole()
         for note in prediction.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warnings.warn(note, UmixWarning, stacklevel=2)
         return prediction.table
 
     def inputs(self, new: Any) -> "Tensor":

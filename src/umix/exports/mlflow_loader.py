@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 from umix.bench.runs.record import load_run
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import NewInputs
+from umix.errors import UmixWarning
 from umix.exports.trained_model import TrainedModel
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Predictor:
         """Label and probability of every class for each row; MLflow hands over ``params``, of which there are none."""
         prediction = self._trained.predict(self._inputs(model_input))
         for note in prediction.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warnings.warn(note, UmixWarning, stacklevel=2)
         return as_pandas(prediction.table)
 
     def _inputs(self, model_input: Any) -> NewInputs:
