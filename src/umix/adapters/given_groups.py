@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from umix.adapters.attribute_columns import attribute_columns
+from umix.core.words import group_name
 from umix.data.groups import Groups
 from umix.data.rows.known_rows import MOST_GROUPS
 from umix.data.rows.role_columns import Rows, encode_attribute
@@ -26,7 +27,7 @@ def cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
         torch.from_numpy(y),
         torch.from_numpy(attribute),
         labels=classes,
-        attributes=[", ".join(parts) for parts in values],
+        attributes=list(map(group_name, values)),
         columns=("label", *by.columns),
         values=values,
     )

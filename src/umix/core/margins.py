@@ -7,6 +7,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.core.words import group_name
+
 
 @final
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ def margins_of(columns: Sequence[str], parts: Sequence[Sequence[str]]) -> tuple[
         united: dict[tuple[str, str], list[int]] = {}
         for group, part in enumerate(parts):
             united.setdefault((part[0], part[place]), []).append(group)
-        found += [Margin(column, f"{label}, {value}", tuple(groups)) for (label, value), groups in united.items()]
+        found += [
+            Margin(column, group_name((label, value)), tuple(groups)) for (label, value), groups in united.items()
+        ]
     return tuple(found)
 
 

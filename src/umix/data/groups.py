@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from umix.core.margins import Margin, margins_of
+from umix.core.words import group_name
 from umix.errors import Setting, UserError
 
 
@@ -80,11 +81,10 @@ class Groups:
             raise ValueError(
                 f"Attributes must lie in 0..{len(attributes) - 1}, got {int(attribute.min())}..{int(attribute.max())}."
             )
-        names = [f"{label}, {attribute_name}" for label in labels for attribute_name in attributes]
         per_attribute = [(name,) for name in attributes] if values is None else list(values)
-        cell = torch.where(attribute >= 0, y.long() * len(attributes) + attribute.long(), -1)
-        made = cls.from_ids(cell, names, attribute=attribute.long())
         parts = tuple((label, *value) for label in labels for value in per_attribute)
+        cell = torch.where(attribute >= 0, y.long() * len(attributes) + attribute.long(), -1)
+        made = cls.from_ids(cell, list(map(group_name, parts)), attribute=attribute.long())
         return replace(made, columns=tuple(columns), parts=parts)
 
     def rows(self, index: Tensor) -> Self:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from umix.core.statistics import Interval, wilson
 from umix.core.streams import stream
+from umix.core.words import group_name
 from umix.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def by_group(
     found = {"": _measure_rows(frame, metric, classes)}
     known = frame.drop_nulls(list(by)) if by else frame  # a group that is not known is none
     for values, rows in known.group_by(list(by), maintain_order=True) if by else ():
-        found[", ".join(map(str, values))] = _measure_rows(rows, metric, classes)
+        found[group_name([str(value) for value in values])] = _measure_rows(rows, metric, classes)
     return found
 
 

@@ -62,3 +62,14 @@ def test_standings_of_a_contest_are_kept_but_not_said(record: Callable[..., RunR
         0, [9, 5], decisions={"upweight": 3, "reason": "best", "standings": [{"candidate": "jtt upweight=3"}]}
     )
     assert decision_words(chosen) == "auto: upweight=3 (best)"
+
+
+def test_a_class_that_looks_like_markup_is_shown_as_it_is(record: Callable[..., RunRecord]) -> None:
+    counts = {"hits": [[]], "sizes": [], "class_hits": [[7, 0]], "class_sizes": [10, 5]}
+    both = {"val": counts, "test": counts}
+    found = record(0, [1], groups=[], train_sizes=[], classes=["[/]", "a, b"], split_counts=both)
+    console = Console(file=io.StringIO(), width=120)
+    console.print(run_table(found, found.summary().model_copy(update={"collapsed": "[/]"})))
+    text = " ".join(console.file.getvalue().split())
+    for expected in ("class [/]", 'class "a, b"', "it predicts '[/]' for every"):
+        assert expected in text

@@ -18,6 +18,7 @@ from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging, worst_unit
 from umix.core.margins import Margin, margin_matrix, margins_of
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
+from umix.core.words import quoted
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.run_folder import RECORD
@@ -153,9 +154,10 @@ class RunRecord(Settings):
         return margins_of(self.group_columns, self.group_parts)
 
     def rule(self, select: str | None = None) -> str:
-        """The selection rule ``select``; by default the worst group, or the worst class where there are no groups."""
+        """The selection rule ``select``; by default the worst group, or the worst class where validation has no groups."""
         if select is None:
-            return "worst" if self.groups and self.use_groups != "test" else "worst_class"
+            known = bool(self.counts["val"].sizes.any())
+            return "worst" if known and self.use_groups != "test" else "worst_class"
         if select in ("worst", "worst_recall") and self.use_groups == "test":
             raise UserError(
                 Setting("select", select),
@@ -247,7 +249,7 @@ class RunRecord(Settings):
     def unit_names(self) -> list[str]:
         """The names of everything that can be judged: groups, then margins, then classes."""
         margins = [f"{margin.name} ({margin.column})" for margin in self.margins]
-        return [*self.groups, *margins, *(f"class {name}" for name in self.classes)]
+        return [*self.groups, *margins, *(f"class {quoted(name)}" for name in self.classes)]
 
     def _margin_rates(self, hits: np.ndarray, sizes: np.ndarray) -> dict[str, dict[str, GroupRate]]:
         found: dict[str, dict[str, GroupRate]] = {}

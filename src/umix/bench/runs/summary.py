@@ -9,6 +9,7 @@ from umix.bench.runs.split_counts import known
 from umix.core import rates
 from umix.core.judging import Level
 from umix.core.selection import Decide
+from umix.core.words import quoted
 from umix.settings import Settings
 
 
@@ -68,7 +69,7 @@ class Summary(Settings):
         if not self.groups:
             return {name: rate for name, rate in self.classes.items() if rate.size}
         margins = {f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()}
-        rates = self.groups | margins | {f"class {name}": rate for name, rate in self.classes.items()}
+        rates = self.groups | margins | {f"class {quoted(name)}": rate for name, rate in self.classes.items()}
         return {name: rates[name] for name in self.judged if rates[name].size}
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.words import counted
+from umix.core.words import counted, group_name
 from umix.data.groups import Groups
 from umix.data.lazy import Lazy
 from umix.data.rows.role_columns import (
     Rows,
+    check_id,
     encode_attribute,
     encode_labels,
     named,
@@ -78,6 +79,8 @@ def check_roles(roles: RowRoles, known: list[str], title: str) -> None:
 
 def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
     """What the columns of ``frame`` say about its rows; without a split column the rows are divided at random, stratified."""
+    if roles.id is not None:
+        check_id(frame[roles.id])
     rows, used, notes = _named_splits(roles, frame)
     y, classes = encode_labels(frame[roles.label][used])
     groups = _groups(roles, frame[used], y, classes)
@@ -157,7 +160,7 @@ def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[
             Setting("groups"),
             f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
         )
-    names = [", ".join(parts) for parts in values]
+    names = list(map(group_name, values))
     if len(classes) * len(names) > MOST_GROUPS:
         raise UserError(
             Setting("groups"),

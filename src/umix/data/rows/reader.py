@@ -11,6 +11,7 @@ from torch import Tensor
 
 from umix.data.lazy import Lazy, Sliced
 from umix.data.rows.new_notes import Note
+from umix.data.rows.role_columns import check_id
 from umix.data.task import Transform
 from umix.errors import UserError
 
@@ -30,6 +31,10 @@ class NewInputs:
     transform: Transform | None = None
     ids: "dict[str, polars.Series]" = field(default_factory=dict)
     notes: tuple[Note | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for column in self.ids.values():
+            check_id(column)
 
     def ready(self) -> Tensor:
         """All inputs as the net takes them, [n, ...]."""

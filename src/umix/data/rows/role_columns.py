@@ -1,5 +1,6 @@
 """The class, group, split and weight of each row, read from one column each; a column that does not fit its role raises."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -42,6 +43,8 @@ def texts(column: "polars.Series") -> "polars.Series":
         if (column.round() == column).all():
             column = column.cast(polars.Int64, strict=False)
     try:
+        if column.dtype.is_nested():
+            raise polars.exceptions.InvalidOperationError  # a structure would become a text with braces
         text = column.cast(polars.String)
     except polars.exceptions.PolarsError:
         raise UserError(
@@ -57,6 +60,15 @@ def texts(column: "polars.Series") -> "polars.Series":
 def _cleaned(text: "polars.Series") -> "polars.Series":
     text = text.str.strip_chars()
     return text.set(text.is_in(["", "?"]).fill_null(False), None)
+
+
+def check_id(column: "polars.Series") -> None:
+    """Raise where the values cannot be copied into predictions of every format."""
+    import polars
+
+    kind = column.dtype
+    if kind.is_nested() or kind in (polars.Binary, polars.Duration, polars.Object):
+        raise UserError(f"The id column {column.name!r} must hold numbers, texts or dates, got {kind}.")
 
 
 def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
@@ -101,20 +113,17 @@ def encode_attribute(
     attribute[unknown_rows] = -1
     places = np.unravel_index(present, [len(values) for values in parts])
     found = [tuple(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)]
-    if len({", ".join(values) for values in found}) < len(found):
-        raise UserError(
-            f"The values of {', '.join(column.name for column in columns)} must make groups with different names, but "
-            "commas in them do not allow it; rename some values."
-        )
     return attribute, found
 
 
 def named(column: "polars.Series", value: str) -> str:
-    """A value as people read it: alone if it is a word, else with its column's name."""
+    """A value as people read it: alone if it is a word, else with its column's name; different values have different names."""
     import polars
 
     is_word = column.dtype in (polars.String, polars.Categorical, polars.Enum)
-    return value if is_word and value not in ("missing", "0", "1") else f"{column.name}={value}"
+    if not is_word or value in ("missing", "0", "1"):
+        return f"{column.name}={value}"
+    return json.dumps(value) if value.startswith(f"{column.name}=") else value
 
 
 def _encode(column: "polars.Series", text: "polars.Series") -> tuple[Rows, tuple[str, ...]]:

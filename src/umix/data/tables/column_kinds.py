@@ -43,6 +43,13 @@ def kind_of(column: "polars.Series") -> Kind:
     )
 
 
+def is_plain(column: "polars.Series") -> bool:
+    """Whether the column has a kind: it holds no lists, structures, bytes or objects."""
+    import polars
+
+    return not column.dtype.is_nested() and column.dtype not in (polars.Binary, polars.Object)
+
+
 def is_text(column: "polars.Series") -> bool:
     """Whether the column holds texts, in whichever of polars' three types."""
     import polars

@@ -11,7 +11,7 @@ from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
-from umix.data.tables.column_kinds import as_kind, is_missing
+from umix.data.tables.column_kinds import as_kind, is_missing, is_plain
 from umix.errors import UserError
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class TableReader(Reader, abc.ABC):
             )
         if not len(frame):
             raise UserError("The table must have rows, but it is empty.")
+        for name in self.columns:
+            if name in frame.columns and not is_plain(frame[name]):
+                raise UserError(
+                    f"The column {name!r} must hold numbers, texts or dates as in training, got {frame[name].dtype}."
+                )
 
     def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
         """How many values of each column cannot be read as its kind in training, and are treated as missing."""

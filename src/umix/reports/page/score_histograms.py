@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
+from umix.core.words import group_name
 from umix.reports.predictions import Predictions
 
 #: Bins of width 0.01: the default threshold of 0.5 is one of their edges.
@@ -34,7 +35,7 @@ def _attribute_groups(record: RunRecord, test: Predictions) -> dict[str, np.ndar
         return {name: test.member[:, place] for place, name in enumerate(record.groups)}
     found: dict[str, np.ndarray] = {}
     for place, parts in enumerate(record.group_parts):
-        name = ", ".join(parts[1:])
+        name = group_name(parts[1:])
         found[name] = found.get(name, np.zeros(test.n, dtype=bool)) | test.member[:, place]
     return found
 

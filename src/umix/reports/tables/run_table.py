@@ -9,6 +9,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.selection import DECIDING
 from umix.core.statistics import wilson
+from umix.core.words import quoted
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.judged_words import collapse_words, judged_words
 from umix.reports.regret import lowest
@@ -40,7 +41,7 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     table.add_section()
     if record.groups:
         _add_groups(table, record, summary)
-        table.caption = judged_words(summary, record.min_group) or None
+        table.caption = escape(judged_words(summary, record.min_group)) or None
         return table
     _add_classes(table, record, summary)
     return table
@@ -63,7 +64,7 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
     """The lowest classes, and the fifths of uncertainty, of a run without groups."""
     lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
     for name, found in lowest[:_MOST_CLASSES]:
-        table.add_row(escape(f"class {name}"), *_rate_and_size(found))
+        table.add_row(escape(f"class {quoted(name)}"), *_rate_and_size(found))
     caption = "The worst group is unknown: this task has no groups."
     if summary.collapsed is not None:
         caption = f"{collapse_words(summary)} {caption}"
@@ -79,7 +80,7 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
         )
     if len(lowest) > _MOST_CLASSES:
         caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
-    table.caption = caption
+    table.caption = escape(caption)
 
 
 def _add_group(table: Table, name: str, rate: GroupRate, n_train: str) -> None:
@@ -112,9 +113,9 @@ def choice_words(record: RunRecord, summary: Summary) -> str:
     if not any(summary.biases.values()):
         return "Decision: argmax, the best on validation."
     if summary.threshold is not None:
-        chosen = f"{record.classes[1]} is predicted from a probability of {summary.threshold:.2g} on"
+        chosen = f"{quoted(record.classes[1])} is predicted from a probability of {summary.threshold:.2g} on"
     else:
-        shown = [f"{name} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
+        shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
         chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
         chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
     plain, kind = lowest(record.summary(summary.select, "argmax")), "group" if record.groups else "class"
