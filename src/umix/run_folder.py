@@ -4,6 +4,7 @@ A run's folder is ``TASK-METHOD-seedS-KEY``. Beside the runs lie ``stages/``, on
 ``cache/``, decoded images and features of frozen nets (``bench/runs/places.py``).
 """
 
+import os
 from pathlib import Path
 
 #: The record of a finished run. Its presence says that the run is finished; it is written last.
@@ -42,6 +43,13 @@ ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"
 _WEIGHTS = "weights"
+_TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)
+_TEXTS = (RECORD, FAILED, TABLE_COLUMNS, TABLE_CODES, IMAGE_INPUTS)
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether ``path`` names a table or a JSON file in the folder of a finished run, which no output may replace."""
+    return path.name in (*_TABLES, *_TEXTS) and os.path.exists(path.with_name(RECORD))
 
 
 def weights_path(directory: Path, epoch: int) -> Path:

@@ -1,6 +1,7 @@
 """Runs on tables, and their predictions for new rows."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -141,6 +142,39 @@ def test_predictions_never_take_the_place_of_their_own_input(record: RunRecord, 
     assert new.read_bytes() == before
     with pytest.raises(UserError, match=r"There is no file .*absent\.csv"):
         write_predictions(record, tmp_path / "absent.csv", new)
+
+
+def test_columns_that_became_lists_or_bytes_are_refused(record: RunRecord) -> None:
+    for odd in ([[1.0]], [{"a": 1.0}], [b"1"]):
+        frame = table(10).with_columns(polars.Series("x", odd * 10))
+        with pytest.raises(UserError, match=r"^The column 'x' must hold numbers, texts or dates as in training, got "):
+            predict(record, frame)
+
+
+def test_a_link_is_written_through_and_a_pipe_is_refused_before_predicting(record: RunRecord, tmp_path: Path) -> None:
+    (tmp_path / "link.csv").symlink_to("there.csv")
+    write_predictions(record, table(10), tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert len(polars.read_csv(tmp_path / "there.csv")) == 10
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(UserError, match="it is a device, a pipe or a socket; name a file"):
+        write_predictions(record, tmp_path / "nowhere.csv", tmp_path / "pipe.csv")
+
+
+@pytest.mark.parametrize("name", ["predictions.parquet", "training.parquet", "epochs.csv"])
+def test_predictions_never_take_the_place_of_a_file_of_the_run(record: RunRecord, name: str) -> None:
+    before = (record.directory / name).read_bytes()
+    with pytest.raises(UserError, match=rf"^output= must be no file of a run, got '.*/{name}'; choose another name\.$"):
+        write_predictions(record, table(10), record.directory / name)
+    assert (record.directory / name).read_bytes() == before
+
+
+def test_a_run_whose_validation_groups_are_all_blank_selects_by_the_worst_class(tmp_path: Path) -> None:
+    frame = table().with_columns(place=polars.when(polars.col("part") != "val").then("place"))
+    frame.write_csv(tmp_path / "birds.csv")
+    found = execute(spec(tmp_path / "birds.csv", groups="place"), out=tmp_path / "runs")
+    assert found.rule() == "worst_class"
+    assert found.summary().select == "worst_class"
 
 
 def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None:

@@ -199,3 +199,11 @@ def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax
         capsys, "run", "four_moons", "erm", *fast, "--quiet", "--decide", "argmax", "--out", tmp_path / "other"
     )
     assert "Decision: " not in argmax
+
+
+def test_a_table_never_takes_the_place_of_a_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = next(folder.glob("*/record.json"))
+    before = record.read_bytes()
+    assert main(["table", str(folder), "-o", str(record)]) == 2
+    assert "--output must be no file of a run" in capsys.readouterr().err
+    assert record.read_bytes() == before

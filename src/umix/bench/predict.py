@@ -1,6 +1,7 @@
 """Predictions of a finished run on the user's own data, for new data of the same kind."""
 
 import io
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -176,7 +177,7 @@ def write_predictions(
 ) -> Prediction:
     """Predict ``new`` and write the result to ``output``; the suffix of ``output`` decides the file format."""
     check_output(output)
-    if isinstance(new, str | Path) and output.exists() and Path(new).exists() and output.samefile(new):
+    if isinstance(new, str | Path) and output.exists() and os.path.exists(new) and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
     prediction = predicted(record, new, select=select, decide=decide, progress=progress, trust_code=trust_code).whole()
     write_table(prediction.table, output)

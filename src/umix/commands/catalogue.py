@@ -17,6 +17,7 @@ from umix.commands.flag_names import as_flag
 from umix.core.statistics import FEW_EXAMPLES
 from umix.core.words import counted
 from umix.data.checks.group_findings import too_small
+from umix.errors import one_line
 from umix.settings import Range, Searched, Settings, legal
 from umix.terminal import OUT
 
@@ -184,7 +185,7 @@ def print_data_check(found: "DataCheck") -> None:
         OUT.print()
         _print_counts(found)
     for note in found.notes:
-        OUT.print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
+        OUT.print(f"note: {escape(one_line(note))}", highlight=False, soft_wrap=True)
     if found.allow_subset:
         for mismatch in found.mismatches:
             OUT.print(f"[yellow]allowed:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
@@ -210,7 +211,7 @@ def _print_counts(found: "DataCheck") -> None:
     for kind, counts in sections.items():
         for name in next(iter(counts.values())):
             cells = (cell(sizes[name], split, star=split in few[kind].get(name, ())) for split, sizes in counts.items())
-            table.add_row(escape(f"{kind}{name}"), *cells)
+            table.add_row(escape(one_line(f"{kind}{name}")), *cells)
         table.add_section()
     OUT.print(table)
     if starred:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
-from umix.errors import UserError
+from umix.errors import UserError, one_line
 from umix.terminal import ERR, OUT, Bars
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def predict(
         return
     columns = ", ".join(prediction.table.columns[:6]) + (", …" if prediction.table.width > 6 else "")
     OUT.print(
-        f"{len(prediction.table)} predictions written to {output} ({columns})",
+        f"{len(prediction.table)} predictions written to {output} ({one_line(columns)})",
         highlight=False,
         soft_wrap=True,
         markup=False,
@@ -111,4 +111,4 @@ def _stream(
 
 def _print_notes(notes: Sequence[str]) -> None:
     for note in notes:
-        ERR.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+        ERR.print(f"note: {one_line(note)}", highlight=False, markup=False, soft_wrap=True)

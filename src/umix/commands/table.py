@@ -55,8 +55,11 @@ def table(
     from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
     from umix.reports.tables.formats import terminal
     from umix.reports.tables.metric_table import metric_tables
+    from umix.run_folder import is_run_file
 
     form = format_ or _format_of(output)
+    if output is not None and is_run_file(output):
+        raise UserError(f"--output must be no file of a run, got {str(output)!r}; choose another name.")
     if groups and (metric is not None or form in ("csv", "latex")):
         what = "--metric" if metric is not None else f"the format {form}"
         raise UserError(

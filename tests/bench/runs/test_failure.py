@@ -63,5 +63,5 @@ def test_a_failure_is_told_in_one_line(message: str, line: str) -> None:
 
 def test_a_failure_nested_a_thousand_deep_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "failed.json").write_bytes(b'{"a": ' + b"[" * 1000 + b"]" * 1000 + b"}")
-    with pytest.raises(UserError, match="must be what umix writes of a failed run .*recursion limit"):
+    with pytest.raises(UserError, match=r"must be what umix writes of a failed run .*recursion limit"):
         load_failure(tmp_path)

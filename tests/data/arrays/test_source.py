@@ -1,6 +1,7 @@
 """Arrays of one's own: from a file or memory to a task, and back from a saved run."""
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from umix import task_from_arrays
 from umix.data.arrays import preprocessing
+from umix.data.arrays.array_file import read_array
 from umix.data.arrays.preprocessing import ArrayPreprocessing
 from umix.data.arrays.source import ArraySource
 from umix.data.lazy import Mapped
@@ -267,3 +269,18 @@ def test_the_contents_decide_the_source_and_their_folder_does_not(tmp_path: Path
     assert first.title == "birds"
     other = ArraySource(path=npz(tmp_path / "b", x=np.ones((N, 2))), label="y")
     assert other.content != first.content
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_a_pipe_called_as_an_array_is_refused_without_waiting_for_a_writer(tmp_path, suffix):
+    os.mkfifo(tmp_path / f"x{suffix}")
+    with pytest.raises(UserError, match=r"^There is no file .*/x\.np"):
+        read_array(tmp_path / f"x{suffix}", "x")
+
+
+def test_a_header_that_ends_early_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 2)))
+    content = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(content.replace(b"(4, 2)", b"(4, 2(", 1))
+    with pytest.raises(UserError, match=r"x\.npy must be a whole npy file, but it cannot be read"):
+        read_array(tmp_path / "x.npy", "x")

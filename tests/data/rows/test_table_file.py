@@ -1,12 +1,104 @@
-"""Tables whose cells are longer or deeper than parsers take."""
+"""Tables on disk: what is read is the file that was named, and all of it, within what parsers take."""
 
 import json
+import os
 from pathlib import Path
 
+import polars
 import pytest
 
-from umix.data.rows.table_file import column_names, read_table
+from umix.data.rows import table_file
+from umix.data.rows.table_file import as_frame, column_names, read_table, write_table
 from umix.errors import UserError
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?", "[!b]"])
+def test_a_name_is_no_pattern(tmp_path: Path, name: str, suffix: str) -> None:
+    for stem in ("a1", "ab", name):
+        write_table(polars.DataFrame({"name": [stem]}), tmp_path / f"{stem}.{suffix}")
+    path = tmp_path / f"{name}.{suffix}"
+    assert read_table(path)["name"].to_list() == [name]
+    assert column_names(path) == ["name"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("kind", ["pipe", "link to nothing", "circle", "folder"])
+def test_only_a_file_is_opened(tmp_path: Path, kind: str, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    make = {
+        "pipe": lambda: os.mkfifo(path),
+        "link to nothing": lambda: path.symlink_to("nowhere"),
+        "circle": lambda: path.symlink_to(path.name),
+        "folder": path.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(UserError, match=r"^There is no file .*/t\."):
+        table_file.check_file(path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "a\0b.csv"])
+def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
+    with pytest.raises(UserError, match=r"^There is no file "):
+        read_table(Path(name))
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.parquet")
+    path.write_bytes(b"")
+    with pytest.raises(
+        UserError, match=r"^The path of a file must be text in UTF-8, got '.*caf\\udce9.parquet'; rename"
+    ):
+        read_table(path)
+
+
+BAD = {
+    "utf-16 without a mark": ("x,y\n1,2\n".encode("utf-16-le"), "must be text in UTF-8, but it is not"),
+    "a row too long": (b"x,y\n1,a\n2,b\n3,c,d\n", "must have 2 values, but row 3 below the header has 3;"),
+    "a row cut off": (b"x,y,z\n1,a,b\n2,", "must have 3 values, but the last one was cut off after 2; write it again."),
+    "too many columns": (b",".join(b"%d" % i for i in range(30)) + b"\n", "must have at most 20 columns, got 30."),
+    "a quote never closed": (b'x,y\n1,a\n2,"b\n3,c\n', "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_text_table_that_is_not_whole_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.setattr(table_file, "MOST_COLUMNS", 20)
+    content, sentence = BAD[case]
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_table(tmp_path / "t.csv")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("last", [b'2,"b\nb",3', b'2,"b,b",3', b"2,b,3"], ids=["line", "comma", "plain"])
+@pytest.mark.parametrize("many", [1, 9_000], ids=["short", "long"])
+def test_the_last_row_needs_no_line_end(tmp_path: Path, last: bytes, many: int) -> None:
+    (tmp_path / "t.csv").write_bytes(b"x,y,z\n" + b'1,"a, a\na",2\n' * many + last)
+    assert len(read_table(tmp_path / "t.csv")) == many + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (polars.Date, 2**31 - 1),
+        (polars.Date, -(10**6)),
+        (polars.Datetime("ms"), 2**62),
+        (polars.Datetime("us", "Europe/Oslo"), -(2**62)),
+    ],
+)
+def test_dates_that_no_calendar_has_are_refused(tmp_path: Path, kind: polars.DataType, number: int) -> None:
+    whole = polars.Int32 if kind == polars.Date else polars.Int64
+    frame = polars.DataFrame({"day": polars.Series([0, None, number], dtype=whole).cast(kind)})
+    for given in (frame, tmp_path / "t.arrow"):
+        frame.write_ipc(tmp_path / "t.arrow")
+        with pytest.raises(UserError, match=r"^The column 'day' of .* must hold dates of the years 1 to 9999"):
+            as_frame(given)
+
+
+def test_the_first_and_the_last_day_are_dates() -> None:
+    frame = polars.DataFrame({"day": ["0001-01-01", "9999-12-31", None]}).with_columns(polars.col("day").str.to_date())
+    assert as_frame(frame.with_columns(polars.col("day").cast(polars.Datetime("us")).alias("moment"))).width == 2
 
 
 @pytest.mark.parametrize(

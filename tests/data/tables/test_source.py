@@ -335,7 +335,7 @@ BAD_FILES = {
     "twice.csv": (b"x,y,x\n1,a,2\n", "'x' is there twice"),
     "empty.csv": (b"", "but it is empty"),
     "header.csv": (b"x,y\n", "must have rows, but it is empty"),
-    "ragged.csv": (b"x,y\n1,a\n2,b,c,d\n", "cannot be read"),
+    "ragged.csv": (b"x,y\n1,a\n2,b,c,d\n", "must have 2 values, but row 2 below the header has 4"),
     "broken.parquet": (b"PAR1 not", "must be a whole parquet table"),
     "broken.jsonl": (b'{"x": 1, "y": ', "must be a whole jsonl table"),
     "broken.arrow": (b"ARROW", "must be a whole arrow table"),

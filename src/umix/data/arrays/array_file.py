@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.data.rows.table_file import check_file
 from umix.errors import UserError, unknown
 from umix.limits import require_memory
 
@@ -25,6 +26,7 @@ Array = NDArray[Any]
 
 def array_names(path: Path) -> list[str]:
     """The names of the arrays in an .npz file, in order; the array of an .npy file has none."""
+    check_file(path)
     if path.suffix.lower() == ".npy":
         return []
     with _opened(path) as file:
@@ -33,6 +35,7 @@ def array_names(path: Path) -> list[str]:
 
 def read_array(path: Path, name: str) -> Array:
     """The array called ``name`` in an .npz file, or the one of an .npy file, which is memory-mapped."""
+    check_file(path)
     if path.suffix.lower() == ".npy":
         try:
             with open(path, "rb") as stored:
@@ -127,8 +130,6 @@ _BROKEN = (
 
 
 def _unreadable(path: Path, error: Exception, name: str = "") -> UserError:
-    if isinstance(error, FileNotFoundError):
-        return UserError(f"There is no file {path}.")
     reason = " ".join(str(error).split()).rstrip(".")
     if any(word in reason.lower() for word in ("pickle", "object array", "python objects")):
         what = f"The array {name!r} of {path.name}" if name and path.suffix.lower() == ".npz" else path.name

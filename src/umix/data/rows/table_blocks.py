@@ -1,5 +1,6 @@
 """Tables read block by block: CSV of any length, from a file or a pipe, in constant memory."""
 
+import io
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,12 @@ from umix.data.rows.table_file import (
     TYPED_BY,
     as_frame,
     check_distinct,
+    check_last_row,
     check_there,
+    check_widths,
     header_names,
+    last_row_end,
     readable,
-    row_values,
 )
 from umix.errors import UserError
 
@@ -58,11 +61,12 @@ def _csv_blocks(
     check_distinct(where, names)
     known = _Csv(where, names, separator, {*texts, copied})
     rows = rows[len(header) :]
-    first = None
+    first, done = None, 0
     while True:
-        _check_last_row(rows, len(names), where, separator)
+        check_last_row(rows, len(names), where, separator)
         first = first or known.types(rows, n_rows=TYPED_BY)
-        frame = known.read(rows, first)
+        frame = known.read(rows, first, after=done)
+        done += len(frame)
         yield frame if copied not in names else frame.with_columns(_whole_numbers(frame[copied]))
         rows = next(pieces, b"")
         if not rows:
@@ -79,24 +83,30 @@ class _Csv:
     separator: str
     texts: Collection[str | None]
 
-    def read(self, rows: bytes, types: "Sequence[PolarsType]") -> "polars.DataFrame":
-        """The rows with columns of these types; of types by all rows where a value does not fit."""
+    def read(self, rows: bytes, types: "Sequence[PolarsType]", *, after: int) -> "polars.DataFrame":
+        """The rows with columns of these types, ``after`` so many others; of types by all rows where a value does not fit."""
         import polars
 
         try:
             frame = self._frame(rows, schema=dict(zip(self._places, types, strict=True)))
         except polars.exceptions.PolarsError:
+            types = self.types(rows, n_rows=None, after=after)
             with readable(self.where, "csv"):
-                frame = self._frame(rows, schema=dict(zip(self._places, self.types(rows, n_rows=None), strict=True)))
+                frame = self._frame(rows, schema=dict(zip(self._places, types, strict=True)))
         frame.columns = list(self.names)
         return frame
 
-    def types(self, rows: bytes, *, n_rows: int | None) -> "list[PolarsType]":
+    def types(self, rows: bytes, *, n_rows: int | None, after: int = 0) -> "list[PolarsType]":
         """The type of each column by the first ``n_rows``, or by all."""
         import polars
 
         with readable(self.where, "csv"):
-            kinds = self._frame(rows, infer_schema_length=n_rows, n_rows=n_rows).dtypes
+            try:
+                kinds = self._frame(rows, infer_schema_length=n_rows, n_rows=n_rows).dtypes
+            except polars.exceptions.PolarsError:
+                lines = io.StringIO(rows.decode(errors="replace"), newline="")
+                check_widths(lines, len(self.names), self.where, self.separator, first=after + 1)
+                raise
         return [polars.String() if name in self.texts else kind for name, kind in zip(self.names, kinds, strict=True)]
 
     def _frame(self, rows: bytes, **options: Any) -> "polars.DataFrame":
@@ -125,7 +135,7 @@ def _whole_rows(file: IO[Any], where: str) -> Iterator[bytes]:
         rest += piece
         if len(rest) < _BYTES:  # the end of the file belongs to the last piece
             continue
-        if end := _last_row_end(rest):
+        if end := last_row_end(rest):
             yield rest[:end]
             rest = rest[end:]
         if len(rest) > _LONGEST:
@@ -152,28 +162,3 @@ def _first_row_end(data: bytes) -> int:
             return end
         begin = end
     return len(data)
-
-
-def _last_row_end(data: bytes) -> int:
-    """Where the last whole row ends, 0 if there is none."""
-    end = data.rfind(b"\n") + 1
-    if b'"' not in data:
-        return end
-    quotes = data.count(b'"', 0, end)
-    while quotes % 2:  # inside quotes
-        earlier = data.rfind(b"\n", 0, end - 1) + 1
-        quotes -= data.count(b'"', earlier, end)
-        end = earlier
-    return end
-
-
-def _check_last_row(rows: bytes, width: int, where: str, separator: str) -> None:
-    """Raise where the last row does not end with its line and has too few values."""
-    if not rows or rows.endswith(b"\n"):
-        return
-    last = rows[_last_row_end(rows) :]
-    values = row_values(last.decode(errors="replace"), separator, where)
-    if len(values) < width or last.count(b'"') % 2:
-        raise UserError(
-            f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."
-        )

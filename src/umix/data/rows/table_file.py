@@ -3,16 +3,18 @@
 import csv
 import hashlib
 import io
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.errors import Setting, UserError
-from umix.files import write_whole
+from umix.errors import Setting, UserError, is_utf8
+from umix.files import as_written, writable_file, write_whole
+from umix.run_folder import is_run_file
 
 if TYPE_CHECKING:
     import polars
@@ -31,6 +33,11 @@ _NO_TEXT = {
 _LONGEST_HEADER = 2**20  # bytes of several lines, after which a quote has been forgotten
 _BRACKETS, _DEEPEST = 64, 60  # so many in a line of JSON may be that deep, which takes polars minutes
 _BRACKET, _TEXT = re.compile(rb"[\[\]{}]"), re.compile(rb'"(?:[^"\\]|\\.)*"')
+_DAYS = (-719_162, 2_932_897)  # from the first day of the year 1 until that of the year 10000, counted from 1970
+_IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000}  # nanoseconds reach from 1677 to 2262 only
+#: The most columns of a text table; reading one takes about a millisecond.
+MOST_COLUMNS = 100_000
+_TAIL = 2**16  # bytes at the end of a file in which its last row is looked for
 TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
 
@@ -42,8 +49,7 @@ def content_hash(path: Path) -> str:
 
 def file_hash(path: Path) -> str:
     """A hash of the file's bytes, cached by path, size and modification time."""
-    if not path.is_file():
-        raise UserError(f"There is no file {path}.")
+    check_file(path)
     state = path.stat()
     return _hash(path.resolve(), state.st_size, state.st_mtime_ns)
 
@@ -68,11 +74,11 @@ def column_names(path: Path) -> list[str]:
     with readable(path):
         match path.suffix.lower():
             case ".parquet":
-                scan = polars.scan_parquet(path)
+                scan = polars.scan_parquet(as_written(path))
             case ".jsonl" | ".ndjson":
-                scan = polars.scan_ndjson(path)
+                scan = polars.scan_ndjson(as_written(path))
             case _:
-                scan = polars.scan_ipc(path)
+                scan = polars.scan_ipc(as_written(path))
         return scan.collect_schema().names()
 
 
@@ -89,13 +95,15 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
     with readable(path):
         match path.suffix.lower():
             case ".parquet":
-                return polars.read_parquet(path)
+                frame = polars.read_parquet(as_written(path))
             case ".jsonl" | ".ndjson":
-                return polars.read_ndjson(path, infer_schema_length=None)
+                frame = polars.read_ndjson(as_written(path), infer_schema_length=None)
             case ".arrow" | ".feather":
-                return polars.read_ipc(path)
+                frame = polars.read_ipc(as_written(path))
             case _:
                 return _read_text(path, categorical)
+    check_moments(frame, path.name)
+    return frame
 
 
 def _check_nesting(path: Path) -> None:
@@ -121,9 +129,12 @@ def _depth(line: bytes) -> int:
 
 
 def check_output(path: Path) -> None:
-    """Raise where the suffix is not one of a format that tables are written in."""
+    """Raise where the suffix is not one of a format that tables are written in, or where no file can be written."""
     if path.suffix.lower() not in WRITERS:
         raise UserError(Setting("output"), f" must end in one of {', '.join(WRITERS)}, got {str(path)!r}.")
+    if is_run_file(path):
+        raise UserError(Setting("output"), f" must be no file of a run, got {str(path)!r}; choose another name.")
+    writable_file(path)
 
 
 def write_table(frame: "polars.DataFrame", path: Path) -> None:
@@ -141,8 +152,9 @@ def as_frame(table: Any) -> "polars.DataFrame":
     if isinstance(table, str | Path):
         return read_table(Path(table))
     if isinstance(table, polars.LazyFrame):
-        return table.collect()
+        table = table.collect()
     if isinstance(table, polars.DataFrame):
+        check_moments(table, "the table")
         return table
     if is_pandas(table):
         return _from_pandas(table)
@@ -180,21 +192,34 @@ def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None"
 
     names, separator = _header(path)
     check_distinct(path.name, names)
+    check_last_row(_end(path), len(names), str(path), separator)
+    source = as_written(path)
     types: dict[str, type[polars.Categorical]] = {}
     if categorical is not None:
-        inferred = polars.scan_csv(path, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
+        inferred = polars.scan_csv(source, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
         texts = [name for name, kind in inferred.items() if kind == polars.String]
-        first = polars.read_csv(path, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
+        first = polars.read_csv(source, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
         types = {name: polars.Categorical for name in texts if categorical(first[name])}
     try:
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=TYPED_BY, schema_overrides=types)
+        frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY, schema_overrides=types)
     except (
         polars.exceptions.ComputeError
     ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=None, schema_overrides=types)
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            check_widths(file, len(names), str(path), separator)
+        frame = polars.read_csv(source, separator=separator, infer_schema_length=None, schema_overrides=types)
     if frame.width == len(names):
         frame.columns = names  # polars keeps the doubled quotes of a quoted name
     return frame
+
+
+def _end(path: Path) -> bytes:
+    """The last rows of a file, or all of them; nothing where the end alone does not tell where its last row begins."""
+    begin = max(0, os.path.getsize(path) - _TAIL)
+    with open(path, "rb") as file:
+        file.seek(begin)
+        end = file.read()
+    return b"" if begin and (b'"' in end or b"\n" not in end) else end
 
 
 def _header(path: Path) -> tuple[list[str], str]:
@@ -217,10 +242,14 @@ def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list
         text = header.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _unreadable(where, "csv", error) from None
+    if "\0" in text:  # UTF-16 without a mark
+        raise _no_utf8(where)
     separator = "\t" if tabs else max(",;\t|", key=text.partition("\n")[0].count)
     names = row_values(text, separator, where)
     if not names:
         raise UserError(f"{_capital(where)} must have a row of column names and rows below it, but it is empty.")
+    if len(names) > MOST_COLUMNS:
+        raise UserError(f"{_capital(where)} must have at most {MOST_COLUMNS:,} columns, got {len(names):,}.")
     return names, separator
 
 
@@ -232,6 +261,47 @@ def row_values(row: str, separator: str, where: str) -> list[str]:
         raise UserError(
             f"{_capital(where)} must be a table, but one of its rows cannot be read ({error}); is a quote open?"
         ) from None
+
+
+def check_widths(lines: Iterable[str], width: int, where: str, separator: str, *, first: int = 0) -> None:
+    """Raise where a row of a text table has more than ``width`` values; polars does not say which.
+
+    ``first`` is the number of the first row, 0 that of the header.
+    """
+    try:
+        for number, values in enumerate(csv.reader(lines, delimiter=separator), start=first):
+            if len(values) > width:
+                raise UserError(
+                    f"Every row of {where} must have {width} values, but row {number} below the header has {len(values)}; look "
+                    "for a separator or a quote too many."
+                )
+    except csv.Error:
+        return  # polars has read more than this reader can
+
+
+def last_row_end(data: bytes) -> int:
+    """Where the last whole row ends, 0 if there is none."""
+    end = data.rfind(b"\n") + 1
+    if b'"' not in data:
+        return end
+    quotes = data.count(b'"', 0, end)
+    while quotes % 2:  # inside quotes
+        earlier = data.rfind(b"\n", 0, end - 1) + 1
+        quotes -= data.count(b'"', earlier, end)
+        end = earlier
+    return end
+
+
+def check_last_row(rows: bytes, width: int, where: str, separator: str) -> None:
+    """Raise where the last row does not end with its line and has too few values."""
+    if not rows or rows.endswith(b"\n"):
+        return
+    last = rows[last_row_end(rows) :]
+    values = row_values(last.decode(errors="replace"), separator, where)
+    if len(values) < width or last.count(b'"') % 2:
+        raise UserError(
+            f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."
+        )
 
 
 @contextmanager
@@ -248,8 +318,15 @@ def readable(where: Path | str, kind: str = "") -> Iterator[None]:
 def check_there(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"A table must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}.")
-    if not path.is_file():
+    check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """Raise where there is no file at ``path``: a pipe or a device is none, opening one may take forever."""
+    if not os.path.isfile(path):  # unlike pathlib's it knows names that no file can have
         raise UserError(f"There is no file {path}.")
+    if not is_utf8(str(path)):
+        raise UserError(f"The path of a file must be text in UTF-8, got {str(path)!r}; rename it.")
 
 
 def check_distinct(where: str, names: list[str]) -> None:
@@ -260,13 +337,34 @@ def check_distinct(where: str, names: list[str]) -> None:
         )
 
 
+def check_moments(frame: "polars.DataFrame", where: str) -> None:
+    """Raise where a date is none of the years 1 to 9999: a file may hold any number as a date."""
+    import polars
+
+    for column in frame.iter_columns():
+        unit = column.dtype.time_unit if isinstance(column.dtype, polars.Datetime) else None
+        if column.dtype != polars.Date and unit not in _IN_A_DAY:
+            continue
+        first, end = (day * _IN_A_DAY.get(unit or "", 1) for day in _DAYS)
+        numbers = column.to_physical()
+        if ((numbers < first) | (numbers >= end)).any():
+            raise UserError(
+                f"The column {column.name!r} of {where} must hold dates of the years 1 to 9999, but some are none; correct or "
+                "remove them."
+            )
+
+
 def _unreadable(where: str, kind: str, error: Exception) -> UserError:
     reason = " ".join(str(error).split("\n")[0].split())
     if "utf-8" in reason.lower() or "utf8" in reason.lower():
-        return UserError(
-            f"{_capital(where)} must be text in UTF-8, but it is not; save it again as UTF-8 (iconv -t utf-8)."
-        )
+        return _no_utf8(where)
     return UserError(f"{_capital(where)} must be a whole {kind} table, but it cannot be read ({reason.rstrip('.')}).")
+
+
+def _no_utf8(where: str) -> UserError:
+    return UserError(
+        f"{_capital(where)} must be text in UTF-8, but it is not; save it again as UTF-8 (iconv -t utf-8)."
+    )
 
 
 def _capital(where: str) -> str:
