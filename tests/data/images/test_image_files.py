@@ -206,3 +206,12 @@ def test_evaluation_sees_the_transformed_images_and_draws_nothing(task, tmp_path
     assert torch.equal(correctness(net, split, batch_size=4), expected.argmax(1) == split.y)
     in_memory = type(split)(split.x.take(torch.arange(len(split))), split.y, split.groups, None, split.transform)
     assert torch.equal(correctness(net, in_memory, batch_size=4), expected.argmax(1) == split.y)
+
+
+def test_a_format_that_pillow_hands_to_another_program_is_not_opened(tmp_path):
+    path = tmp_path / "cat.png"
+    Image.new("RGB", (9, 9)).save(path, "EPS")
+    with pytest.raises(
+        UserError, match=r"must be an image that can be decoded, but it cannot \(cannot identify image file"
+    ):
+        Images(tmp_path, ["cat.png"], height=8, width=8).pixels(0)

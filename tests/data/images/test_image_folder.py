@@ -95,6 +95,44 @@ def test_links_are_followed_and_a_loop_ends(tmp_path):
     assert (task.classes, sum(len(split) for split in task.splits.values())) == (("cat", "dog"), 20)
 
 
+@pytest.mark.parametrize("target", ["nowhere.png", "gone.png"], ids=["nowhere", "itself"])
+def test_a_link_that_leads_to_no_image_is_missing_and_the_doctor_lists_it(tmp_path, capsys, target):
+    folders(tmp_path)
+    (tmp_path / "cat" / "gone.png").symlink_to(target)
+    with pytest.raises(
+        UserError, match=r"must hold all 1\d images that are listed, but 1 are missing \(first: cat/gone.png"
+    ):
+        by_folder(tmp_path, test_share=0.05, val_share=0.05)
+    assert main(["doctor", str(tmp_path), "--label-from", "folder"]) == 2
+    assert "cat/gone.png" in capsys.readouterr().out
+
+
+def test_a_pipe_called_as_an_image_is_refused_without_waiting_for_a_writer(tmp_path, capsys):
+    folders(tmp_path)
+    os.mkfifo(tmp_path / "cat" / "pipe.png")
+    with pytest.raises(
+        UserError, match=r"pipe\.png must be an image that can be decoded, but it cannot \(it is no file\)"
+    ):
+        Images(tmp_path, ["cat/pipe.png"], height=8, width=8).pixels(0)
+    assert main(["doctor", str(tmp_path), "--label-from", "folder"]) == 2
+    assert "cat/pipe.png (it is no file)" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", [b"cat/\xff.png", b"caf\xe9/1.png"], ids=["image", "class"])
+def test_names_that_are_no_text_are_refused(tmp_path, name):
+    folders(tmp_path)
+    picture(tmp_path / os.fsdecode(name))
+    with pytest.raises(UserError, match=r"^The names of images must be text in UTF-8, got '.*\\udc.*'; rename it\.$"):
+        by_folder(tmp_path)
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
+    place = folders(tmp_path / os.fsdecode(b"caf\xe9"))
+    monkeypatch.chdir(place)
+    with pytest.raises(UserError, match=r"^The name of a folder of images must be text in UTF-8, got "):
+        by_folder(".")
+
+
 def test_deeper_folders_belong_to_their_class_and_equal_names_do_not_collide(tmp_path):
     folders(tmp_path)
     picture(tmp_path / "cat" / "2020" / "0.png")

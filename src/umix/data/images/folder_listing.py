@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from umix.data.rows.role_columns import SPLIT_WORDS
 from umix.data.rows.table_file import read_table
-from umix.errors import Setting, UserError, unknown
+from umix.errors import Setting, UserError, is_utf8, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -51,6 +51,11 @@ def find_images(folder: Path) -> FolderImages:
         images = [name for name in seen if os.path.splitext(name)[1].lower() in SUFFIXES]
         where = Path(place).relative_to(folder)
         names += [(where / name).as_posix() for name in images]
+        for name in images:
+            if not is_utf8(os.path.join(place, name)):
+                raise UserError(
+                    f"The names of images must be text in UTF-8, got {(where / name).as_posix()!r}; rename it."
+                )
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
         if not images and not folders:
             empty.append(where.as_posix())
@@ -58,9 +63,13 @@ def find_images(folder: Path) -> FolderImages:
 
 
 def require_folder(folder: Path) -> None:
-    """Raise where there is no such folder."""
-    if not folder.is_dir():
+    """Raise where there is no such folder, or where tables could not hold its name."""
+    if not os.path.isdir(folder):
         raise UserError(f"There is no folder {folder}.")
+    if not is_utf8(str(folder.absolute())):
+        raise UserError(
+            f"The name of a folder of images must be text in UTF-8, got {str(folder.absolute())!r}; rename it."
+        )
 
 
 def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:

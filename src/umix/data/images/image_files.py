@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -15,6 +16,10 @@ from umix.errors import UserError
 
 if TYPE_CHECKING:
     from PIL import Image
+
+
+#: Pillow knows the format by the content. Others than these are not opened: for one of them it runs a program on the file.
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 
 @final
@@ -33,7 +38,7 @@ class Images:
         for name in self.files:
             try:
                 found = os.stat(os.path.join(folder, name))
-            except OSError:
+            except (OSError, ValueError):  # ValueError: no file can have this name
                 missing.append(name)
                 continue
             content.update(f"{name}\0{found.st_size}\0".encode())
@@ -67,7 +72,9 @@ def decode(path: Path, *, height: int | None = None, width: int | None = None) -
     """The image at ``path`` as uint8 [3, height, width], scaled by bilinear interpolation where it has another size."""
     from PIL import Image, ImageOps
 
-    with Image.open(path) as file:
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError("it is no file")  # opening a pipe would wait for a writer
+    with Image.open(path, formats=_FORMATS) as file:
         image = _rgb(ImageOps.exif_transpose(file))
     target = (width or image.width, height or image.height)
     if image.size != target:

@@ -135,7 +135,7 @@ class ImageFolder(RowRoles, CheckedSource):
         images = find_images(self.path).names
         digest = hashlib.sha256(b"" if self.table is None else content_hash(self.table).encode())
         for name in images:
-            digest.update(f"{name}\0{(self.path / name).stat().st_size}\0".encode("utf-8", "surrogateescape"))
+            digest.update(f"{name}\0{_size(self.path / name)}\0".encode())
         return digest.hexdigest()[:32]
 
     def as_json(self) -> dict[str, Any]:
@@ -209,6 +209,14 @@ class ImageFolder(RowRoles, CheckedSource):
         roles = self.model_copy(update={"split": SPLIT}) if divided else self
         check_roles(roles, frame.columns, self.title if self.table is None else self.table.name)
         return roles
+
+
+def _size(path: Path) -> int:
+    """The size of an image's file, -1 where a link leads nowhere, which is refused when the image is needed."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 @final
