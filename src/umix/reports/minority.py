@@ -48,13 +48,13 @@ def auroc(u: np.ndarray, positive: np.ndarray) -> float:
     >>> auroc(np.array([0.1, 0.5, 0.5, 0.9]), np.array([False, False, True, True]))
     0.875
     """
-    from scipy.stats import rankdata
-
     n_positive = int(positive.sum())
     n_negative = len(u) - n_positive
     if not n_positive or not n_negative:
         return float("nan")
-    ranks = rankdata(u)[positive].sum()
+    _, place, sizes = np.unique(u, return_inverse=True, return_counts=True)
+    mean_rank = np.cumsum(sizes) - (sizes - 1) / 2  # of all examples with the same u
+    ranks = mean_rank[place][positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 

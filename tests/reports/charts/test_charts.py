@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import altair as alt
 import numpy as np
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 from scipy.integrate import trapezoid
 
 from umix.bench.runs.record import RunRecord
@@ -115,6 +117,18 @@ def test_every_line_of_a_tooltip_has_a_title_and_every_number_a_format() -> None
         assert all(tip["title"] for tip in tips)
         assert all(tip.get("format") for tip in tips if tip["type"] == "quantitative")
         assert all(tip["format"] == ".1f" for tip in tips if tip["title"].endswith("%"))
+
+
+def test_every_chart_is_valid_vega_lite() -> None:
+    """A page is made without this comparison, which takes longer than the charts."""
+    for figure in every_figure():
+        alt.Chart.from_dict(figure.on_page(), validate=True)
+
+
+def test_making_a_specification_leaves_the_checks_of_altair_switched_on() -> None:
+    every_figure()[0].on_page()
+    with pytest.raises(SchemaValidationError):
+        alt.Legend(orient="nowhere")
 
 
 def test_a_page_has_legends_of_its_own_and_a_file_those_of_the_chart() -> None:

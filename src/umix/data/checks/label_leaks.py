@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.core.small_tree import grow
 from umix.core.statistics import FEW_EXAMPLES
 from umix.core.streams import stream
 from umix.data.checks.finding import Finding
@@ -91,17 +92,13 @@ def _by_value(codes: Rows, y: Rows, n_held_out: int) -> Rows:
     return best[codes[:n_held_out]]
 
 
-def _by_tree(numbers: NDArray[np.float64], y: Rows, n_held_out: int) -> Rows:
+def _by_tree(numbers: NDArray[np.float32], y: Rows, n_held_out: int) -> Rows:
     """The predictions of a decision tree with a few leaves per class."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    tree = DecisionTreeClassifier(max_leaf_nodes=4 * (int(y.max()) + 1), min_samples_leaf=5, random_state=0)
-    tree.fit(numbers[n_held_out:], y[n_held_out:])
-    predicted: Rows = tree.predict(numbers[:n_held_out])
-    return predicted
+    tree = grow(numbers[n_held_out:], y[n_held_out:], min_leaf=5, max_leaves=4 * (int(y.max()) + 1))
+    return tree.predict(numbers[:n_held_out])
 
 
-def _numbers(column: "polars.Series") -> NDArray[np.float64]:
+def _numbers(column: "polars.Series") -> NDArray[np.float32]:
     """The values as [n, 2]: the number, and whether it is missing."""
     import polars
 
@@ -109,8 +106,8 @@ def _numbers(column: "polars.Series") -> NDArray[np.float64]:
         column = column.to_physical()
     numbers = column.cast(polars.Float64, strict=False).to_numpy()
     missing = ~np.isfinite(numbers)
-    small = np.clip(np.where(missing, 0.0, numbers), -1e30, 1e30)  # the tree computes in float32
-    return np.stack([small, missing], axis=1)
+    small = np.clip(np.where(missing, 0.0, numbers), -1e30, 1e30)  # so that it stays finite
+    return np.stack([small, missing], axis=1).astype(np.float32)
 
 
 def _codes(column: "polars.Series") -> Rows:

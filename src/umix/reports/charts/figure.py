@@ -1,7 +1,8 @@
 """A figure: the rows it draws, what it shows in words, and its chart for a page or a paper."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
@@ -70,7 +71,8 @@ class Figure:
 
     def _spec(self, width: int | str) -> dict[str, Any]:
         """The chart with the parameters that its expressions use: names picked in the legend, and whether space is narrow."""
-        spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict()
+        with unchecked():
+            spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict(validate=False)
         own = [{"name": "picked", "value": []}, {"name": "narrow", "value": False}]
         return {**spec, "params": [*spec.get("params", []), *own]}
 
@@ -115,6 +117,18 @@ def _config(ink: str, font: str) -> dict[str, Any]:
         },
         "text": {"fill": ink, "font": font},
     }
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Inside the block Altair does not compare charts with the schema of Vega-Lite, which takes longer than to make them.
+
+    The tests do.
+    """
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
 
 
 def inline(rows: Sequence[Mapping[str, Any]]) -> Any:

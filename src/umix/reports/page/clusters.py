@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from umix.core.kmeans import distances, kmeans, silhouette
 from umix.reports.training_examples import Training
 
 _FEWEST = 24  # uncertain examples, below which there is nothing to cluster
@@ -79,20 +80,18 @@ def _reduced(features: np.ndarray) -> np.ndarray:
 
 def _clustered(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The cluster of every example and its distance to the centre, for the number of clusters with the best silhouette."""
-    from sklearn.cluster import KMeans
-    from sklearn.metrics import silhouette_score
-
     n_distinct = len(np.unique(features.round(9), axis=0))
     best: tuple[float, np.ndarray, np.ndarray] = (
         -2.0,
         np.zeros(len(features), dtype=np.int64),
         np.zeros(len(features)),
     )
+    apart = distances(features)
     for size in range(2, min(_MOST, n_distinct - 1) + 1):
-        means = KMeans(size, n_init=3, random_state=0).fit(features)
-        score = float(silhouette_score(features, means.labels_))
+        cluster, distance = kmeans(features, size, starts=3)
+        score = silhouette(apart, cluster)
         if score > best[0]:
-            best = (score, means.labels_, means.transform(features).min(axis=1))
+            best = (score, cluster, distance)
     return best[1], best[2]
 
 

@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +33,8 @@ SHAPE_PATHS = {
 }
 
 
-def page(gathered: Gathered, sections: Sequence[Section], *, title: str) -> str:
-    """The HTML of a report on these sections."""
+def page(gathered: Gathered, sections: Sequence[Section], *, title: str, library: Callable[[], str]) -> str:
+    """The HTML of a report on these sections; ``library`` returns the script that draws the charts."""
     specs = {f"chart-{n}-{m}": f.on_page() for n, s in enumerate(sections) for m, f in enumerate(s.figures)}
     html: str = (
         _environment()
@@ -54,7 +53,7 @@ def page(gathered: Gathered, sections: Sequence[Section], *, title: str) -> str:
         )
     )
     # The library is put in after rendering: it is a megabyte that the template engine need not read or escape.
-    return html.replace(_LIBRARY, _bundle(), 1)
+    return html.replace(_LIBRARY, library(), 1)
 
 
 def threshold_html(view: ThresholdView, name: str = "threshold") -> str:
@@ -84,15 +83,6 @@ def _environment() -> "jinja2.Environment":
 
 
 _LIBRARY = "/* the charts' library */"
-
-
-@cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; making it takes a second."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its snippet is optional, its stub says otherwise
-    return bundle.replace("</script", "<\\/script")
 
 
 def script_json(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from umix.core.small_tree import Tree, grow
 from umix.core.statistics import FEW_EXAMPLES, Interval, wilson
 from umix.reports.page.training_table import Source
 from umix.reports.predictions import Predictions
@@ -151,20 +152,14 @@ def table_slices(
 
 def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condition]]:
     """The leaves of a tree on ``wrong`` [n] with an error above average, each as the conditions that lead to it."""
-    from sklearn.tree import DecisionTreeRegressor
-
     questions = _questions(table)
     if not questions or not wrong.any():
         return []
     rng = np.random.default_rng(0)  # not a run's stream: a report of the same run is the same report
     rows = rng.permutation(len(table))[: max(1000, _MOST_ANSWERS // len(questions))]
-    part, errors = table[rows], wrong[rows].astype(np.float64)
-    tree = DecisionTreeRegressor(
-        max_depth=_DEPTH,
-        min_samples_leaf=max(20, len(rows) // 200),
-        random_state=0,
-    ).fit(np.stack([question.answers(part) for question in questions], axis=1), errors)
-    leaves = _leaves(tree.tree_, questions)
+    part, errors = table[rows], wrong[rows].astype(np.int64)
+    answers = np.stack([question.answers(part) for question in questions], axis=1)
+    leaves = _leaves(grow(answers, errors, min_leaf=max(20, len(rows) // 200), max_depth=_DEPTH), questions)
     return [_simplified(leaf.conditions) for leaf in leaves if leaf.conditions and leaf.rate > errors.mean()]
 
 
@@ -196,7 +191,7 @@ class _Leaf:
     """``errors`` of ``n`` rows are wrong, which ``conditions`` lead to, the first one at the root."""
 
     n: int
-    errors: float
+    errors: int
     conditions: tuple[Condition, ...]
 
     @property
@@ -204,16 +199,16 @@ class _Leaf:
         return self.errors / self.n
 
 
-def _leaves(tree: Any, questions: Sequence[Question], node: int = 0, path: tuple[Condition, ...] = ()) -> list[_Leaf]:
+def _leaves(tree: Tree, questions: Sequence[Question], node: int = 0, path: tuple[Condition, ...] = ()) -> list[_Leaf]:
     """The leaves of a tree below ``node``; a split into two leaves whose errors do not clearly differ is undone."""
-    n = int(tree.n_node_samples[node])
-    here = _Leaf(n, float(tree.value[node].item()) * n, path)
-    if tree.children_left[node] < 0:
+    n, hits = tree.n[node], tree.hits[node]
+    here = _Leaf(n, hits if tree.label[node] else n - hits, path)
+    if tree.below[node] < 0:
         return [here]
-    question, threshold = questions[int(tree.feature[node])], float(tree.threshold[node])
+    question, threshold = questions[tree.feature[node]], tree.threshold[node]
     below = [
-        _leaves(tree, questions, int(child), (*path, Condition(question, threshold, above)))
-        for child, above in ((tree.children_left[node], False), (tree.children_right[node], True))
+        _leaves(tree, questions, child, (*path, Condition(question, threshold, above)))
+        for child, above in ((tree.below[node], False), (tree.above[node], True))
     ]
     if all(len(leaves) == 1 for leaves in below) and not _differ(below[0][0], below[1][0], here.rate):
         return [here]
