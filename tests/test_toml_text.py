@@ -17,6 +17,8 @@ from umix.toml_text import parse_toml, parse_value, read_toml
         ("a = " + 100_000 * "[", "at most 32 deep"),
         ("a = " + 100 * "[" + 100 * "]", "at most 32 deep"),
         (".".join(100 * "a") + " = 1", "at most 32 deep"),
+        (" . ".join(100_000 * "a") + " = 1", "at most 32 deep"),
+        ("[" + ".".join(100_000 * "a") + "]", "at most 32 deep"),
         ("a = " + 5000 * "9", "within 64 bits"),
         ("a = [9223372036854775808]", "within 64 bits"),
         ("a = 1979-05-27", "a date or a time"),
@@ -26,6 +28,8 @@ from umix.toml_text import parse_toml, parse_value, read_toml
         "levels without an end",
         "100 levels",
         "a key of 100 parts",
+        "a key of 100,000 parts",
+        "a table of 100,000 parts",
         "5,000 digits",
         "2**63",
         "a date",
@@ -35,6 +39,10 @@ def test_what_no_setting_can_be_is_a_value_error_with_a_short_reason(text: str, 
     with pytest.raises(ValueError, match=reason) as caught:
         parse_toml(text)
     assert len(str(caught.value)) < 100
+
+
+def test_many_numbers_with_dots_are_no_key_of_many_parts() -> None:
+    assert len(parse_toml("a = [" + "0.5, " * 2000 + "]")["a"]) == 2000
 
 
 def test_a_value_of_several_lines_is_a_text_and_sets_nothing_else() -> None:

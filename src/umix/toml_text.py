@@ -1,5 +1,6 @@
 """TOML that people write: presets, studies, values of ``--set``. What cannot be read raises one sentence, however it is wrong."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from umix.errors import UserError
 
 _DEEPEST = 32  # tables and lists within each other
+_TOO_DEEP = f"tables and lists must lie at most {_DEEPEST} deep in each other"
+_MANY_DOTS, _DOTS, _KEYS = 1000, re.compile(r"[ \t]*\.[ \t]*"), re.compile(r"[\s,=\[\]{}]+")
 _LARGEST_FILE = 2**20  # bytes
 _INTEGERS = range(-(2**63), 2**63)  # those of TOML, which Python reads without a limit
 
@@ -20,12 +23,14 @@ def parse_toml(text: str) -> dict[str, Any]:
     Traceback (most recent call last):
     ValueError: a whole number must lie within 64 bits
     """
+    if text.count(".") > _MANY_DOTS and any(key.count(".") > _DEEPEST for key in _KEYS.split(_DOTS.sub(".", text))):
+        raise ValueError(_TOO_DEEP)  # the time that tomllib needs for a key grows with the square of its parts
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError:
-        raise ValueError(f"tables and lists must lie at most {_DEEPEST} deep in each other") from None
+        raise ValueError(_TOO_DEEP) from None
     except ValueError as error:  # Python refuses more than 4,300 digits, or a date that does not exist
         digits = "digits" in str(error)
         raise ValueError("a whole number must lie within 64 bits" if digits else str(error)) from None
@@ -37,7 +42,7 @@ def _check(value: Any, deeper: int) -> None:
     """Raise ValueError for what TOML allows, or tomllib, but no setting can be."""
     if isinstance(value, dict | list):
         if not deeper:
-            raise ValueError(f"tables and lists must lie at most {_DEEPEST} deep in each other")
+            raise ValueError(_TOO_DEEP)
         for inner in value.values() if isinstance(value, dict) else value:
             _check(inner, deeper - 1)
     elif isinstance(value, int) and value not in _INTEGERS:

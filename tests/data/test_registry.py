@@ -6,7 +6,7 @@ import pytest
 
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.data.registry import OWN, TASKS, load_task, refuse_root, task_source
+from umix.data.registry import OWN, TASKS, load_task, refuse_root, source_kind, task_source
 from umix.data.task import TaskSource
 from umix.errors import UserError
 
@@ -62,3 +62,9 @@ def test_a_folder_of_files_must_go_with_a_task_that_reads_one():
     for kinds in ([FourMoons], OWN.values()):
         with pytest.raises(UserError, match=r"^root= must go with a task that has files in a folder \(waterbirds, "):
             refuse_root(Path("data"), kinds)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\x00b", "\udc80"])
+def test_a_name_that_no_file_can_have_is_an_unknown_task(name: str) -> None:
+    with pytest.raises(UserError, match="Unknown task"):
+        source_kind(name)

@@ -53,9 +53,9 @@ def source_kind(name: str, given: Collection[str] = ()) -> tuple[type[TaskSource
         return TASKS[name], {}
     if path.suffix.lower() in ARRAYS:
         return ArraySource, {"path": path}
-    if path.suffix.lower() in SUFFIXES or path.is_file():
+    if path.suffix.lower() in SUFFIXES or os.path.isfile(path):  # which no name makes raise
         return TextSource if "text" in given else TableSource, {"path": path}
-    if name not in TASKS and (path.is_dir() or name.endswith(("/", os.sep))):
+    if name not in TASKS and (os.path.isdir(path) or name.endswith(("/", os.sep))):
         return ImageFolder, {"path": path}
     return TASKS.find(name), {}
 

@@ -155,6 +155,9 @@ def test_a_file_of_ones_own_is_a_preset(tmp_path: Path) -> None:
         ("lr = 1\n", "", "outside of a part"),
         ("", "", "it is empty"),
         ("[a", "", "must be TOML"),
+        ("[a.erm]\nname = 'umix'\n", "", "Unknown setting of erm 'name'"),
+        ("[a.net]\nname = 'hf:x'\nmodel = 'y'\n", "", "Unknown setting of net 'model'"),
+        ("[a.task]\npath = 'y'\n", "", "Unknown setting of task 'path'"),
     ],
 )
 def test_a_file_that_is_no_preset_is_refused_in_words(tmp_path: Path, text: str, name: str, message: str) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
-from umix.errors import UserError
+from umix.errors import UserError, cause
 from umix.files import read_tensors
 from umix.nets.net import Net
 from umix.nets.net_size import require_fitting_net
@@ -45,10 +45,16 @@ def net_with(
     """The net of ``record`` with these weights, in evaluation mode."""
     _check_code(record, net_name, trust_code=trust_code)
     net = _built(record, net_name)
-    if record.plan["net"].get("freeze"):
-        net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in weights.items()})
-    else:
-        net.load_state_dict(dict(weights))
+    try:
+        if record.plan["net"].get("freeze"):
+            net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in weights.items()})
+        else:
+            net.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        raise UserError(
+            f"The weights of the run {record.key} must fit the net {net_name or record.net} that its record names, but they do not "
+            f"({cause(error)}); train it again."
+        ) from None
     return net.eval()
 
 

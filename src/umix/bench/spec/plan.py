@@ -196,6 +196,9 @@ def _resolve(
             _check_used(part, field, value, net_name, METHODS[method_name])
         tables.setdefault(part, {})[field] = value
     used = {part: values for part, values in tables.items() if part in parts and values}
+    for part, field in [(part, field) for part, values in used.items() for field in values]:
+        if field not in parts[part]:  # also what only the name of the task or of the net may say
+            raise unknown(f"setting of {part}", field, parts[part])
     return _ResolvedSettings(kind, implied, net_name, used)
 
 
