@@ -3,17 +3,19 @@
 import errno
 import os
 import pickle
+import shutil
 import socket
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save
 
-from umix.errors import UserError
-from umix.files import ensure_writable, read_tensors, sweep, write_tensors, write_whole
+from umix.errors import MachineError, UserError
+from umix.files import ensure_writable, kept, read_tensors, sweep, write_tensors, write_whole
 
 
 def _no_space(*_):
@@ -87,8 +89,8 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatch
     (tmp_path / "state").write_bytes(b"old")
     monkeypatch.setattr(os, call, _no_space)
     with pytest.raises(
-        UserError,
-        match=r"^Cannot write .*state: No space left on device; free some space or choose another place to write to\.$",
+        MachineError,
+        match=r"^Cannot write .*state: No space left on device; free some space and run it again: what is finished is kept\.$",
     ):
         write_whole(tmp_path / "state", b"new")
     assert (tmp_path / "state").read_bytes() == b"old"
@@ -97,7 +99,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatch
 
 def test_a_full_disk_leaves_no_new_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", _no_space)
-    with pytest.raises(UserError):
+    with pytest.raises(MachineError):
         write_whole(tmp_path / "state", b"new")
     assert _names(tmp_path) == []
 
@@ -118,13 +120,13 @@ def test_a_real_limit_on_file_size_leaves_the_old_file_and_nothing_aside(tmp_pat
     (tmp_path / "state").write_bytes(b"old")
     program = """
         import pathlib, resource, sys
-        from umix.errors import UserError
+        from umix.errors import MachineError
         from umix.files import write_whole
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
             write_whole(pathlib.Path(sys.argv[1]), b"x" * 100_000)
-        except UserError as error:
+        except MachineError as error:
             sys.exit(str(error))
     """
     done = subprocess.run(
@@ -213,11 +215,71 @@ def test_a_writable_folder_is_made_and_left_empty(tmp_path):
     assert _names(tmp_path / "runs") == []
 
 
-def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", _no_space)
-    with pytest.raises(UserError, match="No space left on device"):
-        ensure_writable(tmp_path)
+def test_a_place_where_nothing_can_be_written_is_the_users_to_change(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        UserError, match=r"^Cannot write .*file/runs/\*: .*/file is a file and no folder; choose another"
+    ):
+        ensure_writable(tmp_path / "file" / "runs")
+    with pytest.raises(UserError, match="choose another place"):
+        ensure_writable(Path("/proc/nowhere"))
+
+
+def test_a_folder_that_is_removed_while_a_run_is_in_it_is_not_made_again(tmp_path):
+    run = tmp_path / "run"
+
+    def removed_after(write):
+        with kept(run):
+            write_whole(run / "checkpoint", b"1")
+            shutil.rmtree(run)
+            write()
+
+    for write in (
+        lambda: write_whole(run / "weights" / "epoch", b"2"),
+        lambda: ensure_writable(run),
+        lambda: read_tensors(run / "weights", kind="weights"),
+    ):
+        with pytest.raises(MachineError, match=r"^The folder .*run was removed while a run was in it; run it again"):
+            removed_after(write)
+        assert not run.exists()
+
+
+def test_a_folder_that_is_replaced_while_a_run_is_in_it_is_another_one(tmp_path):
+    run = tmp_path / "run"
+    with kept(run):
+        shutil.rmtree(run)
+        run.mkdir()
+        with pytest.raises(MachineError, match="was removed"):
+            write_whole(run / "record", b"")
+    with kept(run):
+        write_whole(run / "record", b"")
+    assert _names(run) == ["record"]
+
+
+def test_a_folder_that_becomes_read_only_during_a_run_is_the_machines_fault(tmp_path, monkeypatch):
+    def read_only(*_):
+        raise PermissionError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with kept(tmp_path / "run"):
+        monkeypatch.setattr(os, "replace", read_only)
+        with pytest.raises(MachineError, match="Read-only file system; check the disk and run it again"):
+            write_whole(tmp_path / "run" / "record", b"")
+    with pytest.raises(UserError, match="Read-only file system; choose another place"):
+        write_whole(tmp_path / "elsewhere", b"")
+
+
+def test_an_empty_folder_that_was_made_for_a_run_is_not_left(tmp_path):
+    with pytest.raises(UserError), kept(tmp_path / "run"):
+        raise UserError("refused")
     assert _names(tmp_path) == []
+
+
+def test_what_killed_processes_left_of_a_file_goes_when_it_is_written_again(tmp_path, dead):
+    _aside(tmp_path, pid=dead)
+    other = tmp_path / f".other.{socket.gethostname()}.{dead}.aside"
+    other.touch()
+    write_whole(tmp_path / "state", b"new")
+    assert _names(tmp_path) == sorted([other.name, "state"])
 
 
 def test_what_a_killed_process_left_aside_is_swept(tmp_path):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from umix.data.registry import TASKS, load_task
     from umix.data.tables.source import task_from_table
     from umix.data.task import Split, Task
-    from umix.errors import UserError
+    from umix.errors import MachineError, UserError
     from umix.methods.registry import METHODS, method
     from umix.settings import Range
     from umix.training.fit_settings import FitSettings
@@ -46,6 +46,7 @@ _HOME = {
     "GroupCounts": "umix.adapters.group_counts",
     "Groups": "umix.data.groups",
     "IndexedDataset": "umix.adapters.loop.indexed_dataset",
+    "MachineError": "umix.errors",
     "Places": "umix.bench.runs.places",
     "Range": "umix.settings",
     "RunRecord": "umix.bench.runs.record",
@@ -86,6 +87,7 @@ __all__ = [
     "GroupCounts",
     "Groups",
     "IndexedDataset",
+    "MachineError",
     "Places",
     "Range",
     "RunRecord",

@@ -1,6 +1,16 @@
-"""The command line. Exit codes: 0 done, 2 the user's input is wrong (one sentence is printed), 1 anything else."""
+"""The command line.
 
+Exit codes: 0 done; 2 the user's input is wrong; 1 the machine cannot go on, or a run has failed; 130 Ctrl-C; 143 SIGTERM. What
+ended a command is one sentence on standard error.
+"""
+
+import contextlib
 import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
@@ -20,8 +30,9 @@ from umix.commands.table import table
 from umix.commands.theory import theory
 from umix.commands.tune import tune
 from umix.commands.weights import weights
-from umix.errors import UserError, one_line
-from umix.terminal import ERR
+from umix.errors import MachineError, UserError, one_line
+from umix.machine_faults import machine_faults
+from umix.terminal import ERR, OUT, OutputClosed, drop_output
 from umix.version import __version__
 
 app = App(
@@ -29,6 +40,7 @@ app = App(
     version=__version__,
     help="Train classifiers that hold up on every subpopulation, without group labels at training time.",
     suppress_keyboard_interrupt=False,  # main prints what to do next
+    console=OUT,
 )
 
 for _command in (
@@ -60,25 +72,56 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
+    terminated: list[int] = []
     try:
-        code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+        with _sigterm_interrupts(terminated), machine_faults():
+            code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
-        ERR.out(f"umix: {error.message(as_flag).strip()}", highlight=False)
-        return 2
+        return _ended(error.message(as_flag), 2)
     except CycloptsError as error:
-        ERR.out(f"umix: {one_line(str(error), longest=290)}", highlight=False)
-        return 2
+        return _ended(str(error), 2)
+    except MachineError as error:
+        drop_output()  # it may be the place that is full
+        return _ended(error.message(as_flag), 1)
     except OSError as error:
         if error.filename is None:
             raise
-        ERR.out(f"umix: {one_line(_about_path(error), longest=290)}", highlight=False)
-        return 2
+        return _ended(_about_path(error), 2)
+    except OutputClosed:
+        drop_output()
+        return 0
     except KeyboardInterrupt:
-        ERR.print("umix: interrupted; the same command goes on from the last checkpoint.")
-        return 130
+        how, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
+        return _ended(f"{how}; what is finished is kept, and the same command goes on from there.", 128 + number)
     return int(code or 0)
 
 
 def _about_path(error: OSError) -> str:
     """What the operating system refuses to do with a path, in one sentence."""
     return f"Cannot use {os.fsdecode(error.filename)}: {error.strerror}; name another file or folder."
+
+
+def _ended(sentence: str, code: int) -> int:
+    """Say why the command ends, as far as standard error can be written to, and return the exit code."""
+    with contextlib.suppress(OSError):
+        ERR.out(f"umix: {one_line(sentence, longest=290)}", highlight=False)
+    return code
+
+
+@contextlib.contextmanager
+def _sigterm_interrupts(terminated: list[int]) -> Iterator[None]:
+    """Inside the block SIGTERM ends a command in the way of Ctrl-C and is added to ``terminated``; a second one ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        terminated.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)

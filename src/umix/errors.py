@@ -1,4 +1,4 @@
-"""Errors in the user's input. Each message is one sentence, which commands print before they exit with code 2."""
+"""Errors whose message is one sentence: about the user's input (commands exit with code 2) or the machine (exit code 1)."""
 
 import difflib
 import re
@@ -59,6 +59,21 @@ class UserError(ValueError):
 
 class UmixWarning(UserWarning):
     """What people should know of their data or their run, where nothing is wrong enough to raise."""
+
+
+@final
+class MachineError(RuntimeError):
+    """The machine cannot go on: no memory, a full disk, a folder that was removed. What is finished is kept.
+
+    The message is one sentence of the same parts as that of a user error.
+    """
+
+    def __str__(self) -> str:
+        return self.message(str)
+
+    def message(self, spell: Callable[[Setting], str]) -> str:
+        """The message with every setting written as ``spell`` writes it."""
+        return "".join(_text(part, spell) for part in self.args)
 
 
 #: A part of the message of a user error.

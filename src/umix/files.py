@@ -1,7 +1,6 @@
 """Atomic file writes, locks, disk space, and safetensors files."""
 
 import contextlib
-import errno
 import glob
 import hashlib
 import json
@@ -9,6 +8,7 @@ import os
 import shutil
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +16,8 @@ from typing import IO, Any
 from filelock import FileLock
 from pydantic_core import from_json
 
-from umix.errors import UserError, is_utf8
+from umix.errors import MachineError, UserError, is_utf8
+from umix.machine_faults import cannot_write, is_of_machine, removed, shown
 
 _ASIDE = ".aside"
 _LONGEST_NAME = 255  # bytes of a file's name
@@ -46,24 +47,27 @@ def as_written(path: Path) -> str:
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """A temporary file that replaces ``path`` when the block ends; if the block raises, ``path`` is not changed.
 
-    A link is followed: the file that it leads to is replaced, and the link stays.
+    A link is followed: the file that it leads to is replaced, and the link stays. What killed processes left of earlier tries to
+    write ``path`` is removed.
     """
     target = writable_file(path)
-    try:
+    with _naming(path):
+        _require_kept(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = target.with_name(_aside_name(target.name))
+        sweep(target.parent, name=target.name)
+        aside = target.with_name(temporary_name(target.name))
         try:
             with open(aside, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, target)
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
+            if isinstance(error, FileNotFoundError) and not path.parent.exists():
+                raise removed(path.parent) from error
             raise
-    except OSError as error:
-        raise _cannot_write(path, error) from error
 
 
 def writable_file(path: Path) -> Path:
@@ -71,14 +75,8 @@ def writable_file(path: Path) -> Path:
 
     Raises UserError for a folder, a device, a pipe and a name that no file can have.
     """
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-    except ValueError:  # a NUL, or what is no text
-        raise UserError(f"Cannot write {path}: no file can have this name; choose another.") from None
+    with _naming(path):
+        mode = _mode(path)
     if stat.S_ISDIR(mode):
         raise UserError(f"Cannot write {path}: it is a folder; name a file.")
     if not stat.S_ISREG(mode):
@@ -86,24 +84,92 @@ def writable_file(path: Path) -> Path:
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def _aside_name(name: str) -> str:
-    """The name of the temporary file for ``name``, which itself may be as long as names can be."""
-    end = f".{socket.gethostname()}.{os.getpid()}{_ASIDE}"
-    if len(os.fsencode(name + end)) >= _LONGEST_NAME:
-        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return f".{name}{end}"
+def _mode(path: Path) -> int:
+    """The kind of thing at ``path``; that of a file where there is nothing yet."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return stat.S_IFREG
+    except ValueError:  # a NUL, or what is no text
+        raise UserError(f"Cannot write {path}: no file can have this name; choose another.") from None
 
 
-def _cannot_write(path: Path, error: OSError) -> UserError:
-    return UserError(f"Cannot write {path}: {_reason(path, error)} to write to.")
+def temporary_name(name: str) -> str:
+    """A name that holds ``name`` for a file of this process, which ``sweep`` removes if the process is killed.
+
+    A name that is as long as names can be is held as its hash.
+    """
+    return f".{_held(name)}{_end()}"
 
 
-def _reason(path: Path, error: OSError) -> str:
-    """The reason why ``path`` could not be written, and the fix."""
-    if file := next((folder for folder in path.parents if os.path.isfile(folder)), None):
-        return f"{file} is a file and no folder; choose another place"
-    free = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return f"{error.strerror or error}; {free}choose another place"
+def _held(name: str) -> str:
+    if len(os.fsencode(name + _end())) < _LONGEST_NAME:
+        return name
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+
+
+def _end() -> str:
+    return f".{socket.gethostname()}.{os.getpid()}{_ASIDE}"
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Inside the block ``path`` is written: what fails there is said in one sentence that names it.
+
+    It is a UserError if a place was chosen where nothing can be written, and a MachineError if the machine has failed: its disk is
+    full or broken, or nothing can be written any more in a folder that was fine when the run began.
+    """
+    try:
+        yield
+    except IsADirectoryError:
+        raise UserError(f"Cannot write {shown(path)}: it is a folder; name a file.") from None
+    except OSError as error:
+        _require_kept(path)
+        if is_of_machine(error) or any(folder in _kept for folder in path.parents):
+            raise cannot_write(path, error) from error
+        file = next((folder for folder in path.parents if os.path.isfile(folder)), None)
+        reason = error.strerror or error if file is None else f"{shown(file)} is a file and no folder"
+        raise UserError(f"Cannot write {shown(path)}: {reason}; choose another place to write to.") from error
+
+
+#: Folders that must stay, each with an open descriptor of it: a new folder of this name is another one.
+_kept: dict[Path, int] = {}
+
+
+@contextlib.contextmanager
+def kept(directory: Path) -> Iterator[None]:
+    """Inside the block ``directory`` is there; if it is removed, the next write into it raises MachineError.
+
+    Without this a write would make the folder again, without what was in it. A folder that is still empty in the end is removed.
+    """
+    ensure_writable(directory)
+    if os.name != "posix" or directory in _kept:  # elsewhere folders cannot be opened
+        yield
+        return
+    _kept[directory] = os.open(directory, os.O_RDONLY)
+    try:
+        yield
+    except (OSError, UserError):
+        _require_kept(directory / "*")  # what is missing in a folder that was removed is no error of the user
+        raise
+    finally:
+        os.close(_kept.pop(directory))
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+
+
+def _require_kept(path: Path) -> None:
+    """Raise MachineError if a folder above ``path`` that must stay was removed or replaced."""
+    for folder in path.parents:
+        if folder in _kept and not _is_open(folder, _kept[folder]):
+            raise removed(folder)
+
+
+def _is_open(folder: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(folder))
+    except OSError:
+        return False
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -113,21 +179,24 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def require_space(directory: Path, size: int, *, what: str, fix: UserError) -> None:
-    """Raise UserError if fewer than ``size`` bytes are free on the disk of ``directory``, which need not exist yet.
+    """Raise MachineError if fewer than ``size`` bytes are free on the disk of ``directory``, which need not exist yet.
 
     ``what`` starts the message and ``fix`` ends it.
     """
     existing = next(folder for folder in (directory.resolve(), *directory.resolve().parents) if folder.exists())
     free = shutil.disk_usage(existing).free
     if size > free:
-        raise UserError(f"{what} {size / 1e6:,.1f} MB in {directory}, but {free / 1e6:,.1f} MB are free; ", fix, ".")
+        needed = f"{what} {size / 1e6:,.1f} MB in {shown(directory)}, but {free / 1e6:,.1f} MB are free; "
+        raise MachineError(needed, fix, ".")
 
 
 def ensure_writable(directory: Path) -> None:
-    """Raise UserError if ``directory`` is not writable, before time is spent on training."""
-    probe = directory / ".probe"
-    write_whole(probe, b"umix")
-    probe.unlink(missing_ok=True)
+    """Make ``directory``, and raise UserError or MachineError before time is spent on training if nothing can be written there."""
+    with _naming(directory / "*"):
+        _require_kept(directory / "*")
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as file:  # it has no name, so a killed process leaves nothing
+            file.write(b"umix")
 
 
 @contextlib.contextmanager
@@ -144,13 +213,16 @@ def locked(directory: Path | None) -> Iterator[None]:
         yield
 
 
-def sweep(directory: Path) -> None:
-    """Remove the temporary files that killed processes of this machine left in ``directory``."""
-    for aside in directory.glob(f".*{_ASIDE}"):
-        name, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
-        ours = name.endswith(f".{socket.gethostname()}") and pid.isdecimal()
+def sweep(directory: Path, *, name: str | None = None) -> None:
+    """Remove what killed processes of this machine left in ``directory``: all temporary files and folders, or those of ``name``."""
+    for aside in directory.glob(f".*{_ASIDE}" if name is None else f".{glob.escape(_held(name))}.*{_ASIDE}"):
+        before, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
+        ours = before.endswith(f".{socket.gethostname()}") and pid.isdecimal()
         if ours and (int(pid) == os.getpid() or not is_alive(int(pid))):
-            aside.unlink(missing_ok=True)
+            if aside.is_dir():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:
@@ -168,6 +240,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
     """Write torch ``tensors`` and text ``metadata`` to one safetensors file, atomically."""
     from safetensors.torch import save
 
+    _require_memory(sum(tensor.nbytes for tensor in tensors.values()))
     write_whole(path, save(dict(tensors), metadata=_one_entry(metadata)))
 
 
@@ -175,7 +248,18 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, s
     """Like ``write_tensors``, but NumPy arrays, without importing torch."""
     from safetensors.numpy import save
 
+    _require_memory(sum(array.nbytes for array in arrays.values()))
     write_whole(path, save(dict(arrays), metadata=_one_entry(metadata)))
+
+
+def _require_memory(size: int) -> None:
+    """Raise MemoryError if tensors of ``size`` bytes cannot be serialised: safetensors would end the process instead.
+
+    It makes two copies. What is asked for here is given back at once, and no byte of it is touched.
+    """
+    import numpy as np
+
+    np.empty(2 * size, dtype=np.uint8)
 
 
 def _one_entry(metadata: Mapping[str, str]) -> dict[str, str]:

@@ -42,6 +42,8 @@ TABLE_BEFORE_0_2 = "preprocessing.skops"  # of runs of umix 0.1, which is read a
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"
+#: All files of ``fold_path``.
+ANY_FOLD = "fold-*.safetensors"
 _WEIGHTS = "weights"
 _TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)
 _TEXTS = (RECORD, FAILED, TABLE_COLUMNS, TABLE_CODES, IMAGE_INPUTS)

@@ -1,9 +1,11 @@
 """The consoles for standard output and standard error, and progress bars with the time left."""
 
 import io
+import os
+import sys
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self, final
+from typing import NoReturn, Self, final
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -19,10 +21,44 @@ from rich.progress import (
 
 from umix.errors import one_line
 
-#: Results go to standard output, everything else to standard error.
-OUT = Console(soft_wrap=False)
-ERR = Console(stderr=True)
 _WIDTH = 100  # columns of tables that are not printed to a terminal
+
+
+class OutputClosed(Exception):  # noqa: N818 — no failure: the reader has seen what it wanted
+    """The program that reads standard output has closed it, as ``head`` does."""
+
+
+@final
+class _Output(Console):
+    """Standard output, of which rich itself would say nothing and exit with code 1 where the reader has closed it."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise OutputClosed
+
+
+#: Results go to standard output, everything else to standard error.
+OUT = _Output(soft_wrap=False)
+ERR = Console(stderr=True)
+
+
+def write_out(text: str) -> None:
+    """Write ``text`` to standard output as it is."""
+    try:
+        OUT.file.write(text)
+        OUT.file.flush()
+    except BrokenPipeError:
+        raise OutputClosed from None
+
+
+def drop_output() -> None:
+    """Drop what cannot be written to standard output, which Python would try again when it ends."""
+    output = sys.__stdout__
+    if output is None or sys.stdout is not output:
+        return
+    try:
+        output.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
 def as_text(shown: RenderableType) -> str:

@@ -205,3 +205,15 @@ def test_several_devices_are_refused(trainer: Make) -> None:
 
     with pytest.raises(UserError, match="trees must be trained in one process, got 2 devices"):
         trainer(net=SMALL, engine=Engine(devices=2))
+
+
+def test_folds_that_a_killed_process_did_not_remove_are_removed_with_the_next_use(
+    trainer: Make, tmp_path: Path
+) -> None:
+    stage = ErmStage("trajectory", epochs=2, record="online")
+    trainer(net=SMALL, directory=tmp_path).trajectory(stage)
+    (folder,) = (tmp_path / "stages").iterdir()
+    names = {path.name for path in folder.iterdir()}
+    (folder / "fold-0-4.safetensors").touch()
+    trainer(net=SMALL, directory=tmp_path).trajectory(stage)
+    assert {path.name for path in folder.iterdir()} == names

@@ -110,6 +110,21 @@ def test_a_killed_race_goes_on_and_ends_the_same(tmp_path, monkeypatch, make, af
         assert (result.counts.decided_hits == again[name].counts.decided_hits).all()
 
 
+def test_a_race_that_is_killed_between_two_rounds_leaves_no_net(tmp_path, monkeypatch):
+    real = module.thin_checkpoint
+
+    def dies(*arguments, **options):
+        real(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "thin_checkpoint", dies)
+    with pytest.raises(KeyboardInterrupt):
+        race(trainer(tmp_path), [fleet()], by_class, content="test")
+    monkeypatch.setattr(module, "thin_checkpoint", real)
+    race(trainer(tmp_path), [fleet()], by_class, content="test")
+    assert not list(tmp_path.rglob("checkpoint.safetensors"))
+
+
 def test_a_finished_race_is_reused_and_other_content_is_not(tmp_path):
     first, second, third = (trainer(tmp_path) for _ in range(3))
     race(first, [fleet()], by_class, content="test")

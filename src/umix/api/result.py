@@ -21,6 +21,7 @@ from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.formats import Format
+from umix.machine_faults import machine_faults
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
@@ -121,6 +122,7 @@ class RunResult:
         """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
         return self._net(self.record.best_epoch(select, decide))
 
+    @machine_faults()
     def predict(
         self,
         new: Any,

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -19,7 +18,7 @@ from umix.core.words import counted
 from umix.data.checks.group_findings import too_small
 from umix.errors import one_line
 from umix.settings import Range, Searched, Settings, legal
-from umix.terminal import OUT
+from umix.terminal import OUT, write_out
 
 if TYPE_CHECKING:
     from umix.bench.spec.presets import Tables
@@ -30,7 +29,7 @@ _COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken
 
 
 def print_json(content: object) -> None:
-    sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    write_out(json.dumps(content, indent=2) + "\n")
 
 
 @final

@@ -1,14 +1,14 @@
 """Where exported files may be written: to new places, and over what an earlier export wrote."""
 
 import mmap
-import tempfile
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from umix.errors import UserError
 from umix.exports.described import MARK
-from umix.files import ensure_writable, write_whole
+from umix.files import ensure_writable, sweep, temporary_name, write_whole
 
 
 def check_replaceable(path: Path) -> None:
@@ -47,8 +47,11 @@ def whole_folder(path: Path, *, marked: str) -> Iterator[Path]:
             f"{path} must be a new folder or one that was exported before, but it {kind}; choose another place."
         )
     ensure_writable(path.parent)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as aside:
-        new, old = Path(aside) / "new", Path(aside) / "old"
+    sweep(path.parent, name=path.name)
+    aside = path.with_name(temporary_name(path.name))
+    aside.mkdir()
+    new, old = aside / "new", aside / "old"
+    try:
         yield new
         if path.exists():
             path.rename(old)
@@ -58,6 +61,8 @@ def whole_folder(path: Path, *, marked: str) -> Iterator[Path]:
             if old.exists():
                 old.rename(path)
             raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _is_folder_exported(path: Path) -> bool:

@@ -8,6 +8,7 @@ uncertainty is that of an ensemble, as in the appendix of the paper.
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from umix.core.subsets import stratified_folds
 from umix.data.task import Split
 from umix.files import ensure_writable, read_tensors, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
-from umix.run_folder import TRAJECTORY, fold_path
+from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
 from umix.training.at_stage import stage_logits
 from umix.training.estimator_fit import inputs_of
 from umix.training.estimator_threads import estimator_threads, threads_for
@@ -43,6 +44,7 @@ def cross_fit(
     train, epochs = splits["train"], stage.settings.epochs
     if path is not None and path.exists():
         known = Trajectory.load(path, fingerprint=train.fingerprint)
+        _remove_folds(path.parent)  # of a process that was killed while it removed them
         return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
     if stage.directory is not None:
         ensure_writable(stage.directory)
@@ -64,10 +66,14 @@ def cross_fit(
     trajectory = _trajectory(splits, correct)
     if path is not None:
         trajectory.save(path)
-        for repeat in range(repeats):
-            for fold in range(settings.folds):
-                fold_path(path.parent, repeat, fold).unlink(missing_ok=True)
+        _remove_folds(path.parent)
     return trajectory, StageReport(stage.key, epochs, time.perf_counter() - began, reused=False)
+
+
+def _remove_folds(directory: Path) -> None:
+    """Remove what was kept of single folds, now that the whole trajectory is there."""
+    for path in directory.glob(ANY_FOLD):
+        path.unlink(missing_ok=True)
 
 
 def _dealt(stage: Stage, splits: Mapping[str, Split], folds: int, repeat: int) -> dict[str, Tensor]:

@@ -202,7 +202,7 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
     return Stage(RACE, settings, trainer.seed, key, folder / key)
 
 
-def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: Stage) -> None:
+def _thin(source: Stage, larger: Lane, lane: Lane, stage: Stage) -> None:
     """Let ``stage`` begin where the ``larger`` fleet stopped, with the members that are left.
 
     If another run has finished this race and deleted that checkpoint, the members train from the start.
@@ -211,7 +211,6 @@ def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: St
     if path.exists():
         members = [larger.names.index(name) for name in lane.names]
         thin_checkpoint(path, target, fit=stage.key, members=members, of=len(larger.names))
-        _forget(trainer, [source])
 
 
 def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
@@ -246,8 +245,10 @@ def _run(
     check_given(lane.objective, groups=trainer.groups, weights=train.weight is not None)
     directory = cast(Path, stage.directory)
     with locked(directory):
-        if after is not None and lane.is_fleet and not (directory / CHECKPOINT).exists():
-            _thin(trainer, *after, lane, stage)
+        if after is not None and lane.is_fleet:
+            if not (directory / CHECKPOINT).exists():
+                _thin(*after, lane, stage)
+            _forget(trainer, [after[0]])
         report, _ = fit(
             stage,
             net,

@@ -105,6 +105,16 @@ def test_a_damaged_record_is_refused_in_one_sentence(finished: Path, tmp_path: P
     assert "\n" not in str(caught.value)
 
 
+def test_what_a_process_that_was_killed_after_its_record_has_left_is_removed(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "runs")
+    folder = next((tmp_path / "runs").glob("four_moons-*"))
+    before = sorted(path.name for path in folder.iterdir())
+    for name in ("checkpoint.safetensors", "failed.json"):
+        (folder / name).touch()
+    execute(spec(length=2), out=tmp_path / "runs")
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
 def test_a_record_of_other_data_is_refused(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "runs")
     path = next((tmp_path / "runs").glob("four_moons-*/record.json"))

@@ -10,13 +10,15 @@ from umix.bench.runs.learners import as_run_of, choose_learner, learner_places, 
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
-from umix.bench.runs.train_run import TrainedRun, save_run, train_run
+from umix.bench.runs.train_run import TrainedRun, remove_unfinished, save_run, train_run
 from umix.bench.runs.training_inputs import training_inputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
 from umix.data.task import Task
 from umix.errors import Setting, UserError
+from umix.files import kept
+from umix.machine_faults import machine_faults
 from umix.methods.method import Method
 from umix.nets.auto import AutoNet
 from umix.run_folder import RECORD
@@ -24,6 +26,7 @@ from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 
 
+@machine_faults()
 def execute(
     spec: RunSpec,
     *,
@@ -86,6 +89,7 @@ def _execute_learners(
     if engine.first and not (directory / RECORD).exists():
         with run_lock(places.out, spec.directory_name, wait=wait, note=progress.note):
             take_over(choose_learner(records), spec, directory)
+            remove_unfinished(directory)
     return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
 
 
@@ -97,6 +101,7 @@ def _can_train(spec: RunSpec, task: Task | None, engine: Engine) -> bool:
     return task is None or not task.categories or net.takes_codes
 
 
+@machine_faults()
 def train_in_memory(
     spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
 ) -> tuple[TrainedRun, Task]:
@@ -113,6 +118,7 @@ def train_in_memory(
     return replace(trained, record=as_run_of(choice, spec)), task
 
 
+@machine_faults()
 def execute_in_memory(
     spec: RunSpec,
     task: Task,
@@ -222,6 +228,7 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
         raise UserError(
             f"{record.directory} was run on other data than {spec.task} gives now; delete or move it to run again on these."
         )
+    remove_unfinished(directory)
     return record
 
 
@@ -249,17 +256,18 @@ def _train(
         progress=progress,
     )
     directory = places.run_folder(spec)
-    trained = train_run(
-        spec,
-        task,
-        inputs,
-        directory=directory,
-        stages=places.stages_folder,
-        engine=engine,
-        progress=progress,
-        on_epoch=on_epoch,
-        pace=places.pace,
-    )
-    if engine.first:
-        save_run(trained, task, directory)
+    with kept(directory) if engine.first else contextlib.nullcontext():
+        trained = train_run(
+            spec,
+            task,
+            inputs,
+            directory=directory,
+            stages=places.stages_folder,
+            engine=engine,
+            progress=progress,
+            on_epoch=on_epoch,
+            pace=places.pace,
+        )
+        if engine.first:
+            save_run(trained, task, directory)
     return engine.from_first(trained.record)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self, final
 from pydantic_core import from_json
 
 from umix.bench.runs.lock import Busy, run_lock
-from umix.errors import UserError
+from umix.errors import MachineError, UserError
 from umix.files import write_whole
 from umix.run_folder import FAILED, RECORD
 from umix.settings import Settings
@@ -49,14 +49,14 @@ class Failure(Settings):
     def sentence(self) -> str:
         """What went wrong, in one line."""
         first = self.message.strip().splitlines()[0] if self.message.strip() else "no message"
-        return first if self.error == "UserError" else f"{self.error}: {first}"
+        return first if self.error in ("UserError", "MachineError") else f"{self.error}: {first}"
 
     def save(self, out: Path, name: str) -> None:
         """Keep this in the run's folder, unless another process has finished the run or is executing it again by now.
 
         A folder that cannot be written is no reason to stop the other runs: the failure is still in the outcome.
         """
-        with contextlib.suppress(Busy, UserError), run_lock(out, name, wait=False):
+        with contextlib.suppress(Busy, UserError, MachineError), run_lock(out, name, wait=False):
             if not (out / name / RECORD).exists():
                 write_whole(out / name / FAILED, (self.model_dump_json(indent=1) + "\n").encode())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from umix.errors import Setting, UserError
+from umix.machine_faults import cannot_write, is_of_machine, shown
 
 #: The folder beside the runs that holds a lock file for each of them.
 LOCKS = ".locks"
@@ -32,14 +33,16 @@ def run_lock(out: Path, name: str, *, wait: bool = True, note: Callable[[str], N
     try:
         _acquire(lock, name, wait=wait, note=note)
     except OSError as error:
+        if is_of_machine(error):
+            raise cannot_write(_path(out, name), error) from error
         raise UserError(
-            f"Cannot write the lock {_path(out, name)}: {error.strerror or error}; choose another folder with ",
+            f"Cannot write the lock {shown(_path(out, name))}: {error.strerror or error}; choose another folder with ",
             Setting("out"),
             ".",
         ) from error
     try:
         yield
-    except BaseException:
+    except UserError:
         _leave_nothing(out, name)
         raise
     finally:

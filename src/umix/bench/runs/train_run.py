@@ -1,5 +1,6 @@
 """Training one run: the method is given a trainer, and what it leaves becomes the record and the files of the run."""
 
+import contextlib
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -103,8 +104,14 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     if record.has(record.rule()):
         _write_predictions(trained, task, directory)
     trained.record.save(directory)
+    remove_unfinished(directory)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what only an unfinished run has; a process that was killed right after it wrote the record has left it."""
     for left in (CHECKPOINT, FAILED):
-        (directory / left).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # in a folder that can only be read it may stay
+            (directory / left).unlink(missing_ok=True)
 
 
 def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
