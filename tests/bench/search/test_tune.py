@@ -6,18 +6,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.search import tune as search
+from umix.bench.search.halving_pruner import HalvingPruner
 from umix.bench.search.optuna_study import (
     claim,
     enqueue,
     is_start,
     open_study,
     quiet_optuna,
+    record_settings,
+    reported_steps,
     requeue_dead_trials,
     trials_used,
 )
@@ -190,22 +194,58 @@ def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, Sea
 
 
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")  # trials are asked for one by one here
-def test_a_trial_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(tmp_path: Path) -> None:
+def test_a_trial_of_a_dead_process_is_queued_again_as_it_is_and_a_living_ones_is_not(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
         enqueue(study, {"a": 0.25}, start=True)
-        for pid in (dead.pid, os.getpid()):
+        for pid in (dead.pid, os.getppid()):
             trial = study.ask()
             trial.suggest_float("a", 0, 1)
-            claim(trial)
+            claim(study, trial, alone=True)
+            record_settings(trial, trial.params)
+            trial.report(0.5, 1)
             trial.set_user_attr("worker", [trial.user_attrs["worker"][0], pid])
         assert trials_used(study) == 2
-        requeue_dead_trials(study)
+        requeue_dead_trials(study, alone=True)
         assert trials_used(study) == 1
         again = study.ask()
-        assert (again.suggest_float("a", 0, 1), is_start(again)) == (0.25, True)
-        assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING"]
+        assert (again.number, again.suggest_float("a", 0, 1), is_start(again)) == (0, 0.25, True)
+        assert reported_steps(study, again) == {1}
+        assert [trial.state.name for trial in study.trials] == ["RUNNING", "RUNNING"]
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_a_trial_that_died_before_all_was_drawn_leaves_its_draw_to_the_next(tmp_path: Path) -> None:
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
+        whole, torn = study.ask(), study.ask()
+        assert [claim(study, trial, alone=True) for trial in (whole, torn)] == [0, 1]
+        for trial in (whole, torn):
+            trial.suggest_float("a", 0, 1)
+        record_settings(whole, whole.params)
+        study.ask()  # died before it was claimed
+        requeue_dead_trials(study, alone=True)
+        assert [trial.state.name for trial in study.trials] == ["WAITING", "FAIL", "WAITING"]
+        assert [claim(study, study.ask(), alone=True) for _ in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_halves_are_those_of_successive_halving(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(24, 8)).round(1)
+    values[3, 1] = np.nan
+    decided = []
+    for pruner in (HalvingPruner(), optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)):
+        study = optuna.create_study(direction="maximize", pruner=pruner)
+        for row in values:
+            trial = study.ask()
+            for step, value in enumerate(row, start=1):
+                trial.report(value, step)
+                if trial.should_prune():
+                    break
+            decided.append(step)
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    assert decided[:24] == decided[24:]
+    assert len(set(decided)) > 2
 
 
 def test_an_interrupted_trial_is_first_in_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

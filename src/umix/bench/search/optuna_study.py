@@ -9,12 +9,13 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from umix.core.streams import stream
 from umix.errors import Setting, UserError
-from umix.files import is_alive
+from umix.files import is_alive, locked
 from umix.nets.library import install_command, installed
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Pruning = Literal["median", "halving", "none"]
 PRUNING_CHECKS = 10
 _BEAT = 30  # seconds between two heartbeats of a worker
 _SILENCE = 120  # seconds without a heartbeat after which a worker on another machine counts as dead
-_WORKER, _ERROR, _ABOUT, _START = "worker", "error", "umix", "start"
+_WORKER, _ERROR, _ABOUT, _START, _DRAW, _SETTINGS = "worker", "error", "umix", "start", "draw", "settings"
 
 
 def need_optuna() -> None:
@@ -56,9 +57,12 @@ def open_study(
 
     ``about`` is stored with a new study. Resuming it with another ``about`` raises UserError.
     """
-    database = _storage(storage, folder)
+    with locked(folder):  # processes that create the tables of a database at once would disturb each other
+        database = _storage(storage, folder)
     try:
-        yield _study(name, database, about=about, prune=prune)
+        with locked(folder):
+            study = _study(name, database, about=about, prune=prune)
+        yield study
     finally:
         database.remove_session()
         database.engine.dispose()  # else its connections stay open until they are garbage-collected
@@ -69,10 +73,11 @@ def _study(
 ) -> "optuna.Study":
     import optuna
 
+    from umix.bench.search.halving_pruner import HalvingPruner
+
     pruners: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
         "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=PRUNING_CHECKS // 4),
-        # As races do: after 1, 2, 4 and 8 tenths of the epochs only the better half goes on.
-        "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2),
+        "halving": HalvingPruner,
         "none": optuna.pruners.NopPruner,
     }
     study = optuna.create_study(
@@ -101,7 +106,6 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
     import sqlalchemy
 
     if url is None:
-        folder.mkdir(parents=True, exist_ok=True)
         url = f"sqlite:///{(folder / 'study.db').absolute()}"
     for short in ("postgresql://", "postgres://"):
         if url.startswith(short):
@@ -127,15 +131,16 @@ def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
         ) from None
 
 
-def sampler_for(name: str, number: int) -> "optuna.samplers.BaseSampler":
-    """The TPE sampler for trial ``number`` of the study ``name``.
+def sampler_for(name: str, draw: int) -> "optuna.samplers.BaseSampler":
+    """The TPE sampler for the ``draw``-th settings of the study ``name``.
 
-    Every trial has its own seed, so other workers and resumed studies never repeat its draws.
+    Every draw has its own seed, so other workers and resumed studies never repeat one. Settings are drawn one by one, because
+    Optuna would draw all at once before it is known which draw a trial makes.
     """
     import optuna
 
-    seed = int(stream(0, "search", name, number).integers(2**31))
-    return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+    seed = int(stream(0, "search", name, draw).integers(2**31))
+    return optuna.samplers.TPESampler(seed=seed, constant_liar=True, multivariate=False)
 
 
 def trials_used(study: "optuna.Study", *, before: int | None = None) -> int:
@@ -143,19 +148,35 @@ def trials_used(study: "optuna.Study", *, before: int | None = None) -> int:
 
     With ``before``, only trials with a smaller number count.
     """
-    from optuna.trial import TrialState
+    return sum(_is_used(trial) for trial in study.get_trials(deepcopy=False) if before is None or trial.number < before)
 
-    used = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-    return sum(
-        trial.state in used or (trial.state == TrialState.FAIL and _ERROR in trial.user_attrs)
-        for trial in study.get_trials(deepcopy=False)
-        if before is None or trial.number < before
+
+def _is_used(trial: "optuna.trial.FrozenTrial") -> bool:
+    return trial.state.name in ("COMPLETE", "PRUNED", "RUNNING") or (
+        trial.state.name == "FAIL" and _ERROR in trial.user_attrs
     )
 
 
-def claim(trial: "optuna.Trial") -> None:
-    """Store in ``trial`` that this process executes it."""
+def claim(study: "optuna.Study", trial: "optuna.Trial", *, alone: bool) -> int:
+    """Store in ``trial`` that this process executes it, and return the number of the draw that its settings come from.
+
+    With ``alone``, that is in the lock of the search and with the search's own database, it is the first draw that no other trial
+    makes. So a trial that was killed before its settings were drawn is replaced by one with the same settings. On several machines
+    it is the number of the trial.
+    """
+    draw = trial.user_attrs.get(_DRAW)
+    if draw is None:
+        others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
+        taken = {other.user_attrs.get(_DRAW, other.number) for other in others if _is_used(other)}
+        draw = next(number for number in count() if number not in taken) if alone else trial.number
+        trial.set_user_attr(_DRAW, draw)
     trial.set_user_attr(_WORKER, [socket.gethostname(), os.getpid()])
+    return int(draw)
+
+
+def record_settings(trial: "optuna.Trial", drawn: Mapping[str, Any]) -> None:
+    """Store in ``trial`` all settings that were drawn."""
+    trial.set_user_attr(_SETTINGS, dict(drawn))
 
 
 def record_failure(trial: "optuna.Trial", error: UserError) -> None:
@@ -163,19 +184,45 @@ def record_failure(trial: "optuna.Trial", error: UserError) -> None:
     trial.set_user_attr(_ERROR, str(error))
 
 
-def requeue_dead_trials(study: "optuna.Study") -> None:
-    """Enqueue again the trials of dead processes of this machine; their runs resume from the last checkpoint."""
+def give_back(study: "optuna.Study", trial: "optuna.Trial | optuna.trial.FrozenTrial") -> None:
+    """Put a trial that has not ended back into the queue as it is, with what it has reported.
+
+    Whoever takes it goes on with its run after the last checkpoint, as if nothing had happened. A trial that was interrupted while
+    its settings were drawn has failed instead, and its draw is free: what is left would not be drawn as it would have been.
+    """
+    from optuna.trial import TrialState
+
+    if trial.params and _SETTINGS not in trial.user_attrs and not is_start(trial):
+        study.tell(trial.number, state=TrialState.FAIL)
+    else:
+        study._storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
+
+
+def requeue_dead_trials(study: "optuna.Study", *, alone: bool) -> None:
+    """Give back the trials of dead processes of this machine; with ``alone`` also those that no process has claimed."""
     from optuna.trial import TrialState
 
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
         host, pid = trial.user_attrs.get(_WORKER, ("", 0))
-        if host != socket.gethostname() or is_alive(pid):
-            continue
-        try:
-            study.tell(trial.number, state=TrialState.FAIL)
-        except (ValueError, RuntimeError):
-            continue  # another worker has enqueued it already
-        enqueue(study, trial.params, start=is_start(trial))
+        unclaimed = alone and not host
+        dead = host == socket.gethostname() and (pid == os.getpid() or not is_alive(pid))  # this process is at none
+        if unclaimed or dead:
+            give_back(study, trial)
+
+
+def others_at_work(study: "optuna.Study") -> int:
+    """How many trials are being executed; those of other machines that have fallen silent are given up first."""
+    import optuna
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+    return len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]))
+
+
+def reported_steps(study: "optuna.Study", trial: "optuna.Trial") -> set[int]:
+    """The steps for which ``trial`` has reported a value, in this process or in one before."""
+    return set(study.get_trials(deepcopy=False)[trial.number].intermediate_values)
 
 
 def enqueue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:

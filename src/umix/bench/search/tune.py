@@ -5,11 +5,15 @@ Poor trials are pruned. All trials share one first stage per seed, no matter whi
 windows they try.
 """
 
+import contextlib
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
+
+from filelock import FileLock
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
@@ -18,26 +22,32 @@ from umix.bench.search.optuna_study import (
     Pruning,
     claim,
     enqueue,
+    give_back,
     is_start,
     need_optuna,
     open_study,
+    others_at_work,
     quiet_optuna,
     record_failure,
+    record_settings,
+    reported_steps,
     requeue_dead_trials,
     sampler_for,
     trials_used,
 )
-from umix.bench.search.read_trials import completed_values, make_result
+from umix.bench.search.read_trials import all_trials, completed_values, make_result
 from umix.bench.search.search_plan import Search, plan_search
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.searched_settings import SearchedSetting
 from umix.bench.search.validation_score import selection_rule, validation_score
 from umix.core.epoch_counts import Counts
+from umix.core.words import counted
 from umix.data.task import Task
-from umix.errors import UserError
+from umix.errors import MachineError, UserError
 from umix.files import ensure_writable
 from umix.limits import MOST_TRIALS, require_count
+from umix.machine_faults import machine_faults
 from umix.run_folder import weights_folder
 from umix.settings import Range
 from umix.training.engine import Engine
@@ -45,6 +55,8 @@ from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
     import optuna
+
+_PAUSE = 0.2  # seconds between two looks at the trials of other processes
 
 
 @final
@@ -58,6 +70,7 @@ class SearchProgress:
     best: float | None  # value of the best of them
 
 
+@machine_faults()
 def tune(
     task: str,
     method: str,
@@ -103,19 +116,25 @@ def tune(
     searches_task = any(key.startswith("task.") for key in search.space)
     loaded_task = None if searches_task else places.load_cached(search.base)
     trial_places = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
+    lock = FileLock(search.folder / ".lock")
     opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
     with quiet_optuna(), opened as study:
-        if not study.get_trials(deepcopy=False):
-            defaults = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
-            enqueue(study, defaults, start=True)
-        worker = _Worker(search, study, trials, trial_places, loaded_task, engine, progress or Silent(), watch)
-        while not worker.full and trials_used(study) < trials:
-            requeue_dead_trials(study)
-            study.optimize(worker.trial, n_trials=1, catch=(UserError, _FullError))
+        with lock:
+            if not study.get_trials(deepcopy=False):
+                defaults = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
+                enqueue(study, defaults, start=True)
+        progress = progress or Silent()
+        worker = _Worker(
+            search, study, trials, trial_places, loaded_task, engine, progress, watch, lock=lock, alone=storage is None
+        )
+        while worker.execute_next():
             if worker.failure is not None and not completed_values(study):
                 raise worker.failure  # the settings that the search starts from are wrong
         if not completed_values(study):
-            raise UserError(f"No trial of the study {search.name!r} has ended yet; its other workers are still at it.")
+            errors = [trial.error for trial in all_trials(study) if trial.error]
+            raise UserError(
+                f"No trial of the study {search.name!r} has succeeded: {errors[0] if errors else 'none ended'}"
+            )
         return make_result(search, study)
 
 
@@ -123,10 +142,20 @@ class _FullError(Exception):
     """Another worker took the last trial of the budget at the same time."""
 
 
+class _GivenBack(BaseException):
+    """The trial was interrupted, for the reason that is the cause of this exception, and is in the queue again.
+
+    Optuna would note an ordinary exception as a failure of the trial.
+    """
+
+
 @final
 @dataclass(eq=False)
 class _Worker:
-    """Executes trials of a study one after the other."""
+    """Executes trials of a study one after the other.
+
+    ``lock`` is held by the process that takes a trial. ``alone`` says that it keeps out all others.
+    """
 
     search: Search
     study: "optuna.Study"
@@ -136,19 +165,38 @@ class _Worker:
     engine: Engine | None
     progress: Progress
     watch: Callable[[SearchProgress], None] | None
-    full: bool = field(default=False, init=False)
+    lock: FileLock
+    alone: bool
     failure: UserError | None = field(default=None, init=False)
+    _waits: bool = field(default=False, init=False)
+
+    def execute_next(self) -> bool:
+        """Execute a trial, or wait a moment where other processes are at the last ones; False if all have ended."""
+        with self.lock:  # until the trial is claimed
+            requeue_dead_trials(self.study, alone=self.alone)
+            if trials_used(self.study) < self.trials:
+                try:
+                    self.study.optimize(self.trial, n_trials=1, catch=(UserError, _FullError))
+                except _GivenBack as given_back:
+                    raise cast(BaseException, given_back.__cause__) from None
+                return True
+        running = others_at_work(self.study)
+        if running and not self._waits:
+            self.progress.note(f"Other processes are at {counted(running, 'trial')} of this search: waiting for them.")
+        self._waits = True
+        time.sleep(_PAUSE if running else 0)
+        return running > 0
 
     def trial(self, trial: "optuna.Trial") -> float:
         """The mean validation score of the settings that ``trial`` draws."""
-        claim(trial)
-        if trials_used(self.study, before=trial.number) >= self.trials:
-            self.full = True
-            raise _FullError
-        self.study.sampler = sampler_for(self.search.name, trial.number)
-        drawn = {key: _draw(trial, key, setting) for key, setting in self.search.space.items()}
-        trial.set_user_attr("settings", drawn)
         try:
+            draw = claim(self.study, trial, alone=self.alone)
+            self.lock.release()
+            if trials_used(self.study, before=trial.number) >= self.trials:
+                raise _FullError
+            self.study.sampler = sampler_for(self.search.name, draw)
+            drawn = {key: _draw(trial, key, setting) for key, setting in self.search.space.items()}
+            record_settings(trial, drawn)
             scores: list[float] = []
             for seed in self.search.seeds:
                 scores.append(self._score(trial, drawn, seed, scores))
@@ -156,9 +204,10 @@ class _Worker:
             record_failure(trial, error)
             self.failure = error
             raise
-        except KeyboardInterrupt:
-            enqueue(self.study, trial.params, start=is_start(trial))  # so that a resumed search starts with it
-            raise
+        except (KeyboardInterrupt, MachineError) as error:
+            with contextlib.suppress(Exception):  # of a database on a full disk; then it is the trial of a dead process
+                give_back(self.study, trial)
+            raise _GivenBack from error
         return sum(scores) / len(scores)
 
     def _score(self, trial: "optuna.Trial", drawn: Mapping[str, Any], seed: int, before: Sequence[float]) -> float:
@@ -174,12 +223,16 @@ class _Worker:
             values = completed_values(self.study)
             self.watch(SearchProgress(trial.number, seed, len(values), max(values, default=None)))
 
+        reported = reported_steps(self.study, trial)  # where an interrupted trial goes on, some are there
+
         def on_epoch(epoch: int, val: Counts) -> None:
             check = (epoch + 1) * PRUNING_CHECKS // epochs
             if check == epoch * PRUNING_CHECKS // epochs:
                 return  # the database is queried ten times per run, not every epoch
-            scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
-            trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
+            step = len(before) * PRUNING_CHECKS + check
+            if step not in reported:
+                scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
+                trial.report(sum(scores) / len(scores), step)
             if trial.should_prune():
                 shutil.rmtree(directory, ignore_errors=True)  # a pruned run is never resumed
                 raise TrialPruned

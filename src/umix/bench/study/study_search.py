@@ -15,7 +15,7 @@ from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
-from umix.errors import UserError
+from umix.errors import MachineError, UserError
 from umix.limits import MOST_TRIALS, require_count
 from umix.training.progress import Progress, Silent
 
@@ -27,7 +27,7 @@ class SearchOutcome:
 
     key: str
     result: SearchResult | None = None
-    error: str | UserError = ""
+    error: UserError | MachineError | None = None
     busy: bool = False
 
 
@@ -66,12 +66,12 @@ class SearchJob:
                 progress=progress or Silent(),
                 watch=lambda update: on_event(self._event(update)),
             )
-        except UserError as error:
+        except (UserError, MachineError) as error:
             return SearchOutcome(self.key, error=error)
         return SearchOutcome(self.key, result)
 
     def crashed(self, error: Exception) -> SearchOutcome:
-        return SearchOutcome(self.key, error=str(error))
+        return SearchOutcome(self.key, error=MachineError(str(error)))
 
     def _event(self, update: SearchProgress) -> Event:
         best = "" if update.best is None else f"best {update.best:.3f}"
@@ -96,9 +96,10 @@ def search_grid(
     jobs = search_jobs(grid, trials=trials, select=select)
     results: dict[str, SearchResult] = {}
     for outcome in _run_all(jobs, on_event, progress, workers):
-        if outcome.result is None:
-            raise UserError(outcome.error)
-        results[outcome.key] = outcome.result
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.result is not None:
+            results[outcome.key] = outcome.result
     planner = StagePlanner(grid.places.cache_folder)
     entries = []
     for entry in grid.entries:

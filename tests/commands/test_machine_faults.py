@@ -1,0 +1,201 @@
+"""Full disks, used-up memory and removed folders: one sentence, exit code 1, and the same command goes on afterwards."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from umix.bench.executors.processes import Processes
+from umix.bench.executors.serial import Serial
+from umix.bench.runs.execute import execute
+from umix.bench.runs.places import Places
+from umix.bench.runs.record import load_run
+from umix.bench.search.tune import tune
+from umix.bench.spec.run_spec import RunSpec
+from umix.cli import main
+from umix.errors import MachineError
+from umix.training import fit
+
+FAST = {"epochs": 3, "length": 2, "sizes": [20, 4, 4, 20], "eval_size": 5, "hidden": [8]}
+RUN = ["run", "four_moons", "umix", "--quiet", *(f"--set={key}={value}" for key, value in FAST.items())]
+Resize = Callable[[int], Path]
+
+
+def spec(**settings: object) -> RunSpec:
+    return RunSpec(task="four_moons", method="umix", settings={**FAST, **settings})
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Resize]:
+    """Makes the disk below ``tmp_path / "disk"`` so many kilobytes large."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
+    if sys.platform != "linux" or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a disk can only be mounted on Linux and by root")
+
+    def resize(kilobytes: int) -> Path:
+        subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(folder)], check=True)  # noqa: S607
+        return folder
+
+    yield resize
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+
+
+def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert len(said) <= 300 + len("umix: \n")
+    return said
+
+
+def test_a_disk_that_is_full_at_some_write_stops_a_run_which_goes_on_when_it_is_larger(
+    disk: Resize, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_at, out = set(), disk(4) / "runs"
+    for kilobytes in range(4, 400, 12):
+        disk(kilobytes)
+        code = main([*RUN, "--out", str(out)])
+        if code == 0:
+            break
+        said = one_sentence(capsys)
+        assert code == 1
+        assert ": No space left on device; free some space and run it again: what is finished is kept." in said
+        assert not list(out.rglob("*.aside"))
+        stopped_at.add(said.partition(":")[2].partition(":")[0].rpartition("/")[2])
+    assert len(stopped_at) > 2, stopped_at
+    (found,) = out.glob("four_moons-*")
+    assert load_run(found).split_counts == execute(spec(), out=tmp_path / "whole").split_counts
+
+
+def test_a_search_on_a_full_disk_ends_as_if_the_disk_had_been_larger(disk: Resize, tmp_path: Path) -> None:
+    def searched(out: Path) -> Any:
+        space: dict[str, Any] = {"eta": [1.0, 5.0, 20.0]}
+        return tune("four_moons", "umix", trials=3, settings=FAST, space=space, out=out)
+
+    stopped = 0
+    for kilobytes in range(40, 900, 50):
+        try:
+            found = searched(disk(kilobytes) / "runs")
+        except MachineError as error:
+            stopped += "free some space and run it again" in str(error)
+        else:
+            break
+    assert stopped > 2
+    assert found.trials == searched(tmp_path / "whole").trials
+
+
+def test_a_study_on_a_full_disk_names_the_runs_that_failed_and_finishes_them_later(
+    disk: Resize, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = ["bench", "four_moons", "--methods", "erm", "--seeds", "0:2", "--quiet"]
+    study += [f"--set={key}={value}" for key, value in FAST.items() if key != "length"]
+    out = disk(68) / "runs"
+    assert main([*study, "--out", str(out)]) == 1
+    printed = capsys.readouterr().out
+    assert "seed 0: Cannot write" not in printed  # the first run fits
+    assert "failed: four_moons · erm · seed 1: Cannot write" in printed
+    assert "No space left on device; free some space" in printed
+    assert main([*study, "--out", str(disk(10_000) / "runs")]) == 0
+
+
+def test_predictions_that_do_not_fit_leave_the_old_ones(
+    disk: Resize, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join(f"{k % 7},{k % 5},{'ab'[k % 2]}" for k in range(9000))
+    (tmp_path / "new.csv").write_text(f"u,v,y\n{rows}\n")
+    fast = ["--net", "mlp", "--set=hidden=[8]", "--set=epochs=1", "--quiet"]
+    assert main(["run", str(tmp_path / "new.csv"), "erm", "--label", "y", *fast, "--out", str(tmp_path / "runs")]) == 0
+    (run,) = tmp_path.glob("runs/new-*")
+    output = disk(8) / "predictions.csv"
+    output.write_text("old")
+    capsys.readouterr()
+    assert main(["predict", str(run), str(tmp_path / "new.csv"), "-o", str(output), "--quiet"]) == 1
+    assert "predictions.csv: No space left on device" in one_sentence(capsys)
+    assert [path.name for path in output.parent.iterdir()] == ["predictions.csv"]
+    assert output.read_text() == "old"
+
+
+def test_a_fit_without_memory_stops_the_run_which_goes_on_after_its_last_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    epochs, run_epoch = [], fit.run_epoch
+
+    def greedy(*parts: Any, **options: Any) -> Any:
+        epochs.append(1)
+        return torch.empty(2**50) if len(epochs) == 7 else run_epoch(*parts, **options)  # the second of the final fit
+
+    monkeypatch.setattr(fit, "run_epoch", greedy)
+    command = [*RUN, "--set=trajectory.epochs=5", "--out", str(tmp_path / "runs")]
+    assert main(command) == 1
+    assert "There is not enough memory (can't allocate memory: you tried to allocate" in one_sentence(capsys)
+    assert main(command) == 0
+    assert len(epochs) == 7 + 2
+    (found,) = tmp_path.glob("runs/four_moons-*")
+    whole = execute(spec(**{"trajectory.epochs": 5}), out=tmp_path / "whole")
+    assert load_run(found).split_counts == whole.split_counts
+
+
+LIMITED = """
+import resource, sys, torch
+from umix.cli import main
+torch.set_num_threads(1)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1))
+sys.exit(main(arguments))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is that of Linux")
+def test_a_process_whose_memory_is_limited_says_what_to_do(
+    tmp_path: Path, start_program: Callable[..., BaseProcess]
+) -> None:
+    command = [*RUN, "--set=hidden=[6000,6000]", "--out", str(tmp_path / "runs")]
+    process = start_program(LIMITED, output=tmp_path / "said", arguments=command)
+    process.join()
+    said = (tmp_path / "said.err").read_text()
+    assert process.exitcode == 1, said
+    assert said.startswith("umix: There is not enough memory (")
+    assert said.endswith("take a smaller fit.batch_size, fewer workers or a larger machine, and run it again: what is finished is kept.\n")  # fmt: skip # noqa: E501
+
+
+@pytest.mark.parametrize("executor", [Serial(), Processes(1)], ids=["serial", "processes"])
+def test_one_run_without_memory_does_not_stop_the_others(tmp_path: Path, executor: Any) -> None:
+    small, large = spec(), spec(hidden=[2**20, 2**20])
+    outcomes = {one.key: one for one in executor.run([large, small], Places(tmp_path), lambda event: None)}
+    failure = outcomes[large.key].failure
+    assert failure.sentence.startswith("There is not enough memory (can't allocate memory")
+    assert len(failure.sentence) <= 300
+    assert outcomes[small.key].record is not None
+
+
+@pytest.mark.parametrize("everything", [True, False], ids=["all runs", "the run"])
+def test_a_folder_that_is_removed_during_a_run_stops_it_at_its_next_write(tmp_path: Path, everything: bool) -> None:
+    out, epochs = tmp_path / "runs", []
+
+    def remove(epoch: int, val: object) -> None:
+        epochs.append(epoch)
+        shutil.rmtree(out if everything else out / spec().directory_name)
+
+    with pytest.raises(
+        MachineError, match=r"^The folder .*four_moons-.* was removed while a run was in it; run it again"
+    ):
+        execute(spec(), out=out, on_epoch=remove)
+    assert epochs == [0]
+    assert not (out / spec().directory_name).exists()
+    assert execute(spec(), out=out).split_counts == execute(spec(), out=tmp_path / "whole").split_counts
+
+
+def test_a_place_that_the_user_chose_wrongly_is_the_users_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "runs", Path("/proc/runs")):
+        assert main([*RUN, "--out", str(out)]) == 2
+        assert "choose another" in one_sentence(capsys)
