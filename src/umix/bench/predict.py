@@ -125,11 +125,14 @@ def _batches(inputs: NewInputs, workers: int | None) -> Iterator[torch.Tensor]:
 
 def _read_ahead(blocks: Iterator[NewInputs]) -> Iterator[NewInputs]:
     """The blocks, each of which is read by a thread while the one before it is used."""
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         following = pool.submit(next, blocks, None)
         while (block := following.result()) is not None:
             following = pool.submit(next, blocks, None)
             yield block
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a read from a pipe may never end
 
 
 def predicted(

@@ -1,9 +1,9 @@
 """``umix predict``."""
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -11,8 +11,9 @@ from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
+from umix.commands.standard_input import standard_input
 from umix.errors import UserError, one_line
-from umix.terminal import ERR, OUT, Bars
+from umix.terminal import ERR, OUT, Bars, OutputClosed
 
 if TYPE_CHECKING:
     from umix.core.selection import Decide
@@ -48,14 +49,13 @@ def predict(
     from umix.bench.predict import write_predictions
     from umix.bench.runs.record import load_run
 
-    data = sys.stdin.buffer if new == _PIPE else new
     if output == _PIPE:
         if as_json:
             raise UserError("--json must be given with an output file, but the predictions go to standard output.")
-        _stream(run, data, select, decide, quiet=quiet, trust_code=trust_code)
+        _stream(run, new, select, decide, quiet=quiet, trust_code=trust_code)
         return
     record = load_run(run)
-    with Bars(quiet=quiet) as bars:
+    with Bars(quiet=quiet) as bars, _opened(new) as data:
         bars.label = record.directory.name
         prediction = write_predictions(
             record, data, output, select=select, decide=decide, progress=bars, trust_code=trust_code
@@ -78,13 +78,7 @@ def predict(
 
 
 def _stream(
-    run: Path,
-    data: Path | IO[bytes],
-    select: str | None,
-    decide: "Decide | None",
-    *,
-    quiet: bool,
-    trust_code: bool,
+    run: Path, new: Path, select: str | None, decide: "Decide | None", *, quiet: bool, trust_code: bool
 ) -> None:
     """Write CSV to standard output, and nothing else; a reader that closes the pipe, such as head, ends it quietly."""
     from umix.bench.predict import stream_predictions
@@ -92,7 +86,7 @@ def _stream(
 
     record = load_run(run)
     try:
-        with Bars(quiet=quiet) as bars:
+        with Bars(quiet=quiet) as bars, _opened(new) as data:
             bars.label = record.directory.name
             notes = stream_predictions(
                 record,
@@ -104,9 +98,13 @@ def _stream(
                 trust_code=trust_code,
             )
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
-        return
+        raise OutputClosed from None
     _print_notes(notes)
+
+
+def _opened(new: Path) -> AbstractContextManager[Path | IO[bytes]]:
+    """Standard input for ``-``, other paths as they are."""
+    return standard_input() if new == _PIPE else nullcontext(new)
 
 
 def _print_notes(notes: Sequence[str]) -> None:

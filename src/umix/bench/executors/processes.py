@@ -87,14 +87,23 @@ class Processes:
         The imports take seconds, which the caller can use for other work.
         """
         if _FORK_SERVER:
-            from multiprocessing import forkserver
-
-            _context()  # sets the modules that the fork server imports
-            with _thread_limit(self._threads):
-                forkserver.ensure_running()
+            self._start_server()
             return
         while len(self._pool) < self.workers:
             self._start_worker()
+
+    def _start_server(self) -> None:
+        """Start the fork server; Ctrl-C waits for ``worker_preload``, which ends the server without a word."""
+        from multiprocessing import forkserver, resource_tracker
+
+        _context()  # sets the modules that the fork server imports
+        resource_tracker.ensure_running()  # changes the mask of signals, so it comes before the mask below
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with _thread_limit(self._threads):
+                forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def close(self) -> None:
         """Terminate all workers, even in the middle of a job."""
@@ -141,6 +150,8 @@ class Processes:
         return self._start_worker() if len(self._pool) < self.workers else None
 
     def _start_worker(self) -> _Worker:
+        if _FORK_SERVER:
+            self._start_server()
         context = _context()
         ours, theirs = context.Pipe()
         process = context.Process(target=_worker_main, args=(theirs, self._threads), daemon=True, name="umix worker")

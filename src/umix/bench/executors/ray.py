@@ -8,8 +8,10 @@ folder of that name, and the files of a finished run are sent back with its outc
 import contextlib
 import os
 import secrets
+import signal
 import socket
-from collections.abc import Generator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -18,7 +20,7 @@ from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
-from umix.files import write_whole
+from umix.files import sweep, temporary_name, write_whole
 from umix.run_folder import RECORD
 
 _RETRIES = 3  # of a run whose worker or node died
@@ -118,16 +120,26 @@ def _connect(address: str) -> Any:
     if address != "auto":
         _check_reachable(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        if address != "auto":
-            raise UserError(
-                Setting("address"),
-                f" must be auto or the address of a running cluster, got {address!r} ({_first_line(error)}).",
-            ) from None
-        ray.init(address="local", include_dashboard=False, **quiet)
+    with _same_sigterm():
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            if address != "auto":
+                raise UserError(
+                    Setting("address"),
+                    f" must be auto or the address of a running cluster, got {address!r} ({_first_line(error)}).",
+                ) from None
+            ray.init(address="local", include_dashboard=False, **quiet)
     return ray
+
+
+@contextlib.contextmanager
+def _same_sigterm() -> Iterator[None]:
+    """After the block SIGTERM is handled as before it. Ray would end the process with an exit code of its own."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_reachable(address: str) -> None:
@@ -187,11 +199,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _write_token(out: Path) -> str:
-    """Write a marker file with a random name into ``out`` and return its name.
+    """Write a marker file with a random name into ``out`` and return its name; those of killed drivers are removed.
 
     A worker that sees the file shares this folder with the driver.
     """
-    token = f".ray-{secrets.token_hex(8)}"
+    sweep(out)
+    token = temporary_name(f"ray-{secrets.token_hex(8)}")
     write_whole(out / token, b"umix")
     return token
 

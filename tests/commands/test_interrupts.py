@@ -1,0 +1,155 @@
+"""Ctrl-C, SIGTERM and closed pipes: one line or none, an exit code that says it, nothing left running."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from umix.cli import main
+
+SLOW = [f"--set={setting}" for setting in ("epochs=4000", "batch_size=1", "sizes=[60,4,4,60]", "eval_size=5")]
+GOES_ON = "what is finished is kept, and the same command goes on from there."
+#: A fork of the server of tests has no handler of Ctrl-C yet.
+PROGRAM = """
+import signal, sys
+from umix.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(arguments))
+"""
+#: Before that: a standard input that nobody writes to, a standard output that nobody reads, one on a full disk.
+SILENT = "read, write = os.pipe(); os.dup2(read, 0); import sys; sys.stdin = open(0)"
+UNREAD = "read, write = os.pipe(); os.close(read); os.dup2(write, 1)"
+FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
+Start = Callable[..., BaseProcess]
+
+
+def wait_for(process: BaseProcess, path: Path, pattern: str, number: int = 1) -> None:
+    """Return once ``number`` files of ``pattern`` are below ``path``."""
+    while len(list(path.glob(pattern))) < number:
+        assert process.is_alive()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_run_ends_with_one_line_and_keeps_its_checkpoint(
+    tmp_path: Path, start_program: Start, number: int, code: int, word: str
+) -> None:
+    command = ["run", "four_moons", "erm", "--quiet", *SLOW, "--out", str(tmp_path / "runs")]
+    process = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
+    wait_for(process, tmp_path, "runs/four_moons-*/checkpoint.safetensors")
+    os.kill(process.pid or 0, number)
+    process.join()
+    assert process.exitcode == code
+    assert (tmp_path / "said.err").read_text() == f"umix: {word}; {GOES_ON}\n"
+    names = {path.name for path in tmp_path.glob("runs/four_moons-*/*")}
+    assert "checkpoint.safetensors" in names
+    assert not any(name.endswith(".aside") for name in names)
+
+
+def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, start_program: Start) -> None:
+    optuna = pytest.importorskip("optuna")
+    command = ["tune", "four_moons", "erm", "--range=lr=0.01:0.1", "--quiet", *SLOW, "--out", str(tmp_path / "runs")]
+    process = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
+    wait_for(process, tmp_path, "runs/tune-*/four_moons-*/checkpoint.safetensors")
+    os.kill(process.pid or 0, signal.SIGINT)
+    process.join()
+    assert process.exitcode == 130
+    assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
+    (database,) = tmp_path.glob("runs/tune-*/study.db")
+    storage = optuna.storages.RDBStorage(f"sqlite:///{database}")
+    (trial,) = optuna.load_study(study_name="four_moons-erm", storage=storage).trials
+    storage.engine.dispose()
+    assert trial.state.name == "WAITING"
+
+
+def session(number: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, of = entry.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(of) == number and state != "Z":
+            found.append(int(entry.parent.name))
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
+def test_the_workers_of_a_study_are_gone_with_it(tmp_path: Path, start_program: Start) -> None:
+    methods = ["--methods", "erm,reweight", "--seeds", "0", "--workers", "2"]
+    command = ["bench", "four_moons", *methods, *SLOW, "--quiet", "--out", str(tmp_path / "runs")]
+    study = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
+    wait_for(study, tmp_path, "runs/four_moons-*/checkpoint.safetensors", number=2)
+    workers = len(session(study.pid or 0)) - 2  # without the study and its fork server
+    began = time.monotonic()
+    os.killpg(study.pid or 0, signal.SIGINT)  # as a terminal does
+    while len(session(study.pid or 0)) > 2:
+        time.sleep(0.005)
+    seconds = time.monotonic() - began
+    study.join()
+    assert workers == 2
+    assert seconds < 2
+    assert study.exitcode == 130
+    assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
+    while session(study.pid or 0):  # the fork server sees that it is alone
+        time.sleep(0.01)
+    assert not list(tmp_path.rglob("failed.json"))  # no run has failed
+
+
+def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path, start_program: Start) -> None:
+    (tmp_path / "a.csv").write_text("u,y\n" + "\n".join(f"{k % 7},{'ab'[k % 2]}" for k in range(60)) + "\n")
+    fast = ["--net", "mlp", "--set=hidden=[8]", "--set=epochs=1", "--quiet"]
+    assert main(["run", str(tmp_path / "a.csv"), "erm", "--label", "y", *fast, "--out", str(tmp_path / "runs")]) == 0
+    (run,) = tmp_path.glob("runs/a-*")
+    command = ["predict", str(run), "-", "-o", "-"]
+    process = start_program(SILENT + PROGRAM, output=tmp_path / "said", arguments=command)
+    reading = Path(f"/proc/{process.pid}/task")
+    while len(list(reading.iterdir())) < 2:  # a thread reads, while the command waits for it
+        time.sleep(0.01)
+    os.kill(process.pid or 0, signal.SIGINT)
+    process.join(20)
+    assert process.exitcode == 130
+    assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
+
+
+@pytest.mark.parametrize("command", ["doctor", "report"])
+def test_every_command_says_that_it_was_interrupted(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("umix.bench.doctor.facts", interrupt)
+    monkeypatch.setattr("umix.api.report.write_report", interrupt)
+    assert main([command]) == 130
+    assert capsys.readouterr().err == f"umix: interrupted; {GOES_ON}\n"
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("arguments", [["presets"], ["presets", "--json"], ["--help"]], ids=" ".join)
+@pytest.mark.parametrize(("output", "code"), [(UNREAD, 0), (FULL, 1)], ids=["closed", "full"])
+def test_output_that_nobody_reads_ends_quietly_and_a_full_disk_with_a_sentence(
+    arguments: list[str], output: str, code: int, tmp_path: Path, start_program: Start
+) -> None:
+    process = start_program(output + PROGRAM, output=tmp_path / "said", arguments=arguments)
+    process.join()
+    said = (tmp_path / "said.err").read_text()
+    assert process.exitcode == code
+    assert said.startswith("umix: The machine cannot go on: No space left on device; free some space" if code else "")
+    assert said.count("\n") == code
+
+
+def test_python_has_nothing_to_add_when_it_ends() -> None:
+    program = f"'{sys.executable}' -m umix --version > /dev/full"
+    done = subprocess.run(["/bin/sh", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
