@@ -209,6 +209,7 @@ SLOW = (
     "bench/runs",
     "bench/search",
     "bench/study",
+    "bench/test_at_once.py",
     "bench/test_predict.py",
     "commands",
     "contract",

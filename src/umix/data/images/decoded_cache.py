@@ -14,7 +14,7 @@ from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.files import name_part, require_space, sweep, whole
+from umix.files import locked, name_part, require_space, sweep, whole
 
 _AT_ONCE = 512  # images in memory while decoding
 
@@ -45,9 +45,11 @@ def cached(
         require_space(directory, size, what="The image cache needs", fix=fix)
         n = sum(len(x) for x in absent.values())
         announce(f"Decoding {n:,} images once into {directory} ({size / 1e6:,.1f} MB).")
-        sweep(directory)
-        for name, x in absent.items():
-            _write(paths[name], x, advance)
+        with locked(directory):  # of several processes one decodes a split, and the others wait for its file
+            sweep(directory)
+            for name, x in absent.items():
+                if not paths[name].exists():
+                    _write(paths[name], x, advance)
     mapped = {name: replace(task.splits[name], x=_open(paths[name], x)) for name, x in images.items()}
     return replace(task, splits={**task.splits, **mapped})
 
