@@ -15,7 +15,17 @@ import torch
 from safetensors.torch import save
 
 from umix.errors import MachineError, UserError
-from umix.files import ensure_writable, kept, read_tensors, sweep, write_tensors, write_whole
+from umix.files import (
+    ensure_writable,
+    kept,
+    parsed,
+    read_tensors,
+    remove,
+    sweep,
+    unless_damaged,
+    write_tensors,
+    write_whole,
+)
 
 
 def _no_space(*_):
@@ -403,13 +413,31 @@ class _Trap:
             "must be a weights file written by umix, got kind None",
         ),
         (save({"a": torch.ones(2)}, metadata={"umix": "{"}), "must be a whole weights file"),
-        (save({"a": torch.ones(2)}, metadata={"umix": "[" * 2000}), "must be a whole weights file"),
         (
             save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "trajectory"}'}),
             "must be a weights file written by umix, got kind 'traj",
         ),
+        (save({"a": torch.ones(2)}, metadata={"umix": "[" * 5000}), "must be a whole weights file"),
+        (
+            save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "weights", "epoch": 3}'}),
+            "must say its 'epoch' as a text, got 3",
+        ),
+        (
+            save({"a": torch.ones(2)}, metadata={"umix": '{"kind": "weights", "n": ' + "9" * 5000 + "}"}),
+            "must be a whole weights file",
+        ),
     ],
-    ids=["text", "no metadata", "foreign metadata", "no table", "no json", "nested", "other kind"],
+    ids=[
+        "text",
+        "no metadata",
+        "foreign metadata",
+        "no table",
+        "no json",
+        "other kind",
+        "nested",
+        "a number",
+        "digits",
+    ],
 )
 def test_a_foreign_file_is_refused_in_one_line(tmp_path, content, rule):
     (tmp_path / "foreign").write_bytes(content)
@@ -430,3 +458,60 @@ def test_a_pickle_is_refused_and_never_run(tmp_path):
 def test_a_missing_tensor_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"^There is no checkpoint at .*absent\.$"):
         read_tensors(tmp_path / "absent", kind="checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("put", "said"),
+    [
+        (lambda path: path.mkdir(), "must be a weights file, but it is a folder; delete or move it."),
+        (os.mkfifo, "must be a weights file, but it is neither a file nor a folder; delete or move it."),
+        (lambda path: path.symlink_to("/dev/null"), "must be a weights file, but it is neither a file nor a folder"),
+    ],
+    ids=["folder", "pipe", "device"],
+)
+def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path, put, said):
+    put(tmp_path / "odd")
+    with pytest.raises(UserError) as caught:
+        read_tensors(tmp_path / "odd", kind="weights")
+    assert str(caught.value).startswith(f"{tmp_path / 'odd'} {said}")
+
+
+@pytest.mark.parametrize("target", ["odd", "nowhere"])
+def test_a_link_that_leads_nowhere_is_a_missing_file(tmp_path, target):
+    (tmp_path / "odd").symlink_to(target)
+    with pytest.raises(UserError, match=r"^There is no weights at .*odd\.$"):
+        read_tensors(tmp_path / "odd", kind="weights")
+
+
+def test_json_is_parsed_within_limits():
+    assert parsed(b'{"a": [1, NaN]}')["a"][0] == 1
+    for content in ("[" * 1000 + "]" * 1000, "9" * 5000, "{"):
+        with pytest.raises(ValueError, match="line 1"):
+            parsed(content)
+
+
+def _damaged():
+    raise UserError("The file must be whole; delete it and run again.")
+
+
+def test_a_file_that_can_be_made_again_is_and_the_reason_is_told(tmp_path):
+    told = []
+    (tmp_path / "state").write_bytes(b"torn")
+    assert unless_damaged(tmp_path / "state", _damaged, again="it is made again", warn=told.append) is None
+    assert told == ["warning: The file must be whole; it is made again."]
+    assert unless_damaged(tmp_path / "state", lambda: 7, again="", warn=told.append) == 7
+    assert unless_damaged(tmp_path / "nowhere", _damaged, again="", warn=told.append) is None
+    assert len(told) == 1
+
+
+def test_a_folder_where_a_file_is_to_be_made_again_is_refused(tmp_path):
+    with pytest.raises(UserError, match="must be whole"):
+        unless_damaged(tmp_path, _damaged, again="it is made again", warn=lambda message: None)
+
+
+def test_what_is_not_needed_any_more_is_removed_unless_it_is_a_folder(tmp_path):
+    (tmp_path / "state").write_bytes(b"old")
+    (tmp_path / "folder").mkdir()
+    for name in ("state", "folder", "nowhere"):
+        remove(tmp_path / name)
+    assert _names(tmp_path) == ["folder"]

@@ -1,6 +1,7 @@
 """Atomic file writes, locks, disk space, and safetensors files."""
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -9,17 +10,19 @@ import shutil
 import socket
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from filelock import FileLock
 from pydantic_core import from_json
 
-from umix.errors import MachineError, UserError, is_utf8
+from umix.errors import MachineError, UserError, cause, is_utf8
 from umix.machine_faults import cannot_write, is_of_machine, removed, shown
 
+_Value = TypeVar("_Value")
 _ASIDE = ".aside"
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # no file, or a link that leads to none
 _LONGEST_NAME = 255  # bytes of a file's name
 _LONGEST_PART = 160  # bytes of a part of a name, which leaves room for the other parts
 
@@ -178,6 +181,12 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def remove(path: Path) -> None:
+    """Remove the file at ``path``, which is not needed any more; a folder in its place stays."""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+        path.unlink()
+
+
 def require_space(directory: Path, size: int, *, what: str, fix: UserError) -> None:
     """Raise MachineError if fewer than ``size`` bytes are free on the disk of ``directory``, which need not exist yet.
 
@@ -281,23 +290,60 @@ def read_arrays(path: Path, *, kind: str) -> tuple[dict[str, Any], dict[str, str
 
 
 def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     if not is_utf8(str(path)):
         raise UserError(f"The path of a {kind} file must be text in UTF-8, got {str(path)!r}; rename its folder.")
+    with reading(path, kind), safe_open(path, framework=framework) as file:
+        stored = parsed((file.metadata() or {}).get("umix", "{}"))
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
+    written = stored.get("kind") if isinstance(stored, dict) else None
+    if written != kind:
+        raise UserError(f"{path} must be a {kind} file written by umix, got kind {written!r}; delete or move it.")
+    if odd := next((name for name, fact in stored.items() if not isinstance(fact, str)), None):
+        raise UserError(f"{path} must say its {odd!r} as a text, got {stored[odd]!r}; delete it and run again.")
+    return tensors, stored
+
+
+@contextlib.contextmanager
+def reading(path: Path, kind: str, *, fix: str = "delete it and run again") -> Iterator[None]:
+    """Inside the block the file at ``path`` is read, whose content was written by umix but may be anything by now.
+
+    What is no file, such as a folder or a pipe that would never end, is refused before. Whatever a library raises of the content
+    becomes one sentence that names the file and the ``fix``.
+    """
     try:
-        with safe_open(path, framework=framework) as file:
-            stored = from_json((file.metadata() or {}).get("umix", "{}"))
-            metadata: dict[str, str] = stored if isinstance(stored, dict) else {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — not a dict
-    except FileNotFoundError:
-        raise UserError(f"There is no {kind} at {path}.") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(
-            f"{path} must be a whole {kind} file, but it cannot be read ({error}); delete it and run again."
-        ) from None
-    if metadata.get("kind") != kind:
-        raise UserError(
-            f"{path} must be a {kind} file written by umix, got kind {metadata.get('kind')!r}; delete or move it."
-        )
-    return tensors, metadata
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            other = "a folder" if stat.S_ISDIR(mode) else "neither a file nor a folder"
+            raise UserError(f"{path} must be a {kind} file, but it is {other}; delete or move it.")
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _ABSENT:
+            raise UserError(f"There is no {kind} at {path}.") from None
+        raise UserError(f"{path} must be a whole {kind} file, but it cannot be read ({cause(error)}); {fix}.") from None
+
+
+def unless_damaged(path: Path, read: Callable[[], _Value], *, again: str, warn: Callable[[str], None]) -> _Value | None:
+    """What ``read`` makes of the file at ``path``, which can be made again; None where there is none, or where it is damaged.
+
+    In the second case ``warn`` is told why, and what is done ``again``. Only a folder in the place of the file raises UserError,
+    because no file can be written there.
+    """
+    if not path.exists():
+        return None
+    try:
+        return read()
+    except UserError as error:
+        if path.is_dir():
+            raise
+        reason, _, fix = str(error).rpartition("; ")  # what people would have to do is done here
+        warn(f"warning: {reason or fix}; {again}.")
+        return None
+
+
+def parsed(content: str | bytes) -> Any:
+    """The value of the JSON ``content``; what is nested too deeply and numbers of thousands of digits are a ValueError."""
+    return from_json(content)

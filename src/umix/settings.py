@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Union, final, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, final, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from umix.errors import UserError, is_utf8, unknown
 from umix.limits import LARGEST_COUNT, LARGEST_NUMBER, SMALLEST_NUMBER
+
+Value = TypeVar("Value")
 
 
 class Settings(BaseModel):
@@ -193,6 +195,23 @@ def _several(arms: list[Any]) -> str:
 def _literals(annotation: Any) -> Iterator[object]:
     if str(annotation).startswith("typing.Literal"):
         yield from annotation.__args__
+
+
+def checked(kind: TypeAdapter[Value], value: object, path: Path) -> Value:
+    """``value``, which the file at ``path`` holds, as a ``kind``; UserError with the first fault where it is none."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        fault = first_fault(error)
+        raise UserError(f"{path} must be as this version of umix writes it (", fault, "); run it again.") from None
+
+
+def first_fault(error: ValidationError) -> UserError:
+    """The first value that is not what it must be, in words: where it stands, the rule, and what it is."""
+    first = error.errors(include_url=False)[0]
+    name, rule = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
+    got = "" if first["type"] == "missing" else f", got {first['input']!r}"
+    return UserError(f"{name or 'its content'} must be valid: {rule}{got}")
 
 
 def _title(owner: type[Settings]) -> str:
