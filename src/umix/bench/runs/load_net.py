@@ -8,11 +8,13 @@ from torch import Tensor
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
-from umix.errors import UserError, cause
+from umix.errors import UserError
 from umix.files import read_tensors
-from umix.nets.net import Net
+from umix.nets.backbone import Backbone
+from umix.nets.net import Net, NetSettings
 from umix.nets.net_size import require_fitting_net
 from umix.nets.registry import names_code, net_kind, net_settings
+from umix.nets.stored_weights import weights_misfit
 from umix.nets.weight_files import state_hash
 from umix.run_folder import weights_path
 
@@ -33,29 +35,43 @@ def load_net(
     A record that names code as its net, ``module:factory``, is loaded with ``trust_code`` only: the module is imported and run.
     """
     _check_code(record, net_name, trust_code=trust_code)
-    tensors, _ = read_tensors(
-        weights_path(record.directory, record.best_epoch(select) if epoch is None else epoch), kind="weights"
-    )
-    return net_with(record, tensors, net_name=net_name, trust_code=trust_code)
+    path = weights_path(record.directory, record.best_epoch(select) if epoch is None else epoch)
+    tensors, _ = read_tensors(path, kind="weights")
+    odd = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if odd:
+        raise UserError(
+            f"{path} must hold finite weights, but {odd[0]!r} is not; the run has diverged, or the file is damaged: run it again, "
+            "with a smaller fit.lr."
+        )
+    return net_with(record, tensors, net_name=net_name, weights_are=str(path), trust_code=trust_code)
 
 
 def net_with(
-    record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None, trust_code: bool = False
+    record: RunRecord,
+    weights: Mapping[str, Tensor],
+    *,
+    net_name: str | None = None,
+    weights_are: str = "The weights",
+    trust_code: bool = False,
 ) -> Net:
-    """The net of ``record`` with these weights, in evaluation mode."""
+    """The net of ``record`` with these weights, in evaluation mode; ``weights_are`` names them where they do not fit."""
     _check_code(record, net_name, trust_code=trust_code)
-    net = _built(record, net_name)
-    try:
-        if record.plan["net"].get("freeze"):
-            net.head.load_state_dict({name.removeprefix("head."): tensor for name, tensor in weights.items()})
-        else:
-            net.load_state_dict(dict(weights))
-    except RuntimeError as error:
-        raise UserError(
-            f"The weights of the run {record.key} must fit the net {net_name or record.net} that its record names, but they do not "
-            f"({cause(error)}); train it again."
-        ) from None
+    settings, n_classes = _settings(record, net_name), len(record.classes)
+    if settings.by_gradients and not isinstance(settings, Backbone):
+        with torch.device("meta"):  # takes no memory, where the record names sizes that the weights have not
+            _require(settings.build(_example(record), n_classes), weights, weights_are)
+    net = _built(record, settings)
+    part: torch.nn.Module = net
+    if record.plan["net"].get("freeze"):
+        part, weights = net.head, {name.removeprefix("head."): tensor for name, tensor in weights.items()}
+    _require(part, weights, weights_are)
+    part.load_state_dict(dict(weights))
     return net.eval()
+
+
+def _require(part: torch.nn.Module, weights: Mapping[str, Tensor], weights_are: str) -> None:
+    if fault := weights_misfit(part, weights):
+        raise UserError(f"{weights_are} must be of the net that the run's record describes, but {fault}; run it again.")
 
 
 def _check_code(record: RunRecord, net_name: str | None, *, trust_code: bool) -> None:
@@ -66,25 +82,36 @@ def _check_code(record: RunRecord, net_name: str | None, *, trust_code: bool) ->
         raise code_refused(name, where)
 
 
-def _built(record: RunRecord, net_name: str | None) -> Net:
-    """The net of ``record`` before training. The content of its files must not have changed."""
+def _example(record: RunRecord) -> Tensor:
+    return torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
+
+
+def _settings(record: RunRecord, net_name: str | None) -> NetSettings:
+    """The settings of the net of ``record``. The content of its files must not have changed."""
     options = dict(record.plan["net"])
     name, content = options.pop("name"), options.pop("content", "")
-    name = net_name or record.net or name
-    implied = net_kind(name)[1]
+    kind, implied = net_kind(net_name or record.net or name)
+    if kind.name != name:
+        raise UserError(f"The net of the run {record.key} must be of the kind {name} of its plan, got {kind.name}.")
     if "net.weights" in record.settings:
         options["weights"] = record.settings["net.weights"]
-    kind = net_kind(name)[0]
     given = {key: value for key, value in options.items() if key not in {*implied, *kind.from_data}}
-    settings = net_settings(name, **given).on_columns(tuple(record.input_categories))
+    title = net_name or record.net or name
+    settings = net_settings(title, **given).on_columns(tuple(record.input_categories))
     if settings.content != content:
-        raise UserError(f"The files of the net {name} have changed since the run {record.key} was trained with it.")
+        raise UserError(f"The files of the net {title} have changed since the run {record.key} was trained with it.")
+    return settings
+
+
+def _built(record: RunRecord, settings: NetSettings) -> Net:
+    """The net of ``record`` before training."""
     if settings.model_dump().get("freeze"):
         settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
-    example = torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
-    require_fitting_net(settings, example, len(record.classes))
+    require_fitting_net(settings, _example(record), len(record.classes))
     with torch_stream(record.seed, "features", "init"):  # a random frozen body must be the one of training
-        net = settings.build(example, len(record.classes))
+        net = settings.build(_example(record), len(record.classes))
     if record.body and record.body != state_hash(net.body):
-        raise UserError(f"The weights of the net {name} have changed since the run {record.key} was trained with it.")
+        raise UserError(
+            f"The weights of the net {settings.title} have changed since the run {record.key} was trained with it."
+        )
     return net

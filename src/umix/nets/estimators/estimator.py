@@ -16,11 +16,14 @@ from pydantic import Field, field_validator
 from pydantic_core import from_json
 from torch import Tensor, nn
 
+from umix.array_layout import Array
 from umix.errors import UserError, cause
 from umix.nets.estimators.library import Floats, Ints, Labels, Library
+from umix.nets.estimators.trusted import reading
 from umix.nets.net import Net, NetSettings
 
 BLOCKS = 10  # parts of the stages that features tell apart
+_MOST_STAGES = 10**6  # of a model that is loaded
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
 
 
@@ -154,6 +157,15 @@ class Fitted(nn.Module):
         return self._model
 
     @property
+    def layout(self) -> dict[str, Array]:
+        """What is stored of it: the model as bytes, the classes that it knows, and how many of its stages predict."""
+        return {
+            "model": Array("bytes", ("bytes",)),
+            "classes": Array("whole", ("known",), low=0, high=self.n_classes - 1),
+            "cut": Array("whole", (), low=0, high=_MOST_STAGES),
+        }
+
+    @property
     def stages(self) -> int:
         """How many stages the model has."""
         return self.settings.kind.n_stages(self._model) if self._model is not None else self.cut
@@ -223,12 +235,14 @@ class Fitted(nn.Module):
         destination[f"{prefix}cut"] = torch.tensor(self.cut)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        content = bytes(state_dict[f"{prefix}model"].cpu().numpy())
-        self._seen = state_dict[f"{prefix}classes"].cpu().numpy()
-        self.cut = int(state_dict[f"{prefix}cut"])
-        self._stored = state_dict[f"{prefix}model"]
-        fresh = self.settings.make(stages=max(1, self.cut), seed=0)
-        self._model = self.settings.kind.loads(content, fresh) if content else None
+        content, cut = bytes(state_dict[f"{prefix}model"].cpu().numpy()), int(state_dict[f"{prefix}cut"])
+        seen = state_dict[f"{prefix}classes"].cpu().numpy()
+        with reading():
+            if (np.diff(seen) <= 0).any() or (content and len(seen) < 2):
+                raise ValueError(f"its classes are {seen.tolist()}")
+            fresh = self.settings.make(stages=max(1, cut), seed=0)
+            self._model = self.settings.kind.loads(content, fresh) if content else None
+        self._seen, self.cut, self._stored = seen, cut, state_dict[f"{prefix}model"]
 
 
 def logits_of(net: Net, rows: Any, *, n: int) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ skops alone would look at every tree as an object of its own, which takes second
 
 import io
 import zipfile
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -38,13 +39,42 @@ def load_trees(content: bytes) -> Any:
 
     with reading(), zipfile.ZipFile(io.BytesIO(content)) as archive:
         model = load_model(archive.read(_REST), trusted=BOOSTING.__contains__)
-        arrays = []
-        for name in _ARRAYS:
-            ends = np.cumsum(_read(archive, f"{name} sizes.npy"))[:-1]
-            arrays.append(np.split(_read(archive, f"{name}.npy"), ends))
+        whole = [_read(archive, f"{name}.npy") for name in _ARRAYS]
+        sizes = [_read(archive, f"{name} sizes.npy") for name in _ARRAYS]
+        _check_nodes(whole, sizes, n_columns=model.n_features_in_)
+        arrays = [np.split(array, np.cumsum(size)[:-1]) for array, size in zip(whole, sizes, strict=True)]
         trees = iter([TreePredictor(*parts) for parts in zip(*arrays, strict=True)])
         model._predictors = [list(islice(trees, count)) for count in _read(archive, "stages.npy").tolist()]
     return model
+
+
+def _check_nodes(arrays: Sequence[np.ndarray], sizes: Sequence[np.ndarray], *, n_columns: int) -> None:
+    """Raise unless all nodes lead on to later nodes of their tree, and to columns and categories that exist.
+
+    scikit-learn follows them without looking: it would read other memory, or never come to an end.
+    """
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    nodes = arrays[0]
+    if nodes.dtype != PREDICTOR_RECORD_DTYPE or any(
+        one.dtype != np.uint32 or one.shape[1:] != (8,) for one in arrays[1:]
+    ):
+        raise ValueError("its trees are of other types")
+    if any(
+        size.dtype != np.int64 or (size < 0).any() or size.sum() != len(one)
+        for one, size in zip(arrays, sizes, strict=True)
+    ):
+        raise ValueError("its trees are of other sizes")
+    if len({len(size) for size in sizes}) > 1 or not (sizes[0] > 0).all():
+        raise ValueError("some of its trees are empty")
+    ends = np.repeat(sizes[0], sizes[0])
+    own = np.arange(len(nodes)) - np.repeat(np.cumsum(sizes[0]) - sizes[0], sizes[0])
+    inner = nodes["is_leaf"] == 0
+    leads = (nodes["left"] > own) & (nodes["left"] < ends) & (nodes["right"] > own) & (nodes["right"] < ends)
+    column = (nodes["feature_idx"] >= 0) & (nodes["feature_idx"] < n_columns)
+    listed = (nodes["is_categorical"] == 0) | (nodes["bitset_idx"] < np.repeat(np.minimum(*sizes[1:]), sizes[0]))
+    if not (leads & column & listed)[inner].all():
+        raise ValueError("its trees lead to nodes, columns or categories that are not there")
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -62,14 +62,14 @@ def zipped(parts: Mapping[str, bytes]) -> bytes:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Inside the block a stored model is read; what cannot be read raises one sentence."""
+    """Inside the block a stored model is read; whatever its library raises of it becomes one sentence."""
     try:
         yield
     except UserError:
         raise
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, AttributeError) as error:
+    except Exception as error:
         raise UserError(
-            f"A stored model must be whole, but it cannot be read ({' '.join(str(error).split())}); train it again."
+            f"A stored model must be whole, but it cannot be read ({cause(error)}); train it again."
         ) from None
 
 
