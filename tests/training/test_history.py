@@ -98,7 +98,7 @@ def test_a_diverged_net_has_no_tail_loss(trainer: Make) -> None:
 def test_what_an_earlier_version_counted_is_refused_in_words(trainer: Make) -> None:
     run, _ = watched(trainer, None)
     kept = {name: tensor for name, tensor in run.history.tensors().items() if name != "val/tail_losses"}
-    with pytest.raises(UserError, match="an earlier one wrote it; delete the run's folder"):
+    with pytest.raises(UserError, match="'val/tail_losses' is missing; delete the run's folder"):
         run.history.restore(4, kept)
 
 
@@ -134,7 +134,7 @@ def test_a_checkpoint_without_decisions_is_refused(trainer: Make) -> None:
     run = trainer(fit={"epochs": 1})
     run.fit(MeanRisk())
     kept = {name: tensor for name, tensor in run.history.tensors().items() if "decided" not in name}
-    with pytest.raises(UserError, match="an earlier one wrote it"):
+    with pytest.raises(UserError, match="'val/decided_hits' is missing"):
         trainer(fit={"epochs": 1}).history.restore(1, kept)
 
 

@@ -7,23 +7,27 @@ uncertainty is that of an ensemble, as in the appendix of the paper.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from umix.array_layout import Array, misfit
 from umix.core.streams import stream
 from umix.core.subsets import stratified_folds
 from umix.data.task import Split
-from umix.files import ensure_writable, read_tensors, write_tensors
+from umix.errors import UserError
+from umix.files import ensure_writable, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
 from umix.training.at_stage import stage_logits
 from umix.training.estimator_fit import inputs_of
 from umix.training.estimator_threads import estimator_threads, threads_for
 from umix.training.progress import Progress
+from umix.training.recorder import stored_trajectory
 from umix.training.stage import Stage, StageReport
 from umix.training.trajectory import Trajectory
 
@@ -42,10 +46,12 @@ def cross_fit(
     """
     began, path = time.perf_counter(), None if stage.directory is None else stage.directory / TRAJECTORY
     train, epochs = splits["train"], stage.settings.epochs
-    if path is not None and path.exists():
-        known = Trajectory.load(path, fingerprint=train.fingerprint)
-        _remove_folds(path.parent)  # of a process that was killed while it removed them
-        return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
+    if path is not None:
+        read = partial(stored_trajectory, path, splits, epochs=epochs)
+        known = unless_damaged(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
+        if known is not None:
+            _remove_folds(path.parent)  # of a process that was killed while it removed them
+            return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
     if stage.directory is not None:
         ensure_writable(stage.directory)
     staged, threads = bool(settings.kind.stages_option), threads_for(train)
@@ -58,7 +64,9 @@ def cross_fit(
         rows = slice(repeat, repeat + len(ends))
         for fold in range(settings.folds):
             with estimator_threads(threads):
-                found = _fold(stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat)
+                found = _fold(
+                    stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat, warn=progress.note
+                )
             for name, hits in found.items():
                 correct[name][rows, dealt[name] == fold] = hits
             progress.advance(1)
@@ -73,7 +81,7 @@ def cross_fit(
 def _remove_folds(directory: Path) -> None:
     """Remove what was kept of single folds, now that the whole trajectory is there."""
     for path in directory.glob(ANY_FOLD):
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
 def _dealt(stage: Stage, splits: Mapping[str, Split], folds: int, repeat: int) -> dict[str, Tensor]:
@@ -95,12 +103,16 @@ def _fold(
     *,
     fold: int,
     repeat: int,
+    warn: Callable[[str], None],
 ) -> dict[str, Tensor]:
     """Whether each row of this fold is predicted correctly by a model that was fitted to the others, bool [ends, rows] by split."""
     kept = None if stage.directory is None else fold_path(stage.directory, repeat, fold)
-    if kept is not None and kept.exists():
-        tensors, _ = read_tensors(kept, kind="fold")
-        return tensors
+    if kept is not None:
+        rows = {name: int((dealt[name] == fold).sum()) for name in splits}
+        read = partial(_stored_fold, kept, {name: Array("bool", (len(ends), n)) for name, n in rows.items()})
+        known = unless_damaged(kept, read, again="this part is fitted again", warn=warn)
+        if known is not None:
+            return known
     train = splits["train"]
     others = (dealt["train"] != fold).numpy() if settings.folds > 1 else np.ones(len(train), dtype=bool)
     model = Fitted(settings, n_classes)
@@ -114,6 +126,14 @@ def _fold(
     if kept is not None:
         write_tensors(kept, found, {"kind": "fold"})
     return found
+
+
+def _stored_fold(path: Path, layout: Mapping[str, Array]) -> dict[str, Tensor]:
+    """What was recorded of a fold; raises UserError where it does not have this ``layout``."""
+    tensors, _ = read_tensors(path, kind="fold")
+    if fault := misfit(tensors, layout):
+        raise UserError(f"{path} must hold the hits of its rows, but {fault}; delete it.")
+    return {name: tensors[name] for name in layout}
 
 
 def _trajectory(splits: Mapping[str, Split], correct: Mapping[str, Tensor]) -> Trajectory:

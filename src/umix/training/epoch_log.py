@@ -9,6 +9,9 @@ from typing import final
 import torch
 from torch import Tensor
 
+from umix.array_layout import Array, misfit
+from umix.errors import UserError
+
 _FOLD = 4096  # risks collected before they are summed: this bounds the memory without an addition per step
 
 #: The measures of an epoch. ``lambda`` is NaN if the objective mixes nothing.
@@ -80,4 +83,6 @@ class EpochLog:
         All measures are NaN if an older version wrote the checkpoint.
         """
         known = kept.get("epochs/measures")
+        if fault := misfit(kept, {"epochs/measures": Array("real", (epochs, len(MEASURES)), optional=True)}):
+            raise UserError(f"A checkpoint must hold the log of its epochs, but {fault}; delete it.")
         self._rows = known.tolist() if known is not None else [[float("nan")] * len(MEASURES)] * epochs

@@ -5,6 +5,7 @@ Long fits of libraries that can go on exactly where they stopped are cut into pi
 """
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,14 @@ from umix.core.streams import stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import ensure_writable, read_tensors, sweep, write_tensors
+from umix.files import ensure_writable, sweep, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.estimators.library import Floats
 from umix.nets.net import Net
+from umix.nets.stored_weights import weights_misfit
 from umix.run_folder import CHECKPOINT
 from umix.training.at_stage import AtStage
+from umix.training.checkpoint import read_checkpoint
 from umix.training.epoch_log import EpochLog
 from umix.training.estimator_threads import estimator_threads, one_torch_thread, threads_for
 from umix.training.objective import Objective
@@ -53,7 +56,9 @@ def fit_estimator(
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
-        done = _restore(stage.directory / CHECKPOINT, stage.key, net, observer, log, needed=last)
+        path = stage.directory / CHECKPOINT
+        restore = partial(_restore, path, stage.key, net, observer, log, needed=last)
+        done = unless_damaged(path, restore, again=f"the stage {stage.name} starts again", warn=progress.note) or 0
     reused = done >= last
     progress.start(stage.name, total=last, done=done)
     fitted, threads = fitted_body(net), threads_for(train)
@@ -149,23 +154,20 @@ def _save(path: Path, key: str, epochs: int, net: Net, observer: Observer, log: 
 def _restore(path: Path, key: str, net: Net, observer: Observer, log: EpochLog, *, needed: int) -> int:
     """How many epochs the checkpoint at ``path`` has, after net, observer and log were restored from it.
 
-    0 if there is none, or if it has fewer epochs than ``needed`` and the library cannot go on from it.
+    0 if it has fewer epochs than ``needed`` and the library cannot go on from it. Raises UserError where it does not fit.
     """
-    if not path.exists():
-        return 0
-    tensors, metadata = read_tensors(path, kind="checkpoint")
-    if metadata.get("fit") != key:
-        raise UserError(
-            f"{path} must belong to the fit {key}, got a checkpoint of {metadata.get('fit')}; delete it to start this fit again."
-        )
-    epochs = int(metadata["epochs"])
+    epochs, parts, _ = read_checkpoint(path, fit=key)
     if epochs < needed and not fitted_body(net).settings.kind.goes_on:
         return 0
-    parts: dict[str, dict[str, Tensor]] = {"net": {}, "history": {}}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition("/")
-        parts[part][rest] = tensor
+    if fault := weights_misfit(net, parts["net"]):
+        raise UserError(f"{path} must fit the estimator of its fit, but {fault}; delete it.")
+    unfitted = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     net.load_state_dict(parts["net"])
-    observer.restore(epochs, parts["history"])
-    log.restore(epochs, parts["history"])
+    try:
+        log.restore(epochs, parts["history"])
+        observer.restore(epochs, parts["history"])
+    except UserError:
+        net.load_state_dict(unfitted)
+        log.restore(0, {})
+        raise
     return epochs

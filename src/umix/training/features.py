@@ -9,8 +9,9 @@ exist never runs the body.
 import hashlib
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, final
 
@@ -23,7 +24,7 @@ from umix.data.lazy import Mapped
 from umix.data.loader import batches
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
-from umix.files import locked, name_part, require_space, sweep, whole
+from umix.files import locked, name_part, reading, require_space, sweep, unless_damaged, whole
 from umix.nets.backbone import Backbone, Frozen, try_parts
 from umix.nets.weight_files import state_hash
 from umix.training.engine import Engine
@@ -54,31 +55,35 @@ def featured(
 ) -> Featured:
     """``task`` with the features of the frozen body of ``net`` as inputs, stored in ``directory``.
 
-    Existing files are used; missing ones are computed, after a note about their size. ``seed``
-    matters only for a body with random weights.
+    Existing files are used; missing and damaged ones are computed, after a note about their size.
+    ``seed`` matters only for a body with random weights.
     """
     progress, example = progress or Silent(), task.splits["train"].example
     files = _located(task, net, directory, seed)
-    if not files.complete:
+    inputs = files.opened(task, warn=progress.note)
+    if len(inputs) < len(task.splits):
         with locked(directory):
-            absent = {name: task.splits[name] for name, path in files.paths.items() if not path.exists()}
+            inputs = files.opened(task)  # another process may have computed them meanwhile
+            absent = {name: split for name, split in task.splits.items() if name not in inputs}
             if absent:
                 body, head = files.parts or frozen_parts(net, example, task.n_classes, seed)
                 width = try_parts(body, head, example, task.n_classes, net.title)
                 _compute(absent, files.paths, body, width, net.title, engine, progress)
-    return files.opened(task)
+                inputs = files.opened(task)
+    return files.featured(task, inputs)
 
 
 def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) -> Featured | None:
     """What ``featured`` returns, if all of its files are in ``directory`` already.
 
-    None if one of them is missing. No features are computed.
+    None if one of them is missing or damaged. No features are computed.
     """
     stored = directory.iterdir() if directory.is_dir() else iter(())
     if not any(path.name.startswith(f"features-{name_part(task.name)}-") for path in stored):
         return None  # without building a body only to hash its weights
     files = _located(task, net, directory, seed)
-    return files.opened(task) if files.complete else None
+    inputs = files.opened(task)
+    return files.featured(task, inputs) if len(inputs) == len(task.splits) else None
 
 
 @final
@@ -94,17 +99,24 @@ class _Files:
     body: str
     parts: tuple[Frozen, nn.Linear | None] | None
 
-    @property
-    def complete(self) -> bool:
-        return all(path.exists() for path in self.paths.values())
+    def opened(self, task: Task, *, warn: Callable[[str], None] = lambda message: None) -> dict[str, Tensor | Mapped]:
+        """The features of the splits whose files are there; ``warn`` is told which are damaged."""
+        small = sum(path.stat().st_size for path in self.paths.values() if path.exists()) <= _IN_MEMORY
+        inputs = {}
+        for name, split in task.splits.items():
+            read = partial(_open, self.paths[name], len(split), self.keys[name], small)
+            features = unless_damaged(self.paths[name], read, again="they are computed again", warn=warn)
+            if features is not None:
+                inputs[name] = features
+        if len({x[0].shape for x in inputs.values() if len(x)}) > 1:
+            warn("warning: The features of all splits must be as many, but they are not; they are computed again.")
+            return {}
+        return inputs
 
-    def opened(self, task: Task) -> Featured:
-        small = sum(path.stat().st_size for path in self.paths.values()) <= _IN_MEMORY
+    def featured(self, task: Task, inputs: Mapping[str, Tensor | Mapped]) -> Featured:
+        """``task`` with these features as inputs."""
         splits = {
-            name: replace(
-                split, x=_open(self.paths[name], len(split), self.keys[name], small), transform=None, augment=None
-            )
-            for name, split in task.splits.items()
+            name: replace(split, x=inputs[name], transform=None, augment=None) for name, split in task.splits.items()
         }
         return Featured(replace(task, splits=splits), self.body)
 
@@ -191,14 +203,15 @@ def _order(x: object) -> Tensor:
 
 
 def _open(path: Path, n: int, key: str, small: bool) -> Tensor | Mapped:
-    try:
-        values = np.load(path, mmap_mode=None if small else "r")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path} must be a whole file of features, but it cannot be read ({error}); delete it."
-        ) from None
+    """The features at ``path``; a file of another length is refused before memory is taken for them."""
+    with reading(path, "features", fix="delete it"):
+        values = np.load(path, mmap_mode="r")
     if values.ndim != 2 or len(values) != n or values.dtype != np.float32:
         raise UserError(f"{path} must hold {n} rows of float32, got {values.dtype} {list(values.shape)}; delete it.")
+    if small:
+        values = np.array(values)
+        if not np.isfinite(values).all():
+            raise UserError(f"{path} must hold finite features, but some are not; delete it.")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable")  # batches are copies, so nothing writes to the file
         z = torch.from_numpy(values)

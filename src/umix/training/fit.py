@@ -5,13 +5,15 @@ An estimator is fitted by ``estimator_fit`` instead.
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from umix.checkpoint_pace import CheckpointPace, CheckpointTimer
 from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
-from umix.files import ensure_writable, sweep
+from umix.errors import UserError
+from umix.files import ensure_writable, sweep, unless_damaged
 from umix.limits import require_steps
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
@@ -63,16 +65,27 @@ def fit(
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
+
+    def restore(found: Checkpoint) -> None:
+        log.restore(found.epochs, found.history)
+        try:
+            observer.restore(found.epochs, found.history)
+        except UserError:
+            log.restore(0, {})
+            raise
+
     done, found = 0, None
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
-        found = load_checkpoint(stage.directory / CHECKPOINT, fit=stage.key, net=net, optimizer=optimizer)
+        path = stage.directory / CHECKPOINT
+        load = partial(load_checkpoint, path, fit=stage.key, net=net, optimizer=optimizer, state=state, restore=restore)
+        found = unless_damaged(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
     found = share_checkpoint(found, net, optimizer, engine)
     if found is not None:
         done, state = found.epochs, found.state
-        observer.restore(done, found.history)
-        log.restore(done, found.history)
+        if not engine.first:
+            restore(found)
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.array_layout import Array, misfit
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
 from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.epoch_counts import TAIL, Counts, quintiles
@@ -99,6 +100,7 @@ class History:
         self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_classes)
         self._biases = biases
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self.net = None if last_layer is None else last_layer.whole  # whose weights ``best`` keeps, once it is known
 
     def observe(self, net: Net, epoch: int) -> None:
         seen, inputs = net, self.splits
@@ -200,21 +202,53 @@ class History:
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        needed = {"val/tail_losses", *(f"{name}/quintile_rates" for name in self._quintiles)}
-        needed |= {f"{name}/confusion" for name in WATCHED} if self._keeps_confusion else set()
-        needed |= {f"{name}/decided_hits" for name in WATCHED} if self._keeps_decisions else set()
-        if not needed <= set(kept):
+        if fault := self._misfit(epochs, kept):
             raise UserError(
-                "The run's checkpoint must hold what this version of umix counts, but an earlier one wrote it; "
-                "delete the run's folder to start it again."
+                f"The run's checkpoint must hold what this version of umix counts, but {fault}; delete the run's folder to start "
+                "it again."
             )
+        self._take(kept)
+        if self.net is not None:
+            try:
+                self.best.require(self.counts("val"), self.net)
+            except UserError:
+                self._take({})
+                raise
+
+    def _take(self, kept: Mapping[str, Tensor]) -> None:
+        """Go on from the counts ``kept``; from none if it is empty."""
         for name in WATCHED:
-            self._hits[name] = list(kept[f"{name}/hits"])
-            self._class_hits[name] = list(kept[f"{name}/class_hits"])
+            self._hits[name] = list(kept.get(f"{name}/hits", ()))
+            self._class_hits[name] = list(kept.get(f"{name}/class_hits", ()))
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
-        self._tail_losses = list(kept["val/tail_losses"])
+        self._tail_losses = list(kept.get("val/tail_losses", ()))
+
+    def _misfit(self, epochs: int, kept: Mapping[str, Tensor]) -> str:
+        """Why ``kept`` cannot be what was counted in so many epochs; empty if it can."""
+        layout = {"val/tail_losses": Array("real", (epochs,))}
+        for name, split in self.splits.items():
+            groups, classes = len(split.groups.names), self._n_classes
+            layout[f"{name}/hits"] = Array("whole", (epochs, groups), low=0)
+            layout[f"{name}/class_hits"] = Array("whole", (epochs, classes), low=0)
+            if name in self._quintiles:
+                layout[f"{name}/quintile_rates"] = Array("real", (epochs, 5), low=0, high=1)
+            if self._keeps_confusion:
+                layout[f"{name}/confusion"] = Array("whole", (epochs, groups + 1, classes, classes), low=0)
+            if self._keeps_decisions:
+                layout[f"{name}/decided_hits"] = Array("whole", (epochs, len(self._biases), groups + classes), low=0)
+        fault = misfit(kept, layout)
+        for name in () if fault else WATCHED:
+            split = self.splits[name]
+            sizes = torch.cat([split.groups.sizes.cpu(), torch.bincount(split.y, minlength=self._n_classes).cpu()])
+            hits = torch.cat([kept[f"{name}/hits"], kept[f"{name}/class_hits"]], dim=1)
+            decided = kept.get(f"{name}/decided_hits", hits[:, None])
+            if not (
+                (hits <= sizes).all() and (decided <= sizes).all() and torch.equal(decided[:, 0].long(), hits.long())
+            ):
+                fault = f"the hits of {name} are not hits of its examples"
+        return fault
 
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:

@@ -23,12 +23,12 @@ from torch import Tensor
 
 from umix.core.decisions import candidate_biases
 from umix.data.samplers import Sampler, Shuffled
-from umix.files import locked, read_tensors, write_tensors
+from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
-from umix.training.checkpoint import thin_checkpoint
+from umix.training.checkpoint import thin_checkpoint, whole_number
 from umix.training.epoch_log import EpochLog
 from umix.training.fit import fit
 from umix.training.history import keeps_decisions
@@ -130,7 +130,7 @@ def race(
                 if not lane.names:
                     continue
                 stage = _stage(trainer, lane, folder, content=content, number=number)
-                observer = _observer(trainer, uncertain)
+                observer = _observer(trainer, uncertain, members=len(lane.names))
                 known = _known(trainer, stage, observer, until=round_.until)
                 if not known:
                     report = _run(
@@ -172,20 +172,25 @@ def _folder(trainer: "Trainer") -> Iterator[Path]:
 def _known(trainer: "Trainer", stage: Stage, observer: RaceCounts, *, until: int) -> bool:
     """Whether ``stage`` has come as far as ``until`` before; then ``observer`` is told what was counted."""
     path = cast(Path, stage.directory) / RACE_COUNTS
-    if trainer.engine.processes > 1 or not path.exists():
+    if trainer.engine.processes > 1:
         return False
-    tensors, metadata = read_tensors(path, kind="race")
-    if int(metadata["epochs"]) < until:
-        return False
-    observer.restore(int(metadata["epochs"]), tensors)
-    return True
+
+    def read() -> int:
+        tensors, metadata = read_tensors(path, kind="race")
+        epochs = whole_number(path, metadata, "epochs")
+        if epochs >= until:
+            observer.restore(epochs, tensors)
+        return epochs
+
+    counted = unless_damaged(path, read, again="its candidates are trained again", warn=trainer.progress.note)
+    return counted is not None and counted >= until
 
 
 def _forget(trainer: "Trainer", stages: Sequence[Stage]) -> None:
     """Delete the checkpoints of ``stages``, whose candidates go no further: nets and optimisers may be large."""
     if trainer.engine.processes == 1:
         for stage in stages:
-            (cast(Path, stage.directory) / CHECKPOINT).unlink(missing_ok=True)
+            remove(cast(Path, stage.directory) / CHECKPOINT)
 
 
 def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number: int) -> Stage:
@@ -202,25 +207,25 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
     return Stage(RACE, settings, trainer.seed, key, folder / key)
 
 
-def _thin(source: Stage, larger: Lane, lane: Lane, stage: Stage) -> None:
+def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: Stage) -> None:
     """Let ``stage`` begin where the ``larger`` fleet stopped, with the members that are left.
 
     If another run has finished this race and deleted that checkpoint, the members train from the start.
     """
     path, target = (cast(Path, one.directory) / CHECKPOINT for one in (source, stage))
-    if path.exists():
-        members = [larger.names.index(name) for name in lane.names]
-        thin_checkpoint(path, target, fit=stage.key, members=members, of=len(larger.names))
+    members = [larger.names.index(name) for name in lane.names]
+    thin = partial(thin_checkpoint, path, target, fit=stage.key, members=members, of=len(larger.names))
+    unless_damaged(path, thin, again="its candidates are trained again", warn=trainer.progress.note)
 
 
-def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
+def _observer(trainer: "Trainer", uncertain: Tensor | None, *, members: int) -> RaceCounts:
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
     val, size = trainer.splits["val"], trainer.settings.batch_size
     n_units = len(val.groups.names) + trainer.task.n_classes
     if trainer.decide == "argmax" or not keeps_decisions(len(biases), n_units=n_units):
         biases = biases[:1]  # what the final fit cannot choose is not tried
-    return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain)
+    return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain, members=members)
 
 
 def _run(
@@ -247,7 +252,7 @@ def _run(
     with locked(directory):
         if after is not None and lane.is_fleet:
             if not (directory / CHECKPOINT).exists():
-                _thin(*after, lane, stage)
+                _thin(trainer, *after, lane, stage)
             _forget(trainer, [after[0]])
         report, _ = fit(
             stage,

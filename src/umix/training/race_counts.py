@@ -8,12 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.array_layout import Array, misfit
 from umix.core.counts import class_composition
 from umix.core.decisions import decision_hits
 from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
 from umix.core.margins import margin_matrix
 from umix.data.task import Split
+from umix.errors import UserError
 from umix.nets.net import Net
 from umix.training.evaluate import fleet_logits
 
@@ -40,7 +42,14 @@ class RaceCounts:
     """
 
     def __init__(
-        self, val: Split, biases: Tensor, *, batch_size: int, judging: Judging, uncertain: Tensor | None = None
+        self,
+        val: Split,
+        biases: Tensor,
+        *,
+        batch_size: int,
+        judging: Judging,
+        uncertain: Tensor | None = None,
+        members: int = 1,
     ) -> None:
         self._val = val
         self._biases = biases
@@ -53,6 +62,7 @@ class RaceCounts:
         )
         self._batch_size = batch_size
         self._judging = judging
+        self._members = members
         self._hits: list[Tensor] = []  # of every epoch: [members, decisions, groups + classes]
 
     def observe(self, net: Net, epoch: int) -> None:
@@ -82,6 +92,15 @@ class RaceCounts:
         return RaceResult(counts, hits[:, :, n_groups], int(self._uncertain.sum()))
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        n_groups, n_classes = len(self._val.groups.names), self._biases.shape[1]
+        units = n_groups + 1 + n_classes
+        layout = {"race/hits": Array("whole", (epochs, self._members, len(self._biases), units), low=0)}
+        fault = misfit(kept, layout)
+        classes = torch.bincount(self._val.y, minlength=n_classes).cpu()
+        sizes = torch.cat([self._val.groups.sizes.cpu(), self._uncertain.sum().cpu()[None], classes])
+        if fault or not (kept["race/hits"] <= sizes).all():
+            why = fault or "the hits are not hits of validation examples"
+            raise UserError(f"What a race has counted must be of its candidates, but {why}; delete it.")
         self._hits = list(kept["race/hits"])
 
     def write(self) -> None: ...

@@ -1,6 +1,7 @@
 """Records a trajectory during a fit, and keeps its file consistent with the fit's checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, Self, final
 
@@ -8,12 +9,27 @@ from torch import Tensor
 
 from umix.data.task import Split
 from umix.errors import UserError
+from umix.files import unless_damaged
 from umix.nets.net import Net
 from umix.run_folder import TRAJECTORY
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness
 from umix.training.stage import Stage
 from umix.training.trajectory import Trajectory
+
+
+def stored_trajectory(path: Path, splits: Mapping[str, Split], *, epochs: int = 0) -> Trajectory:
+    """The trajectory at ``path`` of these ``splits``: train, val and perhaps test; UserError where it is of other examples.
+
+    It must have so many ``epochs`` at least, and every example must have been seen in each.
+    """
+    trajectory = Trajectory.load(path, fingerprint=splits["train"].fingerprint)
+    parts = {"train": trajectory, "val": trajectory.val, "test": trajectory.test}
+    for name, split in splits.items():
+        part = parts[name]
+        if part is None or part.n != len(split) or part.epochs < epochs or not part.is_whole:
+            raise UserError(f"{path} must hold every epoch of the {len(split)} examples of {name}; delete it.")
+    return trajectory
 
 
 @final
@@ -55,15 +71,24 @@ class Recorder:
         record: Literal["online", "epoch_end"],
         test: Split | None = None,
         engine: Engine | None = None,
+        warn: Callable[[str], None] = lambda message: None,
     ) -> Self:
         """A recorder that continues the trajectory in the stage's directory, if there is one.
 
-        If ``engine`` has several processes, all continue the trajectory of the first.
+        If ``engine`` has several processes, all continue the trajectory of the first. One that is damaged is begun anew, and
+        ``warn`` is told.
         """
         train, path = splits["train"], None if stage.directory is None else stage.directory / TRAJECTORY
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
-        if path is not None and path.exists():
-            trajectory = Trajectory.load(path, fingerprint=train.fingerprint)
+        if path is not None:
+            recorded = {"train": train, "val": splits["val"]} | ({} if test is None else {"test": test})
+            known = unless_damaged(
+                path,
+                partial(stored_trajectory, path, recorded),
+                again=f"the stage {stage.name} starts again",
+                warn=warn,
+            )
+            trajectory = trajectory if known is None else known
         batch_size = stage.settings.batch_size
         if engine is not None:
             trajectory = engine.from_first(trajectory)

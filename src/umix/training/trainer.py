@@ -149,6 +149,7 @@ class Trainer:
             return
         stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
+        self.history.net = self.history.net or net
         self.run_fit(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
         self.warnings += fit_warnings(net, self.history.counts("val"))
 
@@ -202,7 +203,9 @@ class Trainer:
             return self._cross_fit(shared, self.net)
         net = self.fresh_net(stage.name)
         with locked(shared.directory):
-            recorder = Recorder.open(shared, self.splits, record=stage.record, test=test, engine=self.engine)
+            recorder = Recorder.open(
+                shared, self.splits, record=stage.record, test=test, engine=self.engine, warn=self.progress.note
+            )
             watch = recorder.trajectory.see if stage.record == "online" else None
             self.run_fit(shared, net, MeanRisk(watch), Shuffled(), recorder)
         if self.directory is not None:

@@ -66,6 +66,12 @@ class Trajectory:
         """The number of finished epochs."""
         return len(self._correct)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every example was seen in every finished epoch."""
+        every = np.packbits(np.ones(self.n, dtype=bool))
+        return all(np.array_equal(row, every) for row in self._visited)
+
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
         """Record the predictions of a batch in the current epoch, from its logits [batch, classes].
 
@@ -296,9 +302,10 @@ class Trajectory:
     def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
         """The trajectory at ``path``; raises if it was recorded on data with another ``fingerprint``."""
         tensors, metadata = read_tensors(Path(path), kind="trajectory")
-        if fingerprint is not None and metadata["fingerprint"] != fingerprint:
+        of = metadata.get("fingerprint", "")
+        if fingerprint is not None and of != fingerprint:
             raise UserError(
-                f"{path} must be a trajectory of the data {fingerprint}, got one of {metadata['fingerprint'] or 'unnamed data'}; "
+                f"{path} must be a trajectory of the data {fingerprint}, got one of {of or 'unnamed data'}; "
                 "its examples are others or in another order."
             )
         trajectory = cls._part("", tensors, metadata, path)
@@ -310,9 +317,12 @@ class Trajectory:
 
     @classmethod
     def _part(cls, prefix: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: str | Path) -> Self:
-        part = cls(int(metadata[f"{prefix}n"]), fingerprint=metadata[f"{prefix}fingerprint"])
+        n = metadata.get(f"{prefix}n", "")
+        damaged = UserError(f"{path} must hold {n[:12]} bits per epoch, but it is damaged; delete it and run again.")
+        if not n.isdecimal() or len(n) > 12:
+            raise damaged
+        part = cls(int(n), fingerprint=metadata.get(f"{prefix}fingerprint", ""))
         own = {name.removeprefix(prefix): rows for name, rows in tensors.items() if name.startswith(prefix)}
-        damaged = UserError(f"{path} must hold {part.n} bits per epoch; it is damaged: delete it and run again.")
         part._correct, part._visited = part._epochs_in(own, damaged)
         return part
 

@@ -170,3 +170,20 @@ def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_un
         del counts["quintile_rates"], counts["tail_losses"]
     old = RunRecord(**record)
     assert {rule for rule in RULES if not old.has(rule)} == {"uncertainty_quintile", "cvar"}
+
+
+def test_a_run_whose_kept_weights_were_lost_says_so_and_starts_its_fit_again(tmp_path: Path) -> None:
+    still = spec("erm", lr=1e-30)  # every epoch is as good as the first, whose weights are kept
+
+    def stop(epoch: int, val: object) -> None:
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(still, out=tmp_path, on_epoch=stop)
+    (weights,) = tmp_path.glob("*/weights/epoch-0000.safetensors")
+    weights.unlink()
+    with pytest.raises(UserError, match=r"^There is no weights at .*; execute the run again: its fit starts anew\.$"):
+        execute(still, out=tmp_path)
+    assert execute(still, out=tmp_path).choice().epoch == 0
+    assert weights.exists()

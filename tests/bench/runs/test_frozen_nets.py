@@ -184,17 +184,20 @@ def test_other_weights_and_other_inputs_have_other_features(own, tmp_path):
     assert len(files() - first - other_data) == 3
 
 
+class Notes:
+    """Progress that keeps the notes, and how many forward passes there were before each."""
+
+    def __init__(self):
+        self.said = []
+
+    def start(self, stage, *, total, done): ...
+    def advance(self, steps): ...
+    def finish(self): ...
+    def note(self, message):
+        self.said.append((message, len(FORWARDS)))
+
+
 def test_the_size_is_said_before_anything_is_computed(own, tmp_path):
-    class Notes:
-        def __init__(self):
-            self.said = []
-
-        def start(self, stage, *, total, done): ...
-        def advance(self, steps): ...
-        def finish(self): ...
-        def note(self, message):
-            self.said.append((message, len(FORWARDS)))
-
     task, net = ColoredDigits().load(None), net_settings("frozen_net:make", freeze=True)
     featured(task, net, tmp_path / "cache", seed=0, engine=Engine("cpu"), progress=(told := Notes()))
     n = sum(len(split) for split in task.splits.values())
@@ -204,15 +207,27 @@ def test_the_size_is_said_before_anything_is_computed(own, tmp_path):
     assert forwards == 1  # the one that tells the width
 
 
-def test_damaged_features_are_refused_in_words(own, tmp_path):
-    execute(spec(), out="runs")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: np.save(path, np.zeros((3, 2), dtype=np.float32)),
+        lambda path: np.save(path, np.full(np.load(path).shape, np.nan, dtype=np.float32)),
+        lambda path: path.write_bytes(b"half"),
+    ],
+    ids=["other rows", "not finite", "torn"],
+)
+def test_damaged_features_are_computed_again(own, tmp_path, damage):
+    record, told = execute(spec(), out="runs"), Notes()
     path = next((tmp_path / "runs" / "cache").glob("features-*-val-*.npy"))
-    np.save(path, np.zeros((3, 2), dtype=np.float32))
-    with pytest.raises(UserError, match=r"must hold \d+ rows of float32, got float32 \[3, 2\]; delete it"):
-        execute(spec(lr=0.2), out="runs")
-    path.write_bytes(b"half")
-    with pytest.raises(UserError, match="must be a whole file of features, but it cannot be read"):
-        execute(spec(lr=0.2), out="runs")
+    whole = path.read_bytes()
+    damage(path)
+    shutil.rmtree(record.directory)
+    again = execute(spec(), out="runs", progress=told)
+    assert path.read_bytes() == whole
+    assert again.split_counts == record.split_counts
+    message, _ = told.said[0]
+    assert message.startswith(f"warning: {Path('runs', 'cache', path.name[:30])}")
+    assert message.endswith("; they are computed again.")
 
 
 def test_cutmix_is_refused_before_features_are_computed(own, tmp_path):

@@ -1,6 +1,5 @@
 """Training one run: the method is given a trainer, and what it leaves becomes the record and the files of the run."""
 
-import contextlib
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -24,11 +23,13 @@ from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
 from umix.data.tables.source import TableSource
 from umix.data.task import Task
-from umix.files import read_tensors
+from umix.errors import UserError
+from umix.files import remove
 from umix.methods.method import Method
 from umix.methods.parts.spread_groups import fill_validation_groups
 from umix.nets.net import Net
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, weights_path
+from umix.training.best_weights import read_weights
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
@@ -110,8 +111,7 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
 def remove_unfinished(directory: Path) -> None:
     """Remove what only an unfinished run has; a process that was killed right after it wrote the record has left it."""
     for left in (CHECKPOINT, FAILED):
-        with contextlib.suppress(OSError):  # in a folder that can only be read it may stay
-            (directory / left).unlink(missing_ok=True)
+        remove(directory / left)
 
 
 def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
@@ -121,11 +121,23 @@ def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None
     logits = {}
     for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
         if choice.epoch not in logits:
-            weights, _ = read_tensors(weights_path(directory, choice.epoch), kind="weights")
-            logits[choice.epoch] = held_out_logits(trainer, trained.net, weights)
+            logits[choice.epoch] = held_out_logits(
+                trainer, trained.net, _kept_weights(trained, directory, choice.epoch)
+            )
         table = held_out_table(trainer, logits[choice.epoch], record.biases(choice), task)
         write_predictions_table(directory / path, table)
     write_confusion(directory, trainer)
+
+
+def _kept_weights(trained: TrainedRun, directory: Path, epoch: int) -> dict[str, torch.Tensor]:
+    """The weights of ``epoch``; where they were lost since they were written, the next execution starts the fit again."""
+    try:
+        return read_weights(weights_path(directory, epoch), trained.net)
+    except UserError as error:
+        remove(directory / CHECKPOINT)
+        raise UserError(
+            f"{str(error).rpartition('; ')[0] or error}; execute the run again: its fit starts anew."
+        ) from None
 
 
 def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> str:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.files import locked, name_part, require_space, sweep, whole
+from umix.files import locked, name_part, reading, require_space, sweep, unless_damaged, whole
 
 _AT_ONCE = 512  # images in memory while decoding
 
@@ -28,12 +29,18 @@ def cached(
 ) -> Task:
     """``task`` with its images decoded into files in ``directory``; a task without images is returned unchanged.
 
-    Files that are there already are used; ``announce`` is told the size of the others before they are written, ``advance`` how
-    many images were decoded. A cached task has the fingerprint of the streamed one: the numbers are the same.
+    Files that are there already are used; ``announce`` is told which are damaged, and the size of the others before they are
+    written, ``advance`` how many images were decoded. A cached task has the fingerprint of the streamed one: the numbers are the
+    same.
     """
     images = {name: split.x for name, split in task.splits.items() if isinstance(split.x, Images)}
     paths = {name: directory / f"{name_part(task.name)}-{name}-{x.stamp}.npy" for name, x in images.items()}
-    absent = {name: x for name, x in images.items() if not paths[name].exists()}
+
+    def usable(name: str) -> bool:
+        read = partial(_open, paths[name], images[name])
+        return unless_damaged(paths[name], read, again="the images are decoded again", warn=announce) is not None
+
+    absent = {name: x for name, x in images.items() if not usable(name)}
     if absent:
         size = sum(len(x) * int(np.prod(x.shape)) for x in absent.values())
         fix = UserError(
@@ -48,7 +55,7 @@ def cached(
         with locked(directory):  # of several processes one decodes a split, and the others wait for its file
             sweep(directory)
             for name, x in absent.items():
-                if not paths[name].exists():
+                if not usable(name):
                     _write(paths[name], x, advance)
     mapped = {name: replace(task.splits[name], x=_open(paths[name], x)) for name, x in images.items()}
     return replace(task, splits={**task.splits, **mapped})
@@ -68,11 +75,9 @@ def _write(path: Path, images: Images, advance: Callable[[int], None]) -> None:
 
 def _open(path: Path, images: Images) -> Mapped:
     expected = (len(images), *images.shape)
-    try:
+    with reading(path, "image cache", fix="delete it"):
         values = np.load(path, mmap_mode="r")
         found = values.shape
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} must be a whole image cache, but it cannot be read ({error}); delete it.") from None
     if found != expected or values.dtype != np.uint8:
         raise UserError(f"{path} must hold uint8 images {list(expected)}, got {values.dtype} {list(found)}; delete it.")
     with warnings.catch_warnings():
