@@ -20,7 +20,8 @@ def make_record(
     rows = hits if isinstance(hits[0], list) else [hits]
     sizes = [10] * len(rows[0])
     counts = {"hits": rows, "sizes": sizes, "class_hits": [[sum(row)] for row in rows], "class_sizes": [sum(sizes)]}
-    plan = {"task": {"name": task}, "method": {"name": method, **changes.pop("options", {})}}
+    parts = {"task": {"name": task}, "method": {"name": method, **changes.pop("options", {})}}
+    plan = {**parts, "net": {"name": "mlp"}}
     values = {
         "task": task,
         "method": method,
@@ -89,7 +90,7 @@ def _hostile_record(method: str, seed: int, lift: int, n: int, *, groups: bool) 
         method=method,
         seed=seed,
         settings={"eta": 5.0} if method == "umix" else {},
-        plan={"task": {"name": "toy"}, "method": {"name": method}},
+        plan={"task": {"name": "toy"}, "method": {"name": method}, "net": {"name": "mlp"}},
         key=f"{method}{seed}",
         fingerprint="f",
         groups=GROUPS if groups else [],

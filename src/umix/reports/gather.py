@@ -32,6 +32,8 @@ def gather(directory: str | Path) -> Gathered:
     if (folder / RECORD).exists():
         return Gathered(arrange([load_run(folder)]), [], [])
     found = load_runs(folder)
+    if not found.records and found.skipped:
+        raise UserError(f"No run in {directory} can be read: {found.skipped[0]}")
     if not found.records:
         raise UserError(
             f"There is no finished run in {directory}; make some with umix run ", Setting("out", f"{directory}"), "."

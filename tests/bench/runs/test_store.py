@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def saved(folder: Path, seed: int) -> RunRecord:
         method="erm",
         seed=seed,
         settings={"lr": 0.1},
-        plan={},
+        plan={name: {"name": name} for name in ("task", "method", "net")},
         key=f"k{seed}",
         fingerprint="f",
         groups=["a"],
@@ -83,8 +84,11 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
         (lambda record: record["split_counts"]["test"].update(hits=[[3], [3]]), "must have counts of the same epochs"),
         (lambda record: record["split_counts"]["val"].update(tail_losses=[0.5, 0.5]), "counts of the same epochs"),
         (lambda record: record["split_counts"]["val"].update(quintile_rates=[[0.5]]), "each group, class and fifth"),
-        (lambda record: record["split_counts"]["val"].update(class_hits=[[1], [1, 2]]), "every epoch of val must have"),
-        (lambda record: record["split_counts"]["val"].update(class_hits=[[2**70]]), "every epoch of val must have"),
+        (
+            lambda record: record["split_counts"]["val"].update(class_hits=[[1], [1, 2]]),
+            "must have counts of the same epochs",
+        ),
+        (lambda record: record["split_counts"]["val"].update(class_hits=[[2**70]]), "hits of val must lie between"),
         (
             lambda record: record.update(groups=["a", "b"], train_sizes=[1, 1]),
             "must have counts for every group, got 1 for 2",
@@ -96,8 +100,56 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
         ),
         (lambda record: record["split_counts"]["test"].update(class_hits=[[-1]]), "hits of test must lie between"),
         (lambda record: record.update(seed=-1), "seed must be"),
+        (lambda record: record.update(seed="0"), "seed must be valid: input should be a valid integer, got '0'"),
+        (lambda record: record.update(seed=2**40), "seed must be"),
+        (lambda record: record.update(min_group=-5), "min_group must be"),
+        (lambda record: record.update(later="field"), "later must be valid: extra inputs are not permitted"),
+        (lambda record: record.pop("train_sizes"), "train_sizes must be valid: field required"),
+        (lambda record: record["plan"].pop("net"), "plan.net must be valid: field required"),
+        (lambda record: record["plan"].update(task=[]), "plan.task must be valid"),
+        (lambda record: record["plan"]["task"].update(drop=[[]]), "plan.task.drop.0 must be valid"),
+        (lambda record: record["plan"]["method"].update(name=3), "plan.method.name must be valid"),
+        (lambda record: record["plan"].update(judge={"decide": "dice"}), "plan.judge.decide must be valid"),
+        (lambda record: record.update(decisions={"standings": [{}]}), "decisions.standings.0.candidate must be valid"),
+        (lambda record: record.update(input_dtype="nope"), "input_dtype must be valid"),
+        (lambda record: record.update(input_shape=[-1]), "input_shape.0 must be valid"),
+        (lambda record: record.update(input_shape=[2**20] * 3), "input_shape must be at most"),
+        (lambda record: record.update(input_categories=[3]), "input_categories must be one for every number"),
+        (
+            lambda record: record.update(groups=["a", "a"], train_sizes=[1, 1]),
+            "every group must have a name of its own",
+        ),
+        (lambda record: record.update(classes=["only", "only"]), "every class must have a name of its own"),
+        (lambda record: record.update(classes=[]), "classes must be valid"),
+        (
+            lambda record: record.update(group_columns=["y"], group_parts=[]),
+            "group_parts must have a value of every one",
+        ),
+        (lambda record: record.update(group_columns=["y"], group_parts=[["a", "b"]]), "group_parts must have a value"),
+        (lambda record: record.update(train_sizes=[-9]), "train_sizes.0 must be valid"),
+        (lambda record: record["split_counts"].update(more=record["split_counts"]["val"]), "must hold val and test"),
+        (lambda record: record["split_counts"]["val"].update(sizes=[99]), "a group of val must have at most the 4"),
+        (lambda record: record["split_counts"]["val"].update(class_sizes=[2**60]), "and these be at most"),
+        (lambda record: record["split_counts"]["val"].update(composition=[[3]]), "composition of val must divide"),
+        (lambda record: record["split_counts"]["val"].update(recall_hits=[[[3]]]), "recall_hits of val must lie"),
+        (
+            lambda record: record["split_counts"]["val"].update(composition=[[4]], recall_hits=[[[5]]]),
+            "recall_hits of val must lie between 0 and the composition",
+        ),
+        (
+            lambda record: record["split_counts"]["val"].update(quintile_rates=[[0, 0, 0, 0, 7]]),
+            "quintile_rates of val",
+        ),
+        (
+            lambda record: record["split_counts"]["val"].update(tail_losses=[float("nan")]),
+            "tail_losses.0 must be valid",
+        ),
+        (
+            lambda record: record.update(stages={"fit": {"key": "k", "epochs": "ten", "seconds": 1.0, "reused": True}}),
+            "stages.fit.epochs must be valid",
+        ),
     ],
-    ids=range(12),
+    ids=range(42),
 )
 def test_a_record_that_does_not_fit_together_is_left_out_and_named(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
@@ -111,7 +163,7 @@ def test_a_record_that_does_not_fit_together_is_left_out_and_named(
     runs = load_runs(tmp_path)
     assert [run.seed for run in runs.records] == [1]
     (message,) = runs.skipped
-    assert message.startswith(f"{path} must be a run record of this version of umix (")
+    assert "record.json must be a run record of this version of umix (" in message
     assert reason in message
     assert message.endswith("; delete it and run again.")
 
@@ -126,6 +178,32 @@ def test_records_without_groups_fit_together(tmp_path: Path) -> None:
         }
     ).save(tmp_path / "toy-erm-seed0")
     assert load_runs(tmp_path).skipped == []
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "must be a whole run record, but it cannot be read (EOF"),
+        (b"[" * 1000, "must be a whole run record, but it cannot be read (recursion limit"),
+        (b'{"kind": "umix run record", "seed": ' + b"9" * 5000 + b"}", "must be a whole run record"),
+        (b'{"kind": "umix weights"}', "must be a run record written by umix; delete or move it."),
+        (b"3", "must be a run record written by umix; delete or move it."),
+    ],
+    ids=["empty", "nested", "digits", "another kind", "a number"],
+)
+def test_what_is_no_record_is_named_with_the_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "run" / "record.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    (message,) = load_runs(tmp_path).skipped
+    assert message.startswith(f"{path} {reason}")
+
+
+def test_a_pipe_in_the_place_of_a_record_keeps_nobody_waiting(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / "record.json")
+    (message,) = load_runs(tmp_path).skipped
+    assert "must be a run record file, but it is neither a file nor a folder" in message
 
 
 def test_an_empty_folder_holds_no_runs(tmp_path: Path) -> None:

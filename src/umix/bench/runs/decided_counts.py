@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from umix.array_layout import Array, misfit
 from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 from umix.files import read_arrays, write_arrays
 from umix.run_folder import DECISIONS
 
 _KIND = "decisions"
+_LARGEST = 1e6  # bias: those that are compared are logarithms of ratios of class sizes
 
 
 def write_decisions(directory: Path, counts: Mapping[str, Counts]) -> None:
@@ -48,10 +50,14 @@ def with_decisions(counts: Mapping[str, Counts], directory: Path | None) -> dict
 def _fit(split: Counts, biases: np.ndarray, hits: np.ndarray) -> bool:
     """Whether these decisions can be about the examples of ``split``: the first is argmax, whose hits are known."""
     sizes = np.concatenate([split.sizes, split.class_sizes])
+    layout = {
+        "biases": Array("real", ("decisions", len(split.class_sizes)), low=-_LARGEST, high=_LARGEST),
+        "hits": Array("whole", (split.epochs, "decisions", len(sizes)), low=0),
+    }
     return (
-        biases.shape[1:] == split.class_sizes.shape
-        and hits.shape == (split.epochs, len(biases), len(sizes))
+        not misfit({"biases": biases, "hits": hits}, layout)
+        and len(biases) > 0
         and not biases[:1].any()
-        and bool(((hits >= 0) & (hits <= sizes)).all())
+        and bool((hits <= sizes).all())
         and np.array_equal(hits[:, 0], np.concatenate([split.hits, split.class_hits], axis=1))
     )

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Literal, Self, final
 
-from pydantic_core import from_json
-
 from umix.bench.runs.lock import Busy, run_lock
 from umix.errors import MachineError, UserError
-from umix.files import write_whole
+from umix.files import parsed, reading, write_whole
 from umix.run_folder import FAILED, RECORD
 from umix.settings import Settings
 
@@ -65,11 +63,14 @@ def load_failure(directory: Path) -> Failure | None:
     """The failure kept in a run's folder; None where the run is finished or did not fail."""
     if (directory / RECORD).exists() or not (directory / FAILED).exists():
         return None
+    path = directory / FAILED
+    with reading(path, "failed run"):
+        content = parsed(path.read_bytes())
     try:
-        return Failure(**from_json((directory / FAILED).read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
+        return Failure(**content)
+    except (UserError, TypeError) as error:
         raise UserError(
-            f"{directory / FAILED} must be what umix writes of a failed run ({error}); delete it and run again."
+            f"{path} must be what umix writes of a failed run ({error}); delete it and run again."
         ) from None
 
 

@@ -1,16 +1,17 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, final, get_args
+from typing import Annotated, Any, Literal, cast, final, get_args
 
 import numpy as np
-from pydantic import Field, PrivateAttr
-from pydantic_core import from_json
+from pydantic import Field, PrivateAttr, ValidationError
 
 from umix.bench.runs.decided_counts import with_decisions, write_decisions
-from umix.bench.runs.split_counts import SplitCounts, check_fit, known
+from umix.bench.runs.recorded import LEFT_OPEN, InputType, Recorded
+from umix.bench.runs.split_counts import MOST, SplitCounts, check_fit, known
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
 from umix.bench.spec.judge_settings import UseGroups, usual_decide
 from umix.core import rates
@@ -20,16 +21,16 @@ from umix.core.margins import Margin, margin_matrix, margins_of
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
 from umix.core.words import quoted
 from umix.errors import Setting, UserError, unknown
-from umix.files import write_whole
+from umix.files import reading, write_whole
 from umix.run_folder import RECORD
-from umix.settings import Settings
+from umix.settings import first_fault
+
+_MOST_INPUTS, _MOST_VALUES = 2**30, 2**22  # numbers of one example, and values of all of its categories
 
 
 @final
-class StageRecord(Settings):
+class StageRecord(Recorded):
     """One fit of the run."""
-
-    bounded: ClassVar[bool] = False
 
     key: str
     epochs: int
@@ -38,15 +39,13 @@ class StageRecord(Settings):
 
 
 @final
-class RunRecord(Settings):
+class RunRecord(Recorded):
     """A finished run; ``directory`` is where it was loaded from."""
-
-    bounded: ClassVar[bool] = False
 
     kind: Literal["umix run record"] = "umix run record"
     task: str
     method: str
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**32)
     settings: dict[str, Any]  # as given
     preset: str = "default"
     plan: dict[str, Any]  # as executed, defaults spelled out
@@ -57,18 +56,18 @@ class RunRecord(Settings):
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
     group_use: str = ""  # none, validation or training: what the method trains with; empty in runs of earlier versions
     use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
-    min_group: int = 1  # runs of earlier versions judge every group by its own rate
-    prior: float = 0.0
+    min_group: int = Field(1, ge=0)  # runs of earlier versions judge every group by its own rate
+    prior: float = Field(0.0, ge=0)
     floor: float | None = None  # the lowest average on validation that a choice may have
     doubtful: bool = False  # whether validation groups that choose are estimates little better than chance
     few: bool = False  # whether small groups may choose where few are known; runs of earlier versions did not let them
-    classes: list[str]
-    input_shape: list[int]
-    input_dtype: str = "float32"
-    input_categories: list[int] = Field(default_factory=list)
+    classes: list[str] = Field(min_length=1)
+    input_shape: list[Annotated[int, Field(ge=1)]]
+    input_dtype: InputType = "float32"
+    input_categories: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
-    train_sizes: list[int]
+    train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
@@ -111,8 +110,7 @@ class RunRecord(Settings):
             doubtful=self.doubtful,
         )
         return {
-            name: replace(counts.arrays(), judging=judging, margins=margins)
-            for name, counts in self.split_counts.items()
+            name: replace(counts.arrays, judging=judging, margins=margins) for name, counts in self.split_counts.items()
         }
 
     @cached_property
@@ -292,26 +290,52 @@ def known_decide(decide: str) -> Decide:
 
 
 def load_run(directory: str | Path) -> RunRecord:
-    """The record of the finished run in ``directory``."""
+    """The record of the finished run in ``directory``; what it says is checked here and nowhere else."""
     path = Path(directory) / RECORD
     try:
-        content = from_json(path.read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
-    except NotADirectoryError:
-        raise UserError(f"There is no finished run in {directory}: it is a file and no folder.") from None
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path} must be a whole run record, but it cannot be read ({error}); delete it and run again."
-        ) from None
-    if not isinstance(content, dict) or content.get("kind") != "umix run record":
-        raise UserError(f"{path} must be a run record written by umix; delete or move it.")
+        with reading(path, "run record"):
+            content = path.read_bytes()
+    except UserError:
+        if path.parent.exists() and not path.parent.is_dir():
+            raise UserError(f"There is no finished run in {directory}: it is a file and no folder.") from None
+        if not path.exists():
+            raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
+        raise
     try:
-        record = RunRecord(**content)
+        record = RunRecord.model_validate_json(content, strict=True)
+        LEFT_OPEN.validate_python({"plan": record.plan, "decisions": record.decisions}, strict=True)
+        _check_parts(record)
         check_fit(record.split_counts, groups=record.groups, classes=record.classes, train_sizes=record.train_sizes)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "json_invalid":
+            raise UserError(
+                f"{path} must be a whole run record, but it cannot be read ({first['ctx']['error']}); delete it and run again."
+            ) from None
+        if first["type"] == "model_type" or first["loc"] == ("kind",) or b'"umix run record"' not in content:
+            raise UserError(f"{path} must be a run record written by umix; delete or move it.") from None
+        raise _other_version(path, first_fault(error)) from None
     except UserError as error:
-        raise UserError(
-            f"{path} must be a run record of this version of umix (", error, "); delete it and run again."
-        ) from None
+        raise _other_version(path, error) from None
     record._directory = path.parent
     return record
+
+
+def _other_version(path: Path, fault: UserError) -> UserError:
+    return UserError(f"{path} must be a run record of this version of umix (", fault, "); delete it and run again.")
+
+
+def _check_parts(record: RunRecord) -> None:
+    """Refuse, in words, values of a record that do not fit each other."""
+    columns, parts = record.group_columns, record.group_parts
+    if (columns or parts) and (len(parts) != len(record.groups) or {len(part) for part in parts} - {len(columns)}):
+        raise UserError("group_parts must have a value of every one of group_columns for every group")
+    if len(set(columns)) < len(columns):
+        raise UserError("group_columns must be named once each")
+    categories = record.input_categories
+    if categories and (len(record.input_shape) != 1 or len(categories) != record.input_shape[0]):
+        raise UserError("input_categories must be one for every number of an input, whose shape is input_shape")
+    if math.prod(record.input_shape) > _MOST_INPUTS or sum(categories) > _MOST_VALUES:
+        raise UserError(
+            f"input_shape must be at most {_MOST_INPUTS:,} numbers of {_MOST_VALUES:,} values, got {record.input_shape}"
+        )

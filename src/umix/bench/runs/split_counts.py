@@ -1,23 +1,25 @@
 """The counts of a run's splits as they lie in its record, and whether they fit together."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self, final
+from functools import cached_property
+from operator import le
+from typing import Self, final
 
 import numpy as np
 from pydantic import Field
 
+from umix.bench.runs.recorded import Recorded
 from umix.core.epoch_counts import Counts
 from umix.errors import UserError
-from umix.settings import Settings
 
 _SPLITS = ("val", "test")
+#: The most examples that a record may count: up to there sums are exact.
+MOST = 2**53
 
 
 @final
-class SplitCounts(Settings):
+class SplitCounts(Recorded):
     """Counts of one split as they lie in the file."""
-
-    bounded: ClassVar[bool] = False
 
     hits: list[list[int]]  # [epochs][groups]
     sizes: list[int]
@@ -36,8 +38,9 @@ class SplitCounts(Settings):
         rows = {name: getattr(counts, name).tolist() for name in cls.model_fields}
         return cls(**rows | {"tail_losses": [known(loss) for loss in counts.tail_losses.tolist()]})
 
+    @cached_property
     def arrays(self) -> Counts:
-        """The counts as arrays; rows of other lengths than the sizes are a ValueError."""
+        """The counts as arrays; ``check_fit`` has seen that rows are as long as the sizes."""
         return Counts(
             hits=np.array(self.hits, dtype=np.int64).reshape(len(self.hits), len(self.sizes)),
             sizes=np.array(self.sizes, dtype=np.int64),
@@ -58,28 +61,78 @@ def check_fit(
     splits: Mapping[str, SplitCounts], *, groups: Sequence[str], classes: Sequence[str], train_sizes: Sequence[int]
 ) -> None:
     """Refuse, in words, counts that no run can have: of other groups, classes or epochs, or more hits than examples."""
-    if not splits.keys() >= set(_SPLITS):
+    if splits.keys() != set(_SPLITS):
         raise UserError(f"split_counts must hold val and test, got {', '.join(splits) or 'neither'}")
+    for kind, names in (("group", groups), ("class", classes)):
+        if len(set(names)) < len(names):
+            raise UserError(f"every {kind} must have a name of its own, got {_repeated(names)!r} twice")
     if len(train_sizes) != len(groups):
         raise UserError(f"train_sizes must be one for every group, got {len(train_sizes)} for {len(groups)}")
     epochs = len(splits["val"].class_hits)
     for name, split in splits.items():
-        try:
-            counts = split.arrays()
-        except (ValueError, OverflowError):
-            raise UserError(f"every epoch of {name} must have a number for each group, class and fifth") from None
-        for kind, sizes, names in (("group", counts.sizes, groups), ("class", counts.class_sizes, classes)):
+        for kind, sizes, names in (("group", split.sizes, groups), ("class", split.class_sizes, classes)):
             if len(sizes) != len(names):
                 raise UserError(f"{name} must have counts for every {kind}, got {len(sizes)} for {len(names)}")
-        optional = {len(counts.quintile_rates), len(counts.tail_losses)} - {0}
-        if not epochs or {len(counts.hits), len(counts.class_hits), *optional} != {epochs}:
+        optional = {len(split.quintile_rates), len(split.tail_losses), len(split.recall_hits)} - {0}
+        if not epochs or {len(split.hits), len(split.class_hits), *optional} != {epochs}:
             raise UserError("val and test must have counts of the same epochs, at least of one")
-        if not (_possible(counts.hits, counts.sizes) and _possible(counts.class_hits, counts.class_sizes)):
-            raise UserError(f"the hits of {name} must lie between 0 and the sizes")
+        n = sum(split.class_sizes)
+        if n > MOST or min(split.sizes, default=0) < 0 or max(split.sizes, default=0) > n:
+            raise UserError(
+                f"a group of {name} must have at most the {n:.4g} examples of all classes, and these be at most {MOST:.0e}"
+            )
+        if fault := _fault(split):
+            raise UserError(fault.format(name))
 
 
-def _possible(hits: np.ndarray, sizes: np.ndarray) -> bool:
-    return bool(((hits >= 0) & (hits <= sizes)).all())
+def _fault(split: SplitCounts) -> str:
+    """What is wrong with the rows of a split, whose name stands for {}; empty if nothing is.
+
+    The lists are compared as they are: to make arrays of them takes longer, and many records are loaded only to be listed.
+    """
+    n_groups, n_classes = len(split.sizes), len(split.class_sizes)
+    if _are_not_all(n_groups, split.hits) or _are_not_all(n_classes, split.class_hits):
+        return "every epoch of {} must have a number for each group, class and fifth"
+    if not (_lie_between(split.hits, split.sizes) and _lie_between(split.class_hits, split.class_sizes)):
+        return "the hits of {} must lie between 0 and the sizes"
+    if split.composition and (
+        _are_not_all(n_classes, split.composition)
+        or [*map(sum, split.composition)] != split.sizes
+        or min(map(min, split.composition)) < 0
+    ):
+        return "the composition of {} must divide the size of every group among the classes"
+    if split.quintile_rates and _are_not_all(5, split.quintile_rates):
+        return "every epoch of {} must have a number for each group, class and fifth"
+    if split.quintile_rates and not _lie_between(split.quintile_rates, [1] * 5):
+        return "the quintile_rates of {} must lie between 0 and 1"
+    if split.recall_hits and not _are_recalls(split.recall_hits, split.composition):
+        return "the recall_hits of {} must lie between 0 and the composition"
+    return ""
+
+
+def _are_not_all(length: int, rows: Sequence[Sequence[object]]) -> bool:
+    """Whether some of the rows are not of this length."""
+    return {*map(len, rows)} != {length}
+
+
+def _are_recalls(recall_hits: Sequence[Sequence[Sequence[int]]], composition: Sequence[Sequence[int]]) -> bool:
+    """Whether these are hits of every class within every group, [epochs][groups][classes]."""
+    if not composition or _are_not_all(len(composition), recall_hits):
+        return False
+    if any(_are_not_all(len(composition[0]), epoch) for epoch in recall_hits):
+        return False
+    of_groups = zip(*recall_hits, strict=True)
+    return all(_lie_between(rows, sizes) for rows, sizes in zip(of_groups, composition, strict=True))
+
+
+def _lie_between(rows: Sequence[Sequence[float]], most: Sequence[float]) -> bool:
+    """Whether every number of every row lies between 0 and that of ``most`` in its place; all are of one length."""
+    columns = [*zip(*rows, strict=True)]
+    return min(map(min, columns), default=0) >= 0 and all(map(le, map(max, columns), most))
+
+
+def _repeated(names: Sequence[str]) -> str:
+    return next(name for place, name in enumerate(names) if name in names[:place])
 
 
 def known(rate: float) -> float | None:

@@ -223,5 +223,5 @@ def _domain(values: Sequence[float], *, above: float) -> list[float]:
 
 
 def _is_known(point: Mapping[str, Any]) -> bool:
-    """Whether both rates of a candidate are numbers."""
-    return all(isinstance(rate := point[name], int | float) and rate == rate for name in ("worst", "average"))
+    """Whether both rates of a candidate are known: numbers from 0 to 1."""
+    return all(isinstance(rate := point[name], int | float) and 0 <= rate <= 1 for name in ("worst", "average"))
