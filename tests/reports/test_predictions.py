@@ -17,7 +17,12 @@ Make = Callable[..., RunRecord]
 
 @pytest.fixture
 def run(tmp_path: Path, record: Make, predicted: Callable[..., None]) -> RunRecord:
-    made = record(0, [5, 5], classes=["no", "yes"])
+    sizes = {"val": [1, 0], "test": [0, 2]}
+    counts = {
+        name: {"hits": [[0, 0]], "sizes": of_groups, "class_hits": [[0, 0]], "class_sizes": of_groups}
+        for name, of_groups in sizes.items()
+    }
+    made = record(0, [5, 5], classes=["no", "yes"], split_counts=counts)
     made.save(tmp_path)
     predicted(
         tmp_path,
@@ -64,15 +69,45 @@ def test_runs_of_earlier_versions_have_none(run: RunRecord) -> None:
     assert load_predictions(run) is None
 
 
-def test_a_broken_file_is_one_sentence(run: RunRecord) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop("p 1"), "'p 1' is missing"),
+        (lambda table: table.drop("label"), "'label' is missing"),
+        (lambda table: table.with_columns(label=2), "must name classes of the run in the column 'label', from 0 to 1"),
+        (
+            lambda table: table.with_columns(prediction=polars.lit(None)),
+            "classes of the run in the column 'prediction'",
+        ),
+        (lambda table: table.with_columns(label=polars.lit([1])), "classes of the run in the column 'label'"),
+        (lambda table: table.with_columns(group=2), "must name groups of the run in the column 'group', from -1 to 1"),
+        (lambda table: table.drop("group"), "must say who is in a group in the column 'group 0'"),
+        (lambda table: table.with_columns(polars.lit(7.0).alias("p 0")), "hold probabilities in the column 'p 0'"),
+        (lambda table: table.with_columns(confidence=polars.lit("x")), "hold probabilities in the column 'confidence'"),
+        (lambda table: table.with_columns(row=-1), "must say where examples are from in the column 'row'"),
+        (
+            lambda table: table.with_columns(split=polars.lit("val")),
+            "must have a row for every example of val and test",
+        ),
+        (lambda table: table.head(2), "must have a row for every example of val and test"),
+    ],
+    ids=range(12),
+)
+def test_a_table_that_does_not_fit_the_record_is_one_sentence(
+    run: RunRecord, change: Callable[[polars.DataFrame], polars.DataFrame], said: str
+) -> None:
     path = run.directory / PREDICTIONS
-    table = polars.read_parquet(path)
-    table.drop("p 1").write_parquet(path)
-    with pytest.raises(UserError, match=r"'p 1' is missing; delete the run and run it again\."):
+    change(polars.read_parquet(path)).write_parquet(path)
+    with pytest.raises(UserError) as caught:
         load_predictions(run)
-    table.with_columns(label=polars.lit(2)).write_parquet(path)
-    with pytest.raises(UserError, match=r"must name classes of the run in the column 'label', from 0 to 1"):
-        load_predictions(run)
-    path.write_bytes(b"torn")
-    with pytest.raises(UserError, match="must be a whole table, but it cannot be read"):
+    assert str(caught.value).startswith(f"{path} must ")
+    assert said in str(caught.value)
+    assert str(caught.value).endswith("; delete the run and run it again.")
+
+
+@pytest.mark.parametrize("length", [0, 4, 100, -10])
+def test_a_torn_table_is_one_sentence(run: RunRecord, length: int) -> None:
+    path = run.directory / PREDICTIONS
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(UserError, match="must be a whole table file, but it cannot be read"):
         load_predictions(run)

@@ -8,12 +8,15 @@ from typing import final
 
 import numpy as np
 
+from umix.array_layout import Array, misfit
+from umix.bench.runs.example_table import read_examples
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.stored_table import check_examples, misfit_in, read_stored_table
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
-from umix.files import as_written, read_arrays
+from umix.files import read_arrays
 from umix.reports.learning_hints import learning_hints
-from umix.run_folder import EXAMPLE_FEATURES, EXAMPLES, TRAINING_ROWS, TRAJECTORY
+from umix.run_folder import EXAMPLE_FEATURES, TRAINING_ROWS, TRAJECTORY
 
 
 @final
@@ -23,6 +26,10 @@ class Window:
 
     start: int
     length: int
+
+    def is_within(self, epochs: int) -> bool:
+        """Whether all of it lies in the first ``epochs``."""
+        return 0 <= self.start < self.start + self.length <= epochs
 
     def __str__(self) -> str:
         """The window for people, who count epochs from 1.
@@ -160,15 +167,13 @@ class TrainingPredictions:
 
 def training_of(record: RunRecord) -> Training | None:
     """The training examples of this run; None where its method never measured their uncertainty."""
-    folder = record.directory
-    if not (folder / EXAMPLES).exists():
-        return None
-    kept, _ = read_arrays(folder / EXAMPLES, kind="examples")
-    if "uncertainty" not in kept:
+    folder, kept = record.directory, read_examples(record)
+    if kept is None or "uncertainty" not in kept:
         return None
     n = len(kept["label"])
-    columns = _columns(folder / TRAINING_ROWS, n)
+    columns = _columns(folder / TRAINING_ROWS, n, record)
     correct, visited = _bits(folder / TRAJECTORY, n)
+    window = window_of(record)
     return Training(
         label=kept["label"],
         uncertainty=kept["uncertainty"].astype(np.float64),
@@ -178,8 +183,8 @@ def training_of(record: RunRecord) -> Training | None:
         visited=visited,
         row=columns.get("row"),
         file=None if "file" not in columns else [str(path) for path in columns["file"]],
-        closer=_closer(folder / EXAMPLE_FEATURES),
-        window=None if correct is None else window_of(record),
+        closer=_closer(folder / EXAMPLE_FEATURES, n, len(record.classes)),
+        window=None if correct is None or window is None or not window.is_within(len(correct)) else window,
     )
 
 
@@ -195,22 +200,14 @@ def window_of(record: RunRecord) -> Window | None:
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None
 
 
-def _columns(path: Path, n: int) -> dict[str, np.ndarray]:
+def _columns(path: Path, n: int, record: RunRecord) -> dict[str, np.ndarray]:
     """The columns of the run's table of training examples; none where an earlier version made the run."""
-    import polars
-
     if not path.exists():
         return {}
-    try:
-        table = polars.read_parquet(as_written(path))
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise UserError(
-            f"{path} must be a whole table, but it cannot be read ({error}); delete the run and run it again."
-        ) from None
+    table = read_stored_table(path)
     if len(table) != n:
-        raise UserError(
-            f"{path} must be about the run's {n} examples, got {len(table)}; delete the run and run it again."
-        )
+        raise misfit_in(path, f"be about the run's {n} examples, got {len(table)}")
+    check_examples(path, table, record)
     return {name: table[name].to_numpy() for name in table.columns}
 
 
@@ -227,21 +224,32 @@ def _bits(path: Path, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     if not path.exists():  # an ensemble has no epochs
         return None, None
     arrays, metadata = read_arrays(path, kind="trajectory")
-    there = int(metadata["n"])
-    correct, visited = (
-        np.unpackbits(arrays[name], axis=1, count=there).astype(bool) for name in ("correct", "visited")
-    )
-    if correct.shape[1] != n:
+    bits = Array("bytes", ("epochs", -(-n // 8)))
+    fault = misfit(arrays, {"correct": bits, "visited": bits})
+    if metadata.get("n") != str(n) or fault or not len(arrays["correct"]):
+        got = f"those of {metadata.get('n')}" if metadata.get("n") != str(n) else fault or "no epoch"
         raise UserError(
-            f"{path} must be about the run's {n} examples, got {correct.shape[1]}; delete the run and run it again."
+            f"{path} must hold the epochs of the run's {n} examples, got {got}; delete the run and run it again."
         )
+    correct, visited = (np.unpackbits(arrays[name], axis=1, count=n).astype(bool) for name in ("correct", "visited"))
     return correct, visited
 
 
-def _closer(path: Path) -> Closer | None:
+def _closer(path: Path, n: int, classes: int) -> Closer | None:
+    """The examples that were looked at more closely, of ``n``; None in a run that looked at none."""
     if not path.exists():
         return None
     arrays, _ = read_arrays(path, kind="closer")
+    layout = {
+        "index": Array("whole", ("some",), low=0, high=n - 1),
+        "features": Array("real", ("some", "width")),
+        "correct": Array("bool", ("some",)),
+        "prediction": Array("whole", ("some",), low=0, high=classes - 1, optional=True),
+    }
+    fault = misfit(arrays, layout)
+    if fault or ("x" in arrays and arrays["x"].shape[:1] != arrays["index"].shape):
+        why = fault or "'x' must be the inputs of these examples"
+        raise UserError(f"{path} must be about examples of the run, but {why}; delete the run and run it again.")
     return Closer(
         arrays["index"],
         arrays["features"].astype(np.float32),

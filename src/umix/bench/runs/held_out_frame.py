@@ -1,11 +1,10 @@
 """The predictions of a run as people and other libraries read them: names instead of numbers, a column per group column."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from umix.bench.runs.record import RunRecord
+from umix.bench.runs.stored_table import check_examples, misfit_in, read_stored_table
 from umix.errors import Setting, UserError
-from umix.files import as_written
 from umix.run_folder import ARGMAX_PREDICTIONS, PREDICTIONS
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
 
     They are those of ``record.decide``: a run keeps those of its own decision and, where it is another, those by argmax.
     """
-    import polars
-
     own = record.choice() == record.choice(decide=record.own_decide)
     if not own and record.decide != "argmax":
         raise UserError(
@@ -35,25 +32,24 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
         raise UserError(
             f"The run {record.directory} has no {path.name}: an earlier version of umix made it; run it again."
         )
-    try:
-        table = polars.read_parquet(as_written(path))
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise _broken(path, f"be a whole table, but it cannot be read ({error})") from None
+    table = read_stored_table(path)
     probabilities = [f"p {k}" for k in range(len(record.classes))] if "p 0" in table.columns else []
-    groups = [] if "group" in table.columns else [f"group {number}" for number in range(len(record.groups))]
-    missing = [name for name in (*_NEEDED, *probabilities, *groups) if name not in table.columns]
+    missing = [name for name in (*_NEEDED, *probabilities) if name not in table.columns]
     if missing:
-        raise _broken(path, f"have the columns of a run's predictions, but {missing[0]!r} is missing")
-    if any(table[name].null_count() for name in _NEEDED):
-        raise _broken(path, "have a label and a prediction in every row, but some are missing")
-    for name in ("label", "prediction"):
-        if not table[name].dtype.is_integer() or not table[name].is_between(0, len(record.classes) - 1).all():
-            raise _broken(path, f"name classes of the run in the column {name!r}, from 0 to {len(record.classes) - 1}")
+        raise misfit_in(path, f"have the columns of a run's predictions, but {missing[0]!r} is missing")
+    check_examples(path, table, record)
+    for name in ("confidence", *probabilities):  # of a net that has diverged they are NaN
+        if (
+            not table[name].dtype.is_float()
+            or not table[name].fill_nan(0.5).is_between(0, 1).all()
+            or table[name].null_count()
+        ):
+            raise misfit_in(path, f"hold probabilities in the column {name!r}")
+    rows = dict(table["split"].value_counts().iter_rows())
+    wanted = {name: counts.n for name, counts in record.counts.items() if counts.n}
+    if rows != wanted:
+        raise misfit_in(path, f"have a row for every example of {' and '.join(wanted)}, got {rows} for {wanted}")
     return table
-
-
-def _broken(path: Path, rule: str) -> UserError:
-    return UserError(f"{path} must {rule}; delete the run and run it again.")
 
 
 def group_column(name: str) -> str:
