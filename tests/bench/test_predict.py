@@ -1,7 +1,9 @@
 """Runs on tables, and their predictions for new rows."""
 
 import io
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -190,6 +192,10 @@ class HalvedLater(Reader):
 
     x = torch.linspace(-2, 2, 8).reshape(4, 2)
 
+    @property
+    def input_shape(self) -> None:
+        return None
+
     def save(self, directory: Path) -> None:
         raise NotImplementedError
 
@@ -308,3 +314,14 @@ def test_what_needs_no_table_imports_no_table_library() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "[]"
+
+
+def test_what_was_learned_of_other_data_than_the_record_says_is_refused(record: RunRecord, tmp_path: Path) -> None:
+    shutil.copytree(record.directory, tmp_path / "run")
+    path = tmp_path / "run" / "columns.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "columns": content["columns"][:-1]}))
+    with pytest.raises(
+        UserError, match=r"must give the inputs \[\d+\] of its record, but it gives \[\d+\]; a file is of another"
+    ):
+        predict(load_run(tmp_path / "run"), table())

@@ -321,7 +321,7 @@ def test_a_reader_comes_back_as_it_was_saved_and_a_foreign_file_is_refused(tmp_p
     ImageReader(48).save(tmp_path)
     assert ImageReader.load(tmp_path).size == 48
     (tmp_path / "images.json").write_text('{"kind": "other"}')
-    with pytest.raises(UserError, match="must be a file that umix wrote"):
+    with pytest.raises(UserError, match="must be as this version of umix writes it"):
         ImageReader.load(tmp_path)
 
 

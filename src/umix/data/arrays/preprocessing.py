@@ -10,27 +10,47 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Annotated, Any, Self, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from torch import Tensor
+from typing_extensions import TypedDict
 
+from umix.array_layout import Array as Layout
+from umix.array_layout import misfit
 from umix.data.arrays.array_file import SUFFIXES, Array, array_names, columns, read_array
 from umix.data.lazy import Mapped
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
 from umix.errors import UserError
-from umix.files import read_tensors, write_tensors
+from umix.files import parsed, read_tensors, reading, write_tensors
 from umix.run_folder import ARRAY_INPUTS
+from umix.settings import checked
 
 _KIND = "arrays preprocessing"
 _AT_ONCE = 2**22  # numbers that are converted at once
 _IN_MEMORY = 2**31  # bytes of a float32 copy beyond which a mapped array stays where it is
 _FARTHEST = 10.0  # deviations, as in tables
 _CHANNELS = (1, 3, 4)
+_LARGEST = 3e38  # what float32 holds
 Floats = NDArray[np.float32]
+
+
+@final
+@with_config(ConfigDict(strict=True))
+class _Known(TypedDict):
+    """What is stored beside the learned numbers."""
+
+    x: str
+    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    channels_last: bool
+    id: str | None
+
+
+_KNOWN = TypeAdapter(_Known)
 
 
 @final
@@ -71,13 +91,16 @@ class ArrayPreprocessing(Reader):
         mean, scale = _moments(values, train, channels_last=last) if standardize else (None, None)
         return cls(x, values.shape[1:], Standardize(mean, scale, last), id)
 
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (self.shape[-1], *self.shape[:-1]) if self.change.channels_last else self.shape
+
     def stored(self, values: Array, rows: Rows, fingerprint: str) -> tuple[Tensor | Mapped, Standardize | None]:
         """The ``rows`` of ``values`` as inputs, or memory-mapped with the transform that turns a batch of them into inputs."""
         size = 4 * len(values) * math.prod(values.shape[1:])
         if isinstance(values, np.memmap) and size > _IN_MEMORY and values.dtype.str in ("<f2", "<f4", "<f8", "|u1"):
             return Mapped(torch.from_numpy(values), fingerprint).rows(torch.from_numpy(rows)), self.change
-        shape = self.shape if not self.change.channels_last else (self.shape[-1], *self.shape[:-1])
-        x, begin = torch.empty(len(rows), *shape), 0
+        x, begin = torch.empty(len(rows), *self.input_shape), 0
         for part in _parts(values, rows):
             x[begin : begin + len(part)] = self.change(torch.from_numpy(part))
             begin += len(part)
@@ -120,10 +143,21 @@ class ArrayPreprocessing(Reader):
     @classmethod
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote."""
-        tensors, metadata = read_tensors(directory / ARRAY_INPUTS, kind=_KIND)
-        known = json.loads(metadata["known"])
-        change = Standardize(tensors.get("mean"), tensors.get("scale"), known["channels_last"])
-        return cls(known["x"], tuple(known["shape"]), change, known["id"])
+        path = directory / ARRAY_INPUTS
+        tensors, metadata = read_tensors(path, kind=_KIND)
+        with reading(path, _KIND):
+            stored = parsed(metadata["known"])
+        known = checked(_KNOWN, stored, path)
+        shape, last = tuple(known["shape"]), known["channels_last"]
+        if last and len(shape) != 3:
+            raise UserError(
+                f"{path} must be of images where channels are last, got the shape {list(shape)}; run it again."
+            )
+        learned = (shape[-1 if last else 0], 1, 1) if len(shape) == 3 else shape
+        layout = {name: Layout("real", learned, low=-_LARGEST, high=_LARGEST) for name in ("mean", "scale")}
+        if tensors and (fault := misfit(tensors, layout)):
+            raise UserError(f"{path} must fit arrays of the shape {list(shape)}, but {fault}; run it again.")
+        return cls(known["x"], shape, Standardize(tensors.get("mean"), tensors.get("scale"), last), known["id"])
 
 
 def in_memory(array: Any) -> Array:

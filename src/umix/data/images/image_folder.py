@@ -11,10 +11,10 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, final
 
-from pydantic import Field, field_serializer, model_validator
-from pydantic_core import from_json
+from pydantic import ConfigDict, Field, TypeAdapter, field_serializer, model_validator, with_config
+from typing_extensions import TypedDict
 
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.images.folder_listing import (
@@ -38,13 +38,27 @@ from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError
-from umix.files import write_whole
+from umix.files import parsed, reading, write_whole
 from umix.run_folder import IMAGE_INPUTS
+from umix.settings import checked
 
 if TYPE_CHECKING:
     import polars
 
 _KIND = "umix images 1"
+_LARGEST_SIDE = 10_000  # pixels of an input of a net
+
+
+@final
+@with_config(ConfigDict(strict=True))
+class _Known(TypedDict):
+    """What is stored of how images become inputs."""
+
+    kind: Literal["umix images 1"]
+    size: Annotated[int, Field(ge=1, le=_LARGEST_SIDE)]
+
+
+_KNOWN = TypeAdapter(_Known)
 SMALL = 64  # pixels: for a small net trained from scratch, fast enough on a CPU
 LARGE = 224  # pixels: the size that pretrained nets were trained on
 
@@ -227,6 +241,10 @@ class ImageReader(Reader):
         self.size = size
 
     @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (3, self.size, self.size)
+
+    @property
     def transform(self) -> CenterSquare:
         return CenterSquare(self.size, self.size)
 
@@ -253,12 +271,7 @@ class ImageReader(Reader):
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        try:
-            known = from_json((directory / IMAGE_INPUTS).read_bytes())
-            if known["kind"] != _KIND:
-                raise ValueError(known["kind"])
-            return cls(int(known["size"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{directory / IMAGE_INPUTS} must be a file that umix wrote, but it cannot be read ({error})."
-            ) from None
+        path = directory / IMAGE_INPUTS
+        with reading(path, "images preprocessing"):
+            stored = parsed(path.read_bytes())
+        return cls(checked(_KNOWN, stored, path)["size"])

@@ -66,6 +66,11 @@ class Reader(abc.ABC):
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote; nothing in it is ever executed."""
 
+    @property
+    @abc.abstractmethod
+    def input_shape(self) -> tuple[int, ...] | None:
+        """The shape of one input of the net; None where inputs differ in length."""
+
     @abc.abstractmethod
     def inputs(self, new: Any) -> NewInputs:
         """The inputs in ``new``, a path or the same data in memory; raises where they cannot be used."""

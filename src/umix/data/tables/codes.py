@@ -20,9 +20,10 @@ from umix.data.rows.role_columns import Rows
 from umix.data.tables.column_file import load_columns, save_columns
 from umix.data.tables.column_kinds import FEW_VALUES, as_kind, is_missing, is_text, kind_of, reads_as
 from umix.data.tables.input_columns import Numbers, finite
-from umix.data.tables.skrub_state import load_state, save_state, steady
+from umix.data.tables.skrub_state import applied, load_state, save_state, steady
 from umix.data.tables.table_reader import Matrix, TableReader
 from umix.errors import UserError
+from umix.files import reading
 from umix.run_folder import TABLE_CODES, TABLE_TEXTS
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _FORMAT, _TEXTS_FORMAT = "umix table codes 1", "umix table texts 1"
 _PARTS = ("days", "month", "weekday", "hour")
+_MOST_WIDE = 10_000  # numbers that a text becomes
 _MICROSECONDS = 86_400e6  # in a day
 
 
@@ -47,6 +49,16 @@ class CodedColumn:
     values: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     was_text: bool = False
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with a column that was read from a file, in words; empty if nothing is."""
+        of_kind = {"moment": (len(self.parts),), "text": range(1, _MOST_WIDE)}.get(self.kind, (0, 1))
+        if self.width not in of_kind or not set(self.parts) <= set(_PARTS if self.kind == "moment" else ()):
+            return f"the numbers of {self.name!r} are not those of a {self.kind} column"
+        if len(set(self.values)) < len(self.values) or bool(self.values) > (self.kind == "category"):
+            return f"the values of {self.name!r} are not those of a {self.kind} column"
+        return ""
 
     @property
     def categories(self) -> tuple[int, ...]:
@@ -111,6 +123,10 @@ class TableCodes(TableReader):
         return cls(coded, encoders, label=label, id=id, others=others)
 
     @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (sum(one.width for one in self._coded),)
+
+    @property
     def coded(self) -> tuple[CodedColumn, ...]:
         """The input columns, in order, and how each becomes numbers."""
         return self._coded
@@ -152,8 +168,11 @@ class TableCodes(TableReader):
         elif one.kind == "moment":
             yield from _moment_parts(column, one.parts)
         elif one.kind == "text":
-            with steady():
-                yield from _columns(self._encoders[one.name].transform(_known_texts(column)))
+            with applied(TABLE_TEXTS), steady():
+                made = list(_columns(self._encoders[one.name].transform(_known_texts(column))))
+                if len(made) != one.width:
+                    raise ValueError(f"{len(made)} numbers of {one.name!r} instead of {one.width}")
+            yield from made
         else:
             yield _number(column)
 
@@ -175,15 +194,13 @@ class TableCodes(TableReader):
     @classmethod
     def load(cls, directory: Path) -> Self:
         """What ``save`` wrote; nothing in it is ever executed."""
-        file = load_columns(directory / TABLE_CODES, _from_json, format=_FORMAT)
-        encoders = {}
-        if any(one.kind == "text" for one in file.columns):
-            encoders = load_state(directory / TABLE_TEXTS, format=_TEXTS_FORMAT)["encoders"]
+        file = load_columns(directory / TABLE_CODES, CodedColumn, format=_FORMAT)
+        encoders, path = {}, directory / TABLE_TEXTS
+        if texts := [one.name for one in file.columns if one.kind == "text"]:
+            state = load_state(path, format=_TEXTS_FORMAT)
+            with reading(path, "preprocessing", fix="run again"):
+                encoders = {name: state["encoders"][name] for name in texts}
         return cls(file.columns, encoders, label=file.label, id=file.id, others=file.others)
-
-
-def _from_json(one: dict[str, Any]) -> CodedColumn:
-    return CodedColumn(**{**one, "values": tuple(one["values"]), "parts": tuple(one["parts"])})
 
 
 def _fit_column(column: "polars.Series", *, category: bool) -> CodedColumn:

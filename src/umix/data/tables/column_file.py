@@ -1,17 +1,42 @@
 """The JSON file of a fitted table: which column has which role, and how each input column becomes numbers."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar, final
 
-from pydantic_core import from_json
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from umix.errors import UserError
-from umix.files import write_whole
+from umix.files import parsed, reading, write_whole
+from umix.settings import checked
 
-Column = TypeVar("Column")
+
+class Checked(Protocol):
+    """A column that can be wrong in itself."""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it, in words; empty if nothing is."""
+
+
+Column = TypeVar("Column", bound=Checked)
+
+
+@final
+@with_config(ConfigDict(strict=True))
+class _Content(TypedDict):
+    """What the file holds."""
+
+    label: str
+    id: str | None
+    others: list[str]
+    columns: list[dict[str, Any]]
+
+
+_CONTENT = TypeAdapter(_Content)
 
 
 @final
@@ -33,19 +58,21 @@ def save_columns(
     write_whole(path, json.dumps(state, ensure_ascii=False).encode())
 
 
-def load_columns(path: Path, make: Callable[[dict[str, Any]], Column], *, format: str) -> ColumnFile[Column]:
-    """What ``save_columns`` wrote, each column made by ``make``; nothing in the file is ever executed."""
-    try:
-        state = from_json(path.read_bytes())
-        if state["format"] != format:
-            raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
-        columns = tuple(make(one) for one in state["columns"])
-        return ColumnFile(columns, state["label"], state["id"], tuple(state["others"]))
-    except FileNotFoundError:
-        raise UserError(f"{path.parent} must hold a run on a table, but it has no {path.name}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"{path} must be a whole file that umix wrote, but it cannot be read ({' '.join(str(error).split())})."
-        ) from None
+def load_columns(path: Path, kind: type[Column], *, format: str) -> ColumnFile[Column]:
+    """What ``save_columns`` wrote of columns of this ``kind``, a dataclass; nothing in the file is ever executed."""
+    if not path.exists():
+        raise UserError(f"{path.parent} must hold a run on a table, but it has no {path.name}.")
+    with reading(path, "preprocessing", fix="run again"):
+        stored = parsed(path.read_bytes())
+    if isinstance(stored, dict) and stored.get("format") != format:
+        raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
+    state = checked(_CONTENT, stored, path)
+    adapter = TypeAdapter(kind)
+    columns = tuple(checked(adapter, one, path) for one in state["columns"])
+    names = [one["name"] for one in state["columns"]]
+    for one in columns:
+        if one.fault:
+            raise UserError(f"{path} must say how each column becomes numbers, but {one.fault}; run again.")
+    if len(set(names)) < len(names):
+        raise UserError(f"{path} must name every column once; run again.")
+    return ColumnFile(columns, state["label"], state["id"], tuple(state["others"]))

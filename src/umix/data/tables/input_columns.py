@@ -5,7 +5,7 @@ polars. Dates, and texts of many values, are left to skrub.
 """
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ Places = NDArray[np.int64]
 # A text that skrub takes for a date has a year, a month and a day, or is a year, or a year and a month.
 _DATE = r"\d{8}|\d\D+\d+\D+\d|^\d{4}(-\d{1,2})?$"
 _TWO_NUMBERS = r"\d\D+\d"
+_LARGEST = 1e300  # mean or deviation
 _MONTH = "(?i)jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 
 
@@ -67,11 +68,20 @@ class InputColumn:
         """The column as a value of JSON."""
         return asdict(self)
 
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        """The column that ``as_json`` wrote."""
-        several = {name: tuple(value[name]) for name in ("values", "mean", "deviation")}
-        return cls(**{**value, **several})
+    @property
+    def fault(self) -> str:
+        """What is wrong with a column that was read from a file, in words; empty if nothing is."""
+        n = {"number": 1, "category": 0, "constant": 0}.get(self.kind, len(self.mean))
+        known = len(self.mean) == len(self.deviation) == n
+        if not known or not all(
+            abs(m) <= _LARGEST and 0 < d <= _LARGEST for m, d in zip(self.mean, self.deviation, strict=True)
+        ):
+            return f"mean and deviation of {self.name!r} are not those of a {self.kind} column"
+        if len({*self.values, *GAPS}) < len(self.values) + len(GAPS) or bool(self.indicators) != (
+            self.kind == "category"
+        ):
+            return f"the values of {self.name!r} are not those of a {self.kind} column"
+        return f"{self.name!r} marks gaps, but has no numbers" if self.marked and not self.mean else ""
 
 
 def fit_column(column: "polars.Series") -> InputColumn:

@@ -18,9 +18,10 @@ import numpy as np
 from umix.data.tables.column_file import load_columns, save_columns
 from umix.data.tables.column_kinds import FEW_VALUES, cast
 from umix.data.tables.input_columns import InputColumn, Numbers, finite, fit_column, indicators, numbers
-from umix.data.tables.skrub_state import load_state, save_state, steady
+from umix.data.tables.skrub_state import applied, load_state, save_state, steady
 from umix.data.tables.table_reader import Matrix, TableReader, Unseen
 from umix.errors import UserError
+from umix.files import reading
 from umix.run_folder import TABLE_BEFORE_0_2, TABLE_COLUMNS, TABLE_VECTORIZER
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class TablePreprocessing(TableReader):
         self._vectorizer = vectorizer
 
     @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (sum(one.width + one.marked for one in self.input_columns),)
+
+    @property
     def needs_skrub(self) -> tuple[str, ...]:
         """The columns that skrub turns into numbers: dates, and texts of many values."""
         return tuple(one.name for one in self.input_columns if one.kind == "skrub")
@@ -94,8 +99,8 @@ class TablePreprocessing(TableReader):
         self.check_columns(frame)
         table = None
         if self.needs_skrub:
-            kinds = {name: self.kinds[name] for name in self._vectorizer.feature_names_in_}
-            with steady():
+            with applied(TABLE_VECTORIZER), steady():
+                kinds = {name: self.kinds[name] for name in self._vectorizer.feature_names_in_}
                 table = self._vectorizer.transform(cast(frame, kinds))
         return self._matrix(frame, table)
 
@@ -135,16 +140,26 @@ class TablePreprocessing(TableReader):
         """What ``save`` wrote; a file with types that are not trusted is refused before any of its code could run."""
         if not (directory / TABLE_COLUMNS).exists() and (directory / TABLE_BEFORE_0_2).exists():
             return cls._load_first_format(directory / TABLE_BEFORE_0_2)
-        file = load_columns(directory / TABLE_COLUMNS, InputColumn.from_json, format=_FORMAT)
-        vectorizer = None
-        if any(one.kind == "skrub" for one in file.columns):
-            vectorizer = load_state(directory / TABLE_VECTORIZER, format=_SKRUB_FORMAT)["vectorizer"]
+        file = load_columns(directory / TABLE_COLUMNS, InputColumn, format=_FORMAT)
+        vectorizer, path = None, directory / TABLE_VECTORIZER
+        if by_skrub := [one for one in file.columns if one.kind == "skrub"]:
+            state = load_state(path, format=_SKRUB_FORMAT)
+            with reading(path, "preprocessing", fix="run again"):
+                vectorizer = state["vectorizer"]
+                for one in by_skrub:
+                    if len(vectorizer.input_to_outputs_[one.name]) != len(one.mean):
+                        raise ValueError(f"it makes other numbers of {one.name!r}")
         return cls(file.columns, vectorizer, label=file.label, id=file.id, others=file.others)
 
     @classmethod
     def _load_first_format(cls, path: Path) -> Self:
         """What umix 0.1 wrote: a vectorizer of all columns, from which the plain ones are read."""
         state = load_state(path, format=_FIRST_FORMAT)
+        with reading(path, "preprocessing", fix="run again"):
+            return cls._of_first_format(state)
+
+    @classmethod
+    def _of_first_format(cls, state: dict[str, Any]) -> Self:
         vectorizer = state["vectorizer"]
         scaling = iter(zip(state["mean"].tolist(), state["deviation"].tolist(), strict=True))
         columns, place = [], 0

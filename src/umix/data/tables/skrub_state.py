@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from umix.data.tables.skops_types import TRUSTED
-from umix.errors import UserError
-from umix.files import write_whole
+from umix.errors import UserError, cause
+from umix.files import reading, write_whole
 
 
 @contextmanager
@@ -25,6 +25,19 @@ def steady() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def applied(name: str) -> Iterator[None]:
+    """Inside the block something of skrub is applied that was read from the file ``name``; what it raises becomes one sentence."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        raise UserError(
+            f"What skrub learned from the training rows ({name}) must apply to the table, but it raised {cause(error)}; run again."
+        ) from None
+
+
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """Write ``state`` to ``path``; it holds only types that skops can save."""
     import skops.io
@@ -36,21 +49,14 @@ def load_state(path: Path, *, format: str) -> dict[str, Any]:
     """What ``save_state`` wrote; a file with types that are not trusted is refused before any of its code could run."""
     import skops.io
 
-    try:
+    if not path.exists():
+        raise UserError(f"{path.parent} must hold a run on a table, but it has no {path.name}.")
+    with reading(path, "preprocessing", fix="run again"):
         content = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path.parent} must hold a run on a table, but it has no {path.name}.") from None
-    try:
         foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
         if foreign:
             raise UserError(f"{path} must hold nothing but a table's preprocessing, but it holds {foreign[0]}.")
         state = skops.io.loads(content, trusted=sorted(TRUSTED))
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, AttributeError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"{path} must be a whole file that umix wrote, but it cannot be read ({' '.join(str(error).split())})."
-        ) from None
     if not isinstance(state, dict) or state.get("format") != format:
         raise UserError(f"{path} must be a preprocessing file of this version of umix; run again.")
     return state

@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Annotated, Any, Self, final
 
 import torch
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from torch import Tensor
+from typing_extensions import TypedDict
 
+from umix.array_layout import Array, misfit
 from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
@@ -17,13 +20,41 @@ from umix.data.texts.token_ids import TokenIds
 from umix.data.texts.tokenizer import Tokenizer
 from umix.data.texts.word_features import WordFeatures
 from umix.errors import Setting, UserError
-from umix.files import read_tensors, write_tensors
+from umix.files import parsed, read_tensors, reading, write_tensors
 from umix.run_folder import TEXT_INPUTS
+from umix.settings import checked
 
 if TYPE_CHECKING:
     import polars
 
 _KIND = "texts preprocessing"
+_LARGEST = 1e6  # number that is learned of a word
+
+
+@final
+@with_config(ConfigDict(strict=True))
+class _Tokens(TypedDict):
+    """What is stored of texts that become token ids."""
+
+    column: str
+    id: str | None
+    tokenizer: str
+    pad: Annotated[int, Field(ge=0, lt=2**31)]
+    length: Annotated[int, Field(ge=1, lt=2**31)]
+
+
+@final
+@with_config(ConfigDict(strict=True))
+class _Words(TypedDict):
+    """What is stored of texts that become features of words, beside the learned numbers."""
+
+    column: str
+    id: str | None
+    terms: Annotated[list[str], Field(min_length=1)]
+    scale: Annotated[float, Field(gt=0, le=1e30)]
+
+
+_TOKENS, _WORDS = TypeAdapter[Any](_Tokens), TypeAdapter[Any](_Words)
 
 
 @final
@@ -32,6 +63,10 @@ class TextReader(Reader):
 
     def __init__(self, column: str, id: str | None, how: Tokenizer | WordFeatures) -> None:
         self.column, self.id, self._how = column, id, how
+
+    @property
+    def input_shape(self) -> tuple[int, ...] | None:
+        return None if isinstance(self._how, Tokenizer) else (self._how.width,)
 
     @property
     def padding(self) -> int | None:
@@ -90,18 +125,27 @@ class TextReader(Reader):
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        tensors, metadata = read_tensors(directory / TEXT_INPUTS, kind=_KIND)
-        known = json.loads(metadata["known"])
+        path = directory / TEXT_INPUTS
+        tensors, metadata = read_tensors(path, kind=_KIND)
+        with reading(path, _KIND):
+            stored = parsed(metadata["known"])
+        known = checked(_TOKENS if isinstance(stored, dict) and "tokenizer" in stored else _WORDS, stored, path)
         how: Tokenizer | WordFeatures
         if "tokenizer" in known:
             how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
-        else:
-            directions = tensors.get("directions")
+            return cls(known["column"], known["id"], how)
+        terms, directions = known["terms"], tensors.get("directions")
+        layout = {
+            "idf": Array("real", (len(terms),), low=0, high=_LARGEST),
+            "directions": Array("real", ("width", len(terms)), low=-_LARGEST, high=_LARGEST, optional=True),
+        }
+        fault = misfit(tensors, layout)
+        if fault or len(set(terms)) < len(terms):
+            why = fault or "some are there twice"
+            raise UserError(f"{path} must fit its {len(terms)} terms, but {why}; run it again.")
+        with reading(path, _KIND):
             how = WordFeatures(
-                known["terms"],
-                tensors["idf"].numpy(),
-                None if directions is None else directions.numpy(),
-                known["scale"],
+                terms, tensors["idf"].numpy(), None if directions is None else directions.numpy(), known["scale"]
             )
         return cls(known["column"], known["id"], how)
 

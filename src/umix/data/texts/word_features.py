@@ -54,6 +54,11 @@ class WordFeatures:
         spread = float(fitted.transform(texts[: 10 * WIDTH]).std())
         return cls(terms, idf, directions, 1 / spread if spread > 0 else 1.0)
 
+    @property
+    def width(self) -> int:
+        """How many numbers a text becomes."""
+        return len(self.terms) if self.directions is None else len(self.directions)
+
     def transform(self, texts: Sequence[str]) -> Floats:
         """The features of ``texts``, [n, width]; words that did not occur in training are ignored."""
         counts = self._counter.transform(texts)
