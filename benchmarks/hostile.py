@@ -8,6 +8,7 @@ Run: python benchmarks/hostile.py --n 3000 --seed 0   (again: --seed 0 --only 12
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import resource
@@ -28,7 +29,7 @@ from measure import write
 
 KINDS: Final = sorted(path.stem for path in (Path(__file__).parent / "hostile_cases").glob("*.py"))
 LIMIT = 20.0  # seconds after which a command counts as a hang
-MEMORY = 12 * 2**30  # bytes that a worker may address: what is not refused by size fails here and not the machine
+MEMORY = 12 * 2**30  # bytes that a worker may use: what is not refused by size fails here and not the machine
 
 
 def makers(kind: str | None) -> list[tuple[str, Maker]]:
@@ -56,7 +57,7 @@ def one_case(
 
 def work(given: Connection, options: dict[str, object]) -> None:
     """A worker process: runs the cases whose numbers it is given."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # not what the renderer of charts only reserves
     while (number := given.recv()) is not None:
         given.send(one_case(number, **options))  # type: ignore[arg-type]
 
@@ -81,7 +82,7 @@ class Worker:
 
     def lost(self) -> str:
         """Why the worker will give no answer; empty if it may."""
-        if not self.process.is_alive() and not self.pipe.poll():
+        if not self.process.is_alive() and self.process.exitcode:
             return f"killed its process (exit code {self.process.exitcode})"
         return "hang: did not react to a signal" if time.monotonic() - self.since > 3 * LIMIT else ""
 
@@ -109,8 +110,9 @@ def campaign(numbers: list[int], workers: int, options: dict[str, object]) -> li
                 one.stop()
                 one.start()
             elif one.pipe.poll():
-                ended.append((one.number, *one.pipe.recv()))
-                one.number = None
+                with contextlib.suppress(EOFError):  # of a process that has just died, which is seen in the next round
+                    ended.append((one.number, *one.pipe.recv()))
+                    one.number = None
         if len(ended) % 100 == 0 and ended:
             print(f"\r{len(ended)} of {len(numbers)}, {sum(row[3].end == 'failed' for row in ended)} failed", end="")
     print()
