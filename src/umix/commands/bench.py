@@ -31,7 +31,6 @@ from umix.commands.flags import (
 )
 from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
-from umix.files import ensure_writable
 from umix.terminal import ERR, OUT
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ def bench(
         from umix.bench.study.study import with_settings
         from umix.commands.live_table import LiveTable
         from umix.commands.study_results import print_results, print_study_json
+        from umix.files import ensure_writable
 
         given = {key: value for key, value in changes.items() if value is not None}
         study = _study(tasks, methods, file, given, trust_code=trust_code)

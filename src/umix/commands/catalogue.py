@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from pydantic.fields import FieldInfo
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from umix.commands.flag_names import as_flag
-from umix.core.statistics import FEW_EXAMPLES
 from umix.core.words import counted
-from umix.data.checks.group_findings import too_small
 from umix.errors import one_line
-from umix.settings import Range, Searched, Settings, legal
 from umix.terminal import OUT, write_out
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from umix.bench.spec.presets import Tables
     from umix.data.checks.data_check import DataCheck
+    from umix.settings import Settings
 
 
 _COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}
@@ -37,7 +36,7 @@ def print_json(content: object) -> None:
 class Entry:
     """One method, net or task as it is listed: its class, a column of the list, and more facts when it is shown alone."""
 
-    kind: type[Settings]
+    kind: "type[Settings]"
     column: str = ""
     facts: Mapping[str, str | list[str]] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()  # settings that the entry's name stands for
@@ -76,6 +75,8 @@ def print_list(entries: Mapping[str, Entry], *, thing: str, column: str = "") ->
 
 def print_entry(name: str, entry: Entry) -> None:
     """Print one entry whole: its facts, what its module says about it, and its settings."""
+    from umix.settings import legal
+
     OUT.print(f"[bold]{escape(name)}[/bold]  {escape(entry.kind.__doc__ or '')}", highlight=False)
     facts = {
         fact.replace("_", " "): ", ".join(value) or "none" if isinstance(value, list) else value
@@ -135,8 +136,10 @@ def paragraphs(text: str) -> list[str]:
     return [line for line in found if line]
 
 
-def _searched(known: FieldInfo) -> str:
+def _searched(known: "FieldInfo") -> str:
     """The values that umix tune tries for a setting, in words."""
+    from umix.settings import Range, Searched
+
     values = next((item.values for item in known.metadata if isinstance(item, Searched)), ())
     if isinstance(values, Range):
         return f"{values.low:g} to {values.high:g}" + (" (log)" if values.log else "")
@@ -192,6 +195,9 @@ def print_data_check(found: "DataCheck") -> None:
 
 def _print_counts(found: "DataCheck") -> None:
     """Print the rows of every class and group in every split; those of val and test that are too few to judge have a star."""
+    from umix.core.statistics import FEW_EXAMPLES
+    from umix.data.checks.group_findings import too_small
+
     sections = {"": found.counts}
     if found.classes and found.classes != found.counts:
         sections = {"class ": found.classes, "": found.counts}
