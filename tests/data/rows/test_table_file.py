@@ -71,6 +71,29 @@ def test_a_text_table_that_is_not_whole_is_refused(tmp_path: Path, monkeypatch: 
     assert sentence in str(caught.value)
 
 
+def test_a_panic_of_polars_is_one_sentence_and_nothing_else_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def panic(source: str) -> polars.DataFrame:
+        os.write(2, b"thread panicked at ...")
+        raise polars.exceptions.PanicException("called unwrap")
+
+    def warn(source: str) -> polars.DataFrame:
+        os.write(2, b"said by somebody else")
+        return polars.DataFrame({"x": [1]})
+
+    (tmp_path / "t.arrow").write_bytes(b"ARROW1")
+    monkeypatch.setattr(polars, "read_ipc", panic)
+    with pytest.raises(
+        UserError, match=r"t\.arrow must be a whole arrow table, but it cannot be read \(polars panicked"
+    ):
+        read_table(tmp_path / "t.arrow")
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr(polars, "read_ipc", warn)
+    assert len(read_table(tmp_path / "t.arrow")) == 1
+    assert capfd.readouterr().err == "said by somebody else"
+
+
 @pytest.mark.parametrize("last", [b'2,"b\nb",3', b'2,"b,b",3', b"2,b,3"], ids=["line", "comma", "plain"])
 @pytest.mark.parametrize("many", [1, 9_000], ids=["short", "long"])
 def test_the_last_row_needs_no_line_end(tmp_path: Path, last: bytes, many: int) -> None:

@@ -5,6 +5,8 @@ import hashlib
 import io
 import os
 import re
+import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ _IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000}  # nanoseconds reach from 1
 #: The most columns of a text table; reading one takes about a millisecond.
 MOST_COLUMNS = 100_000
 _TAIL = 2**16  # bytes at the end of a file in which its last row is looked for
+_ONE_AT_A_TIME = threading.Lock()
 TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
 
@@ -71,7 +74,7 @@ def column_names(path: Path) -> list[str]:
     if path.suffix.lower() in TEXT_SUFFIXES:
         return _header(path)[0]
     _check_nesting(path)
-    with readable(path):
+    with readable(path), _panics_caught():
         match path.suffix.lower():
             case ".parquet":
                 scan = polars.scan_parquet(as_written(path))
@@ -91,17 +94,18 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
     import polars
 
     check_there(path)
+    if path.suffix.lower() in TEXT_SUFFIXES:
+        with readable(path):
+            return _read_text(path, categorical)
     _check_nesting(path)
-    with readable(path):
+    with readable(path), _panics_caught():
         match path.suffix.lower():
             case ".parquet":
                 frame = polars.read_parquet(as_written(path))
             case ".jsonl" | ".ndjson":
                 frame = polars.read_ndjson(as_written(path), infer_schema_length=None)
-            case ".arrow" | ".feather":
-                frame = polars.read_ipc(as_written(path))
             case _:
-                return _read_text(path, categorical)
+                frame = polars.read_ipc(as_written(path))
     check_moments(frame, path.name)
     return frame
 
@@ -313,6 +317,33 @@ def readable(where: Path | str, kind: str = "") -> Iterator[None]:
         yield
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(str(where), kind or Path(where).suffix[1:], error) from None
+
+
+@contextmanager
+def _panics_caught() -> Iterator[None]:
+    """Inside the block, where polars panics on a broken file, it raises an error of polars and prints nothing.
+
+    It reports a panic to the descriptor of standard error, past Python. Meanwhile that is a file, which is printed afterwards
+    where there was no panic.
+    """
+    import polars
+
+    with _ONE_AT_A_TIME, tempfile.TemporaryFile() as said:
+        try:
+            kept = os.dup(2)
+        except OSError:  # a process without standard error
+            kept = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except polars.exceptions.PanicException:
+            said.truncate(0)
+            raise polars.exceptions.ComputeError("polars panicked") from None
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            said.seek(0)
+            os.write(2, said.read())
 
 
 def check_there(path: Path) -> None:

@@ -149,10 +149,10 @@ class TableCodes(TableReader):
         """
         width = sum(one.width for one in self._coded)
         made = {name: np.empty((len(index), width), dtype=np.float32, order="F") for name, index in rows.items()}
-        place = 0
+        place, there = 0, set(frame.columns)
         for one in self._coded:
             if not one.width:
-                if one.name in frame.columns:
+                if one.name in there:
                     frame.drop_in_place(one.name)
                 continue
             for numbers in self._numbers(one, frame.drop_in_place(one.name)):

@@ -43,11 +43,11 @@ def kind_of(column: "polars.Series") -> Kind:
     )
 
 
-def is_plain(column: "polars.Series") -> bool:
-    """Whether the column has a kind: it holds no lists, structures, bytes or objects."""
+def is_plain(kind: "polars.DataType") -> bool:
+    """Whether a column of this type can be read as a kind: it holds no lists, structures, bytes or objects."""
     import polars
 
-    return not column.dtype.is_nested() and column.dtype not in (polars.Binary, polars.Object)
+    return not kind.is_nested() and kind not in (polars.Binary, polars.Object)
 
 
 def is_text(column: "polars.Series") -> bool:
@@ -103,8 +103,10 @@ def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFra
     """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars
 
+    there = set(frame.columns)
+
     def found(name: str) -> "polars.Series":
-        if name in frame.columns:
+        if name in there:
             return frame[name]
         return polars.Series(name, [], dtype=polars.String).extend_constant(None, len(frame))
 

@@ -134,7 +134,8 @@ class TableSource(RowRoles, TaskSource):
                     f"Every column of {self.title} must have a name, but column {place} has none; name it or, if it holds row "
                     "numbers, write the table without them (pandas: index=False)."
                 )
-        inputs = [name for name in frame.columns if name not in {*self.single, *self.drop}]
+        others = {*self.single, *self.drop}
+        inputs = [name for name in frame.columns if name not in others]
         if not inputs:
             raise UserError(f"{self.title} must have an input column beside the label, but none is left.")
         return inputs

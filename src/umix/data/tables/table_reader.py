@@ -76,7 +76,8 @@ class TableReader(Reader, abc.ABC):
 
     def check_columns(self, frame: "polars.DataFrame") -> None:
         """Raise where ``frame`` has no rows, or not the columns of training; those that are left out are not missed."""
-        missing = [name for name in self.columns if name not in frame.columns and name not in self.dropped]
+        there, dropped = frame.schema, set(self.dropped)  # looked up once: a table may have thousands of columns
+        missing = [name for name in self.columns if name not in there and name not in dropped]
         if missing:
             raise UserError(
                 f"The table must have the columns the model was trained with, but {', '.join(map(repr, missing))} "
@@ -85,16 +86,16 @@ class TableReader(Reader, abc.ABC):
         if not len(frame):
             raise UserError("The table must have rows, but it is empty.")
         for name in self.columns:
-            if name in frame.columns and not is_plain(frame[name]):
+            if name in there and not is_plain(there[name]):
                 raise UserError(
-                    f"The column {name!r} must hold numbers, texts or dates as in training, got {frame[name].dtype}."
+                    f"The column {name!r} must hold numbers, texts or dates as in training, got {there[name]}."
                 )
 
     def unreadable(self, frame: "polars.DataFrame") -> dict[str, int]:
         """How many values of each column cannot be read as its kind in training, and are treated as missing."""
-        lost = {}
+        lost, there = {}, set(frame.columns)
         for name, kind in self.kinds.items():
-            if name in frame.columns:
+            if name in there:
                 read = as_kind(frame[name], kind)
                 if read.null_count() > frame[name].null_count():
                     lost[name] = int((read.is_null() & ~self._missing(frame[name])).sum())
@@ -103,8 +104,9 @@ class TableReader(Reader, abc.ABC):
     def unseen(self, frame: "polars.DataFrame") -> Unseen:
         """The values of columns of few values that did not occur in training, as often as they occur; missing ones are left out."""
         found: Unseen = {}
+        there = set(frame.columns)
         for name, values in self.values.items():
-            if name in frame.columns:
+            if name in there:
                 text = self._text(frame[name])
                 new = text.filter(~text.is_in(list(values)) & ~is_missing(text))
                 found |= {name: new} if len(new) else {}
