@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
@@ -54,6 +54,23 @@ def test_images_are_scaled_as_pillow_scales_them(tmp_path):
     assert np.array_equal(decode(tmp_path / "a.png"), np.asarray(image).transpose(2, 0, 1))
 
 
+@pytest.mark.parametrize("turned", [None, 1, 3, 6, 7])
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif"])
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_images_are_decoded_as_pillow_decodes_turns_and_scales_them(tmp_path, mode, suffix, turned):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (9, 12, 3), dtype=np.uint8)).convert(mode)
+    exif = Image.Exif()
+    if turned is not None:
+        exif[ExifTags.Base.Orientation] = turned
+    image.save(tmp_path / f"a.{suffix}", exif=exif)
+    with Image.open(tmp_path / f"a.{suffix}") as file:
+        expected = ImageOps.exif_transpose(file).convert("RGB")
+    assert (expected.size == (9, 12)) == (turned in (6, 7)) or suffix == "tif"  # Pillow turns only some of these
+    assert np.array_equal(decode(tmp_path / f"a.{suffix}"), np.asarray(expected).transpose(2, 0, 1))
+    scaled = np.asarray(expected.resize((6, 5), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+    assert np.array_equal(decode(tmp_path / f"a.{suffix}", height=5, width=6), scaled)
+
+
 def test_an_unreadable_image_is_named_and_leaves_no_cache(task, tmp_path):
     victim = task.splits["val"].x.folder / task.splits["val"].x.files[3]
     victim.write_bytes(victim.read_bytes()[:300])
@@ -78,6 +95,29 @@ def test_a_cached_task_gives_the_batches_of_the_streamed_one(task, tmp_path):
             assert streamed.x.shape == (len(streamed.y), 3, 16, 16)
             assert torch.equal(streamed.x, sliced.x)
             assert torch.equal(streamed.y, sliced.y)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_large_images_too_are_the_same_cached_and_streamed_by_any_number_of_threads(waterbirds, tmp_path, workers):
+    task = load_task("waterbirds", waterbirds(), allow_subset=True, size=112)
+    order, expected = torch.tensor([3, 0, 8, 3, 5]), None
+    for split in (task.splits["train"], cached(task, tmp_path / "cache").splits["train"]):
+        for number in (workers, None):
+            got = batches(split, order, batch_size=2, augment=np.random.default_rng(0), workers=number)
+            x = torch.cat([batch.x for batch in got])
+            expected = x if expected is None else expected
+            assert torch.equal(x, expected)
+
+
+def test_a_broken_image_is_refused_in_the_same_words_by_any_number_of_threads(task):
+    split, sentences = task.splits["train"], set()
+    victim = split.x.folder / split.x.files[5]
+    victim.write_bytes(victim.read_bytes()[:300])
+    for workers in (0, 1, 2, None):
+        with pytest.raises(UserError, match=rf"{victim.name} must be an image that can be decoded") as told:
+            list(batches(split, torch.arange(len(split)), batch_size=4, workers=workers))
+        sentences.add(str(told.value))
+    assert len(sentences) == 1
 
 
 def test_rows_of_a_cached_task_are_those_of_the_streamed_one(task, tmp_path):

@@ -13,6 +13,7 @@ import torch
 
 from umix.data.images.image_files import Images
 from umix.data.lazy import Mapped
+from umix.data.pillow_memory import kept_memory
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.files import locked, name_part, reading, require_space, sweep, unless_damaged, whole
@@ -64,7 +65,7 @@ def cached(
 def _write(path: Path, images: Images, advance: Callable[[int], None]) -> None:
     """Write all images as one array [n, 3, height, width], atomically."""
     header = {"descr": "|u1", "fortran_order": False, "shape": (len(images), *images.shape)}
-    with whole(path) as file, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with whole(path) as file, kept_memory(), ThreadPoolExecutor(os.cpu_count()) as pool:
         np.lib.format.write_array_header_1_0(file, header)
         for begin in range(0, len(images), _AT_ONCE):
             rows = range(begin, min(begin + _AT_ONCE, len(images)))
