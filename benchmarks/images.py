@@ -3,7 +3,7 @@
 The DataLoader is a usual one: Pillow opens the file, crops a random box, resizes and mirrors it, and the image becomes a
 normalised tensor. Both sides make the same training batches, without a net. "processor time" is that of one thread, which other
 programs on the machine disturb little. With --wall-clock the wall-clock time of an epoch is also measured: the DataLoader has a
-persistent worker per core, umix a torch thread per core, as for every convolutional net. "streamed" is umix with --no-cache.
+persistent worker per core, umix a thread per core. "streamed" is umix with --no-cache.
 
 Run: python benchmarks/images.py [--root FOLDER --size 112]   (a folder in the layout of Waterbirds; else JPEGs are made up)
 """
