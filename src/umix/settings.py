@@ -38,7 +38,8 @@ class Settings(BaseModel):
             raise _user_error(type(self), error) from None
         if self.bounded:
             for name in fields:
-                _check_size(f"{_title(type(self))}.{name}", getattr(self, name), fields[name])
+                bounded = _has_upper_bound(fields[name])
+                check_size(f"{_title(type(self))}.{name}", getattr(self, name), has_bound=bounded)
 
     def key_values(self) -> dict[str, Any]:
         """All values as JSON for the key of a run, but for those of ``absent_by_default`` that are the default."""
@@ -107,12 +108,12 @@ def legal(field: FieldInfo) -> str:
     return _kind(field.annotation) + _bounds(field.metadata) + least
 
 
-def _check_size(title: str, value: object, field: FieldInfo) -> None:
-    """Raise UserError for a number that is too large or too small to be computed with, unless the field has a bound of its own."""
+def check_size(title: str, value: object, *, has_bound: bool = False) -> None:
+    """Raise UserError for a number that is too large, unless it ``has_bound`` of its own, or too small to be computed with."""
     if isinstance(value, tuple | list):
         for item in value:
-            _check_size(title, item, field)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and not _has_upper_bound(field):
+            check_size(title, item, has_bound=has_bound)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and not has_bound:
         most = LARGEST_COUNT if isinstance(value, int) else LARGEST_NUMBER
         if abs(value) > most:
             raise UserError(f"{title} must be at most {most:,.0f}, got {value!r}.")

@@ -293,3 +293,16 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(mo
         UserError, match=r"^The net xgboost needs xgboost, which is not installed: pip install 'umix\[xgboost\]'"
     ):
         net_settings("xgboost").make(stages=1, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_jobs": 10**5}, r"net\.options\.n_jobs must be at most 1,024, got 100000"),
+        ({"max_bins": 10**12}, r"net\.options\.max_bins must be at most 1,000,000"),
+        ({"monotonic_cst": [1e300]}, r"net\.options\.monotonic_cst must be at most"),
+    ],
+)
+def test_numbers_that_would_end_the_process_of_a_library_are_refused(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        net_settings("trees", options=options)

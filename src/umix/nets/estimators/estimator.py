@@ -18,10 +18,13 @@ from torch import Tensor, nn
 
 from umix.array_layout import Array
 from umix.errors import UserError, cause
+from umix.limits import MOST_THREADS
 from umix.nets.estimators.library import Floats, Ints, Labels, Library
 from umix.nets.estimators.trusted import reading
 from umix.nets.net import Net, NetSettings
+from umix.settings import check_size
 
+_THREADS = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count")  # as the libraries call them
 BLOCKS = 10  # parts of the stages that features tell apart
 _MOST_STAGES = 10**6  # of a model that is loaded
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
@@ -57,6 +60,16 @@ class EstimatorSettings(NetSettings, abc.ABC):
             return from_json(given)
         except ValueError:
             return given  # refused as what it is
+
+    @field_validator("options")
+    @classmethod
+    def _options_can_be_computed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Refuse numbers that end a library's process, which no exception does: threads above all."""
+        for name, value in options.items():
+            check_size(f"net.options.{name}", value)
+            if name in _THREADS and isinstance(value, int | float) and value > MOST_THREADS:
+                raise UserError(f"net.options.{name} must be at most {MOST_THREADS:,}, got {value!r}.")
+        return options
 
     @property
     @abc.abstractmethod
