@@ -284,3 +284,12 @@ def test_a_header_that_ends_early_is_refused(tmp_path):
     (tmp_path / "x.npy").write_bytes(content.replace(b"(4, 2)", b"(4, 2(", 1))
     with pytest.raises(UserError, match=r"x\.npy must be a whole npy file, but it cannot be read"):
         read_array(tmp_path / "x.npy", "x")
+
+
+def test_new_inputs_that_are_one_number_are_refused(tmp_path):
+    reader = ArrayPreprocessing.fit(np.eye(4, 3), np.arange(4), x="x", standardize=True, id="id")
+    np.savez(tmp_path / "new.npz", x=np.float32(1), id=np.arange(4))
+    with pytest.raises(
+        UserError, match=r"^The inputs 'x' must be \[rows, \.\.\.\] with at least one number per row, got \[\]"
+    ):
+        reader.inputs(tmp_path / "new.npz")

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from umix.data.tables import input_columns
 from umix.data.tables.column_kinds import cast, kind_of
 from umix.data.tables.input_columns import InputColumn
 from umix.data.tables.preprocessing import TablePreprocessing
@@ -291,6 +292,12 @@ def test_a_file_of_columns_that_umix_did_not_write_is_refused(
     with pytest.raises(UserError, match=r"columns\.json must") as caught:
         TablePreprocessing.load(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_very_long_text_among_dates_is_not_parsed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_columns, "_are_dates", lambda column: pytest.fail("parsing takes time by the square"))
+    column = polars.Series("day", ["2024-01-01", "2024-02-29", "9" * 10_000])
+    assert input_columns.fit_column(column).kind == "category"
 
 
 @pytest.mark.parametrize("content", ["pickle", "truncated", "foreign type", "foreign content"])

@@ -117,13 +117,14 @@ class ArrayPreprocessing(Reader):
             if path.suffix.lower() not in SUFFIXES:
                 raise UserError(f"New arrays must end in {' or '.join(SUFFIXES)}, got {str(path)!r}.")
             values = read_array(path, self.x)
+            check_shape(values, self.x)
             if self.id in array_names(path):
                 ids = {self.id: columns({self.id: read_array(path, self.id)}, n=len(values))[self.id]}
             elif self.id:
                 notes.append(f"{path.name} has no array {self.id!r}: predictions are in the order of its rows.")
         else:
             values = in_memory(new)
-        check_shape(values, self.x)
+            check_shape(values, self.x)
         if values.shape[1:] != self.shape:
             raise UserError(
                 f"{self.x!r} must have rows of the shape {list(self.shape)} that the model was trained with, got "

@@ -19,6 +19,7 @@ Numbers = NDArray[np.float32]
 Places = NDArray[np.int64]
 # A text that skrub takes for a date has a year, a month and a day, or is a year, or a year and a month.
 _DATE = r"\d{8}|\d\D+\d+\D+\d|^\d{4}(-\d{1,2})?$"
+_LONGEST_DATE = 100  # bytes; what parses dates takes time that grows with the square of a text
 _TWO_NUMBERS = r"\d\D+\d"
 _LARGEST = 1e300  # mean or deviation
 _MONTH = "(?i)jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -152,6 +153,8 @@ def indicators(one: InputColumn, column: "polars.Series") -> tuple[Places, Numbe
 
 def _may_be_dates(values: "polars.Series") -> bool:
     """Whether the texts have enough digits for a date; most columns of texts have not, and skrub need not be asked."""
+    if (values.str.len_bytes() > _LONGEST_DATE).any():
+        return False
     named = values.str.contains(_TWO_NUMBERS) & values.str.contains(_MONTH)
     return bool((values.str.contains(_DATE) | named).all())
 
