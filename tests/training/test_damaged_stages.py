@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
@@ -103,7 +104,7 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
 
 def made(task: Task, **changes: Any) -> Trainer:
     settings = FitSettings(epochs=4, lr=0.05, batch_size=32, optimizer="adamw")
-    return Trainer(task, MLP(hidden=(16,)), settings, **changes)
+    return Trainer(task, MLP(hidden=(16,)), settings, pace=EVERY_EPOCH, **changes)
 
 
 @pytest.fixture(scope="module")

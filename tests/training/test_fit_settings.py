@@ -14,7 +14,7 @@ from umix.training.fit_settings import FitSettings
 )
 def test_optimizers_take_the_settings(name: str, kind: type) -> None:
     optimizer = FitSettings(optimizer=name, lr=0.3, weight_decay=0.2).make_optimizer(torch.nn.Linear(2, 2))
-    assert type(optimizer) is kind
+    assert isinstance(optimizer, kind)
     assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.3, 0.2)
 
 

@@ -205,5 +205,7 @@ def test_weights_that_do_not_fit_the_net_of_the_record_are_refused_in_one_senten
     record = json.loads((run / "record.json").read_text())
     record |= {"net": "mlp", "plan": record["plan"] | {"net": {"name": "mlp", "hidden": [3], "dropout": 0.0}}}
     (run / "record.json").write_text(json.dumps(record))
-    with pytest.raises(UserError, match="must fit the net mlp that its record names, but they do not"):
+    with pytest.raises(
+        UserError, match=r"must be of the net that the run's record describes, but 'body\.0\.weight' is missing"
+    ):
         umix.predict(run, "people.csv")
