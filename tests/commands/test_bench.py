@@ -1,5 +1,6 @@
 """``umix bench``, called as people call it."""
 
+import contextlib
 import io
 import json
 import os
@@ -252,25 +253,43 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["title"] == "umix study"
 
 
+def workers_of(study: BaseProcess) -> list[int]:
+    """The processes of the session of ``study``, without itself and its fork server."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent, _, session = path.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == study.pid and int(parent) != study.pid and state != "Z":
+                found.append(int(path.parent.name))
+    return [pid for pid in found if pid != study.pid]
+
+
 def test_an_interrupted_study_leaves_no_process_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], start_umix: Callable[..., BaseProcess]
 ) -> None:
     out = tmp_path / "runs"
     study = ["bench", "four_moons", "--methods=erm", "--seeds=0:2", *SLOW, "--out", str(out)]
-    process = start_umix(*study, "--workers", "1", output=tmp_path / "said")
+    process = start_umix(*study, "--workers", "2", "--quiet", output=tmp_path / "said")
     said = tmp_path / "said.err"
     while not list(out.glob("four_moons-*/checkpoint.safetensors")):
         assert process.is_alive(), said.read_text()
         time.sleep(0.01)
+    if sys.platform == "linux":
+        assert len(workers_of(process)) == 2
+    began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
+    while workers_of(process):
+        time.sleep(0.005)
+    assert time.monotonic() - began < 2
     process.join(60)
     assert process.exitcode == 130
-    err = said.read_text()
-    assert "interrupted; the same command goes on" in err
-    assert "Traceback" not in err
+    assert said.read_text() == (
+        "umix: interrupted; what is finished is kept, and the same command goes on from there.\n"
+    )
+    assert not list(out.rglob("failed.json"))  # no run has failed
     assert not any(is_locked(out, path.stem) for path in (out / LOCKS).iterdir())
     made = bench_json(capsys, *study, "--plan")
-    assert sorted(run["state"] for run in made["plan"]) == ["partly", "to run"]
+    assert "partly" in [run["state"] for run in made["plan"]]
 
 
 def test_one_run_and_one_seed_are_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,17 +15,11 @@ from umix.cli import main
 
 SLOW = [f"--set={setting}" for setting in ("epochs=4000", "batch_size=1", "sizes=[60,4,4,60]", "eval_size=5")]
 GOES_ON = "what is finished is kept, and the same command goes on from there."
-#: A fork of the server of tests has no handler of Ctrl-C yet.
-PROGRAM = """
-import signal, sys
-from umix.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main(arguments))
-"""
+PROGRAM = "import sys; from umix.cli import main; sys.exit(main(arguments))"
 #: Before that: a standard input that nobody writes to, a standard output that nobody reads, one on a full disk.
-SILENT = "read, write = os.pipe(); os.dup2(read, 0); import sys; sys.stdin = open(0)"
-UNREAD = "read, write = os.pipe(); os.close(read); os.dup2(write, 1)"
-FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
+SILENT = "read, write = os.pipe(); os.dup2(read, 0); import sys; sys.stdin = open(0); "
+UNREAD = "read, write = os.pipe(); os.close(read); os.dup2(write, 1); "
+FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
 Start = Callable[..., BaseProcess]
 
 
@@ -68,41 +62,6 @@ def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, s
     (trial,) = optuna.load_study(study_name="four_moons-erm", storage=storage).trials
     storage.engine.dispose()
     assert trial.state.name == "WAITING"
-
-
-def session(number: int) -> list[int]:
-    """The processes of a session that have not ended."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, of = entry.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(of) == number and state != "Z":
-            found.append(int(entry.parent.name))
-    return found
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
-def test_the_workers_of_a_study_are_gone_with_it(tmp_path: Path, start_program: Start) -> None:
-    methods = ["--methods", "erm,reweight", "--seeds", "0", "--workers", "2"]
-    command = ["bench", "four_moons", *methods, *SLOW, "--quiet", "--out", str(tmp_path / "runs")]
-    study = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
-    wait_for(study, tmp_path, "runs/four_moons-*/checkpoint.safetensors", number=2)
-    workers = len(session(study.pid or 0)) - 2  # without the study and its fork server
-    began = time.monotonic()
-    os.killpg(study.pid or 0, signal.SIGINT)  # as a terminal does
-    while len(session(study.pid or 0)) > 2:
-        time.sleep(0.005)
-    seconds = time.monotonic() - began
-    study.join()
-    assert workers == 2
-    assert seconds < 2
-    assert study.exitcode == 130
-    assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
-    while session(study.pid or 0):  # the fork server sees that it is alone
-        time.sleep(0.01)
-    assert not list(tmp_path.rglob("failed.json"))  # no run has failed
 
 
 def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path, start_program: Start) -> None:

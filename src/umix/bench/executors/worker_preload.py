@@ -20,4 +20,5 @@ from umix.bench.executors.execute_one import warm_up  # noqa: E402
 
 warm_up(threads=1)
 if in_server:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what forks inherit; the server itself ignores Ctrl-C
     ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENTS_DEATH, 0)
