@@ -129,3 +129,35 @@ def test_who_beats_umix_does_so_by_a_point_and_a_standard_error(methods: ModuleT
 def test_every_default_that_ends_far_below_erm_is_explained(methods: ModuleType) -> None:
     results = json.loads((FOLDER / "results" / "methods.json").read_text(encoding="utf-8"))["sets"]
     assert not [line for line in methods.below_erm(results) if "not known" in line]
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("kills")
+
+
+def test_killed_commands_end_as_if_nothing_had_happened(kills: ModuleType, tmp_path: Path) -> None:
+    tally = kills.campaign(2, 0, ["digits"], tmp_path)["digits"]
+    assert (tally.cases, tally.identical, tally.different) == (2, 2, [])
+    assert tally.kills >= 2
+
+
+def test_what_a_kill_leaves_behind_or_changes_is_found(kills: ModuleType, tmp_path: Path) -> None:
+    for out, weights in (("one", b"1"), ("other", b"2")):
+        (tmp_path / out).mkdir()
+        (tmp_path / out / "weights.safetensors").write_bytes(weights)
+    (tmp_path / "one" / "predictions.parquet").touch()
+    (tmp_path / "other" / ".record.json.host.1.aside").touch()
+    (tmp_path / "other" / "run.lock").touch()
+    assert kills.differences(*(kills.results(tmp_path / out) for out in ("one", "other"))) == [
+        "missing predictions.parquet",
+        "left over .record.json.host.1.aside",
+        "other content weights.safetensors",
+    ]
+
+
+def test_the_kinds_of_few_cases_are_as_many_as_can_be(kills: ModuleType) -> None:
+    assert set(kills.kinds_of(10, list(kills.KINDS))) >= set(kills.KINDS) - {"ray worker"}
+    hundred = list(kills.kinds_of(100, list(kills.KINDS)))
+    assert [hundred.count(name) for name in kills.KINDS] == list(kills.SHARES)
