@@ -8,7 +8,6 @@ Run: python benchmarks/hostile.py --n 3000 --seed 0   (again: --seed 0 --only 12
 """
 
 import argparse
-import contextlib
 import json
 import multiprocessing
 import resource
@@ -105,14 +104,18 @@ def campaign(numbers: list[int], workers: int, options: dict[str, object]) -> li
             if one.number is None:
                 continue
             why = one.lost()
+            if not why and one.pipe.poll():
+                try:
+                    ended.append((one.number, *one.pipe.recv()))
+                    one.number = None
+                    continue
+                except EOFError:  # the process ended without an answer
+                    one.process.join()
+                    why = f"killed its process (exit code {one.process.exitcode})"
             if why:
                 ended.append((one.number, "lost", "", Outcome("failed", why)))
                 one.stop()
                 one.start()
-            elif one.pipe.poll():
-                with contextlib.suppress(EOFError):  # of a process that has just died, which is seen in the next round
-                    ended.append((one.number, *one.pipe.recv()))
-                    one.number = None
         if len(ended) % 100 == 0 and ended:
             print(f"\r{len(ended)} of {len(numbers)}, {sum(row[3].end == 'failed' for row in ended)} failed", end="")
     print()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -18,6 +19,9 @@ from hostile_cases.case import CANARY, Case
 from umix.cli import main
 
 LONGEST = 300  # characters of the line that refuses
+_BROKEN = re.compile(
+    r'^.*: broken, \d+ finding|"verdict": "broken"', re.MULTILINE
+)  # the doctor's verdict is its sentence
 _RAW_WARNING = re.compile(r"^\S.*:\d+: \w*Warning: ", re.MULTILINE)
 
 
@@ -40,7 +44,7 @@ def run_case(case: Case, folder: Path, *, limit: float) -> Outcome:
     canary = folder.with_name(f"{folder.name}.canary")
     before = {path: _content(path) for path in case.outputs}
     began = time.perf_counter()
-    with _inside(folder, canary), _time_limit(limit), _streams(case.stdin) as printed:
+    with _inside(folder, canary), _raw_errors() as raw, _time_limit(limit), _streams(case.stdin) as printed:
         try:
             code: int | str = main(case.argv)
         except _TookTooLong:
@@ -50,7 +54,9 @@ def run_case(case: Case, folder: Path, *, limit: float) -> Outcome:
         except BaseException as error:
             code = f"traceback: {_where(error)}"
     seconds = time.perf_counter() - began
-    why = _fault(code, printed.text("stderr"))
+    why = "" if code == 2 and _BROKEN.search(printed.text("stdout")) else _fault(code, printed.text("stderr"))
+    if raw and not why:
+        why = f"printed by a library: {raw[0][:160]!r}"
     if canary.exists():
         why = "canary: code of the input was run"
         canary.unlink()
@@ -105,6 +111,22 @@ def _inside(folder: Path, canary: Path) -> Iterator[None]:
     finally:
         os.chdir(here)
         sys.path[:] = path
+
+
+@contextlib.contextmanager
+def _raw_errors() -> Iterator[list[str]]:
+    """What libraries write to the descriptor of standard error, past Python, after the block: at most one text."""
+    found: list[str] = []
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield found
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            found += [text] if (text := file.read().decode("utf-8", "replace").strip()) else []
 
 
 @contextlib.contextmanager
