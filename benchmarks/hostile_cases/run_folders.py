@@ -35,6 +35,7 @@ _READ_BY = {
     "training": ("report",),
     "trajectory": ("report",),
     "predictions": ("report", "compare"),
+    "epochs": ("log",),
 }
 _ALL = ("predict", "export", "weights", "compare", "compare", "report", "again")
 
@@ -79,8 +80,10 @@ def _command_on(run: Path, file: str, recipe: Recipe, folder: Path, rng: np.rand
         return _after(["weights", name, "-o", "weights.csv"], what, folder, "weights.csv")
     if kind == "compare":
         return _after(_COMPARING[int(rng.integers(len(_COMPARING)))], what, folder)
-    if kind == "again":
-        return _after(recipe.words, what, folder)
+    if kind == "log":
+        return _after([*recipe.words, "--log", "tensorboard"], what, folder)
+    if kind in ("again", "plan"):
+        return _after(recipe.words if kind == "again" else recipe.plan, what, folder)
     return _after(["report", _draw(rng, [name, "runs"]), "-o", "report.html"], what, folder, "report.html")
 
 

@@ -86,6 +86,9 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "an optimiser without numbers": of_optimizer(lambda settings: settings.pop("numbers")),
     "numbers that are a list": of_optimizer(lambda settings: settings.update(numbers=[1])),
     "a state that lacks a part": lambda tensors, metadata: tensors.pop("optimizer/1/exp_avg"),
+    "a parameter without a state": lambda tensors, metadata: [
+        tensors.pop(name) for name in list(tensors) if name.startswith("optimizer/1/")
+    ],
     "a state of no parameter": lambda tensors, metadata: tensors.update({"optimizer/9/exp_avg": torch.ones(1)}),
     "a state of another shape": lambda tensors, metadata: tensors.update({"optimizer/1/exp_avg": torch.ones(1)}),
     "a state that is unknown": lambda tensors, metadata: tensors.update({"state/q": torch.ones(1)}),

@@ -171,7 +171,8 @@ def _split_optimizer(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str
                 tensors[f"{parameter}/{name}"] = value
             else:
                 numbers.setdefault(str(parameter), {})[name] = value
-    return tensors, {"param_groups": state["param_groups"], "numbers": numbers}
+    # A parameter without gradients has no state, so it is said which have one.
+    return tensors, {"param_groups": state["param_groups"], "numbers": numbers, "parameters": list(state["state"])}
 
 
 def _join_optimizer(
@@ -181,13 +182,14 @@ def _join_optimizer(
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     kept = _kept_by(optimizer)
     try:
-        numbers = parsed(metadata.get("optimizer", ""))["numbers"]
-        state: dict[int, dict[str, Any]] = {int(place): dict(values) for place, values in numbers.items()}
+        settings = parsed(metadata.get("optimizer", ""))
+        state: dict[int, dict[str, Any]] = {int(place): dict(of) for place, of in settings["numbers"].items()}
         for key, tensor in tensors.items():
             number, _, name = key.partition("/")
             state.setdefault(int(number), {})[name] = tensor
         shapes = {place: parameters[place].shape for place in state if place >= 0}
         fits = all(_is_like(kept, values, tuple(shapes[place])) for place, values in state.items())
+        fits = fits and set(settings.get("parameters", state)) == set(state)
     except (ValueError, LookupError, TypeError, AttributeError):
         fits = False
     if not fits:

@@ -18,7 +18,7 @@ import numpy as np
 from umix.core.epoch_counts import Counts
 from umix.core.rates import per_group
 from umix.errors import UserError
-from umix.files import write_whole
+from umix.files import reading, write_whole
 from umix.run_folder import EPOCHS
 
 COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size")
@@ -89,12 +89,15 @@ def write_epochs(directory: Path, rows: Iterable[EpochRow]) -> None:
 def read_epochs(directory: str | Path) -> list[EpochRow]:
     """The rows of the run in ``directory``."""
     path = Path(directory) / EPOCHS
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         raise UserError(
             f"The run {directory} has no {EPOCHS}: it is not finished, or an earlier version of umix made it; run it again."
-        ) from None
+        )
+    with reading(path, "table", fix="delete the run and run it again"):
+        return _parsed(path.read_text(encoding="utf-8"), path)
+
+
+def _parsed(text: str, path: Path) -> list[EpochRow]:
     table = csv.DictReader(io.StringIO(text, newline=""))
     if tuple(table.fieldnames or ()) != COLUMNS:
         raise UserError(f"{path} must have the columns {', '.join(COLUMNS)}; delete the run and run it again.")
