@@ -74,6 +74,10 @@ def test_runs_of_earlier_versions_have_none(run: RunRecord) -> None:
     [
         (lambda table: table.drop("p 1"), "'p 1' is missing"),
         (lambda table: table.drop("label"), "'label' is missing"),
+        (
+            lambda table: table.with_columns(polars.concat_list("split")),
+            "must name a split in the column 'split'",
+        ),
         (lambda table: table.with_columns(label=2), "must name classes of the run in the column 'label', from 0 to 1"),
         (
             lambda table: table.with_columns(prediction=polars.lit(None)),
@@ -91,7 +95,7 @@ def test_runs_of_earlier_versions_have_none(run: RunRecord) -> None:
         ),
         (lambda table: table.head(2), "must have a row for every example of val and test"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_table_that_does_not_fit_the_record_is_one_sentence(
     run: RunRecord, change: Callable[[polars.DataFrame], polars.DataFrame], said: str

@@ -105,9 +105,10 @@ def test_arrays_that_do_not_fit_are_one_sentence(
         (lambda table: table.with_columns(label=9), "name classes of the run in the column 'label'"),
         (lambda table: table.with_columns(group=9), "name groups of the run in the column 'group'"),
         (lambda table: table.drop("group"), "say who is in a group in the column 'group 0'"),
+        (lambda table: table.with_columns(row=polars.lit(None, polars.Int64)), "say which row every example is of"),
         (lambda table: table.with_columns(row=polars.lit("x")), "say where examples are from in the column 'row'"),
     ],
-    ids=["rows", "class", "group", "no group", "place"],
+    ids=["rows", "class", "group", "no group", "no place", "place"],
 )
 def test_a_table_that_does_not_fit_is_one_sentence(
     run: RunRecord, change: Callable[[polars.DataFrame], polars.DataFrame], said: str

@@ -208,6 +208,8 @@ def _columns(path: Path, n: int, record: RunRecord) -> dict[str, np.ndarray]:
     if len(table) != n:
         raise misfit_in(path, f"be about the run's {n} examples, got {len(table)}")
     check_examples(path, table, record)
+    if "row" in table.columns and table["row"].null_count():
+        raise misfit_in(path, "say which row every example is of")
     return {name: table[name].to_numpy() for name in table.columns}
 
 

@@ -20,6 +20,8 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
 
     They are those of ``record.decide``: a run keeps those of its own decision and, where it is another, those by argmax.
     """
+    import polars
+
     own = record.choice() == record.choice(decide=record.own_decide)
     if not own and record.decide != "argmax":
         raise UserError(
@@ -45,6 +47,8 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
             or table[name].null_count()
         ):
             raise misfit_in(path, f"hold probabilities in the column {name!r}")
+    if table["split"].dtype != polars.String:
+        raise misfit_in(path, "name a split in the column 'split'")
     rows = dict(table["split"].value_counts().iter_rows())
     wanted = {name: counts.n for name, counts in record.counts.items() if counts.n}
     if rows != wanted:
