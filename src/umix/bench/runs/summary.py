@@ -1,23 +1,21 @@
 """The test rates of a run at one epoch: what tables, the page and JSON print."""
 
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 from pydantic import Field
 
+from umix.bench.runs.recorded import Recorded
 from umix.bench.runs.split_counts import known
 from umix.core import rates
 from umix.core.judging import Level
 from umix.core.selection import Decide
 from umix.core.words import quoted
-from umix.settings import Settings
 
 
 @final
-class GroupRate(Settings):
+class GroupRate(Recorded):
     """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
-
-    bounded: ClassVar[bool] = False
 
     hits: int
     size: int
@@ -26,10 +24,8 @@ class GroupRate(Settings):
 
 
 @final
-class Summary(Settings):
+class Summary(Recorded):
     """Test rates in [0, 1] at the epoch and with the decision that a rule selected on validation; None for a rate not known."""
-
-    bounded: ClassVar[bool] = False
 
     select: str
     epoch: int
