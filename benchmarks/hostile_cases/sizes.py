@@ -142,6 +142,10 @@ def setting_of_own_data(folder: Path, rng: np.random.Generator) -> Case:
     return Case(f"{kind}, {net}, {part}.{name} = {str(value)[:40]}", argv)
 
 
+#: Several processes would each run this campaign again.
+PROCESSES = (-1, 0, 1.5, 10**6, 10**12, 10**30, "9" * 5000, "1e9", "nan")
+
+
 def flag(folder: Path, rng: np.random.Generator) -> Case:
     """A number that is given with a flag."""
     number = str(one_of(rng, (*NUMBERS, "9" * 5000, "1e9", "0x10", "1_000_000", "٣")))
@@ -153,7 +157,8 @@ def flag(folder: Path, rng: np.random.Generator) -> Case:
     argv = one_of(
         rng,
         (
-            *([*run, name, number] for name in ("--seed", "--min-group", "--budget", "--devices", "--nodes")),
+            *([*run, name, number] for name in ("--seed", "--min-group", "--budget")),
+            *([*run, name, str(one_of(rng, PROCESSES))] for name in ("--devices", "--nodes")),
             *([*run, name, number] for name in ("--trials", "--time")),
             *(
                 [*plan, "--seeds", seeds]

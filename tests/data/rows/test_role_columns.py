@@ -61,3 +61,8 @@ def test_an_id_that_predictions_could_not_carry_is_refused_before_training() -> 
     frame = polars.DataFrame({"x": range(40), "id": [[i] for i in range(40)], "y": ["no", "yes"] * 20})
     with pytest.raises(UserError, match=r"^The id column 'id' must hold numbers, texts or dates, got List\(Int64\)"):
         task_from_table(frame, label="y", id="id")
+
+
+def test_a_label_without_rows_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^The label 'kind' must be known in some rows, but there are no rows\.$"):
+        encode_labels(polars.Series("kind", [], dtype=polars.String))

@@ -236,6 +236,12 @@ def test_numbers_that_are_categories_are_compared_as_numbers_are_written() -> No
     assert same(numbers(codes, t=[1.0, 2.5])[0], [codes.values["t"].index(value) for value in ("1", "2.5")])
 
 
+def test_durations_in_the_place_of_texts_are_values_that_training_did_not_have() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    new = polars.DataFrame({"key": [1], "x": [1], "place": [datetime.timedelta(hours=1)]})
+    assert codes.inputs(new).x.isnan().tolist() == [[False, True]]
+
+
 def test_ids_are_copied_and_one_row_is_enough() -> None:
     codes = fitted(x=[1, 2], place=["sea", "land"])
     made = codes.inputs(polars.DataFrame({"key": ["k7"], "x": [4], "place": ["land"]}))

@@ -79,6 +79,8 @@ def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
             f"The label {name!r} must be known in every row, but it is missing in {missing} of {len(text)}; remove those rows."
         )
     codes, classes = _encode(column, text)
+    if not classes:
+        raise UserError(f"The label {name!r} must be known in some rows, but there are no rows.")
     if len(classes) < 2:
         raise UserError(f"The label {name!r} must have at least two classes, but every row says {classes[0]!r}.")
     numbers = column.dtype.is_numeric() and len(classes) > MOST_NUMBERS

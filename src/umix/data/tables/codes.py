@@ -269,6 +269,8 @@ def _as_text(column: "polars.Series") -> "polars.Series":
     """The values as texts, whole numbers without a point."""
     import polars
 
+    if column.dtype == polars.Duration:  # polars writes none as texts
+        column = column.to_physical()
     if column.dtype.is_float():
         return column.fill_nan(None).cast(polars.String).str.strip_suffix(".0").replace("-0", "0")
     return column.cast(polars.String, strict=False)
