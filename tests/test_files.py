@@ -515,3 +515,10 @@ def test_what_is_not_needed_any_more_is_removed_unless_it_is_a_folder(tmp_path):
     for name in ("state", "folder", "nowhere"):
         remove(tmp_path / name)
     assert _names(tmp_path) == ["folder"]
+
+
+def test_a_link_that_leads_in_a_circle_is_the_users_and_not_the_machines(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "record.json").symlink_to("record.json")
+    with kept(tmp_path / "run"), pytest.raises(UserError, match=r"^Cannot write .*record\.json: Too many levels"):
+        write_whole(tmp_path / "run" / "record.json", b"{}")

@@ -143,7 +143,7 @@ def setting_of_own_data(folder: Path, rng: np.random.Generator) -> Case:
 
 
 #: Several processes would each run this campaign again.
-PROCESSES = (-1, 0, 1.5, 10**6, 10**12, 10**30, "9" * 5000, "1e9", "nan")
+PROCESSES = (-1, 0, 10**6, 10**12, 10**30, "9" * 5000, "1e9", "nan")
 
 
 def flag(folder: Path, rng: np.random.Generator) -> Case:

@@ -128,7 +128,10 @@ def _naming(path: Path) -> Iterator[None]:
         raise UserError(f"Cannot write {shown(path)}: it is a folder; name a file.") from None
     except OSError as error:
         _require_kept(path)
-        if is_of_machine(error) or any(folder in _kept for folder in path.parents):
+        in_run = (
+            any(folder in _kept for folder in path.parents) and error.errno != errno.ELOOP
+        )  # a link that leads in a circle
+        if is_of_machine(error) or in_run:
             raise cannot_write(path, error) from error
         file = next((folder for folder in path.parents if os.path.isfile(folder)), None)
         reason = error.strerror or error if file is None else f"{shown(file)} is a file and no folder"
