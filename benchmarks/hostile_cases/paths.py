@@ -239,8 +239,8 @@ def odd_results(folder: Path, rng: np.random.Generator) -> Case:
     names = {name: odd_text(rng) if rng.random() < 0.3 else name for name in columns}
     frame = polars.DataFrame({names[name]: values for name, values in columns.items()})
     table = f"{odd_text(rng).replace('/', '').replace(chr(0), '')[:80]}.parquet"
-    with contextlib.suppress(OSError):
-        frame.write_parquet((folder / table).open("wb"))
+    with contextlib.suppress(OSError), (folder / table).open("wb") as file:
+        frame.write_parquet(file)
     settings = {"label": names["y"], "groups": [names["g"], names["h"]], "id": names["id"], "split": names["split"]}
     words = [word for name, value in settings.items() for word in ("--set", f"task.{name}={json.dumps(value)}")]
     run = ["run", f"./{table}", "erm", *QUICK, *words, "--quiet"]

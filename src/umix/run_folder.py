@@ -42,7 +42,7 @@ TABLE_BEFORE_0_2 = "preprocessing.skops"  # of runs of umix 0.1, which is read a
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"
-#: All files of ``fold_path``.
+#: What was recorded of single folds of a stage that is cross-fitted, until the whole trajectory is there.
 ANY_FOLD = "fold-*.safetensors"
 _WEIGHTS = "weights"
 _TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)

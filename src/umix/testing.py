@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.core.epoch_counts import Counts
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
@@ -203,7 +204,14 @@ def _trainer(
 ) -> Trainer:
     cache = None if directory is None else directory / "stages"
     return Trainer(
-        task or _task(), _NET, settings, seed=seed, directory=directory, cache=cache, progress=progress or Silent()
+        task or _task(),
+        _NET,
+        settings,
+        seed=seed,
+        directory=directory,
+        cache=cache,
+        progress=progress or Silent(),
+        pace=EVERY_EPOCH,
     )
 
 

@@ -83,5 +83,5 @@ def test_exponents_of_a_single_cell_are_not_made_up() -> None:
 
 
 def test_a_single_seed_is_refused_for_it_has_no_error() -> None:
-    with pytest.raises(UserError, match=r"Design.seeds must be a whole number in \[2, inf\), got 1"):
+    with pytest.raises(UserError, match=r"Design.seeds must be a whole number in \[2, 10000\], got 1"):
         Design(seeds=1)

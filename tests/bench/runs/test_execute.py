@@ -10,8 +10,10 @@ import torch
 
 from umix import load_net, load_run
 from umix.bench.runs.execute import execute
+from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.core.selection import RULES
 from umix.data.registry import load_task
 from umix.errors import UserError
@@ -173,14 +175,14 @@ def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_un
 
 
 def test_a_run_whose_kept_weights_were_lost_says_so_and_starts_its_fit_again(tmp_path: Path) -> None:
-    still = spec("erm", lr=1e-30)  # every epoch is as good as the first, whose weights are kept
+    still = spec("erm", lr=1e-12)  # every epoch is as good as the first, whose weights are kept
 
     def stop(epoch: int, val: object) -> None:
         if epoch == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(still, out=tmp_path, on_epoch=stop)
+        execute(still, places=Places(tmp_path, pace=EVERY_EPOCH), on_epoch=stop)
     (weights,) = tmp_path.glob("*/weights/epoch-0000.safetensors")
     weights.unlink()
     with pytest.raises(UserError, match=r"^There is no weights at .*; execute the run again: its fit starts anew\.$"):

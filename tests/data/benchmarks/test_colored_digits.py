@@ -164,7 +164,7 @@ def test_every_input_and_label_is_in_the_fingerprint_and_groups_are_in_that_of_t
     [
         ({"agreement": 1.5}, r"^task\.agreement must be a number in \[0, 1\], got 1\.5\.$"),
         ({"train_share": 1.0}, r"^task\.train_share must be a number in \(0, 1\), got 1\.0\.$"),
-        ({"data_seed": -1}, r"^task\.data_seed must be a whole number in \[0, inf\), got -1\.$"),
+        ({"data_seed": -1}, r"^task\.data_seed must be a whole number in \[0, 4294967296\), got -1\.$"),
         ({"agrement": 0.5}, "did you mean 'agreement'"),
     ],
     ids=["agreement", "train_share", "data_seed", "typo"],
