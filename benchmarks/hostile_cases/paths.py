@@ -66,9 +66,11 @@ def _write(path: Path, rng: np.random.Generator) -> bool:
             case ".png":
                 Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).save(path)
             case ".parquet":
-                polars.DataFrame(columns).write_parquet(path.open("wb"))
+                with path.open("wb") as file:
+                    polars.DataFrame(columns).write_parquet(file)
             case ".arrow":
-                polars.DataFrame(columns).write_ipc(path.open("wb"))
+                with path.open("wb") as file:
+                    polars.DataFrame(columns).write_ipc(file)
             case ".tsv":
                 path.write_text(polars.DataFrame(columns).write_csv(separator="\t"))
             case ".jsonl":
