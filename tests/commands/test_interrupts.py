@@ -64,6 +64,22 @@ def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, s
     assert trial.state.name == "WAITING"
 
 
+def test_an_interrupt_in_a_callback_that_ignores_exceptions_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Dropped:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    def facts(*_: object, **__: object) -> None:
+        Dropped()
+        time.sleep(30)
+
+    monkeypatch.setattr("umix.bench.doctor.facts", facts)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == f"umix: interrupted; {GOES_ON}\n"
+
+
 def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path, start_program: Start) -> None:
     (tmp_path / "a.csv").write_text("u,y\n" + "\n".join(f"{k % 7},{'ab'[k % 2]}" for k in range(60)) + "\n")
     fast = ["--net", "mlp", "--set=hidden=[8]", "--set=epochs=1", "--quiet"]
