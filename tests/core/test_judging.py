@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from umix.core.epoch_counts import Counts
-from umix.core.judging import EVERY_GROUP, Judging, class_targets, judged_units, shrunk_rates, worst_unit
+from umix.core.judging import EVERY_GROUP, Judging, class_targets, shrunk_rates, units_of, worst_unit
 from umix.core.rates import worst
-from umix.core.selection import best_epoch
+from umix.core.selection import RULES, best_choice, best_epoch
+from umix.core.statistics import wilson
 
 COUNTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=8)
 
@@ -20,52 +21,116 @@ COUNTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1,
 def test_judging_every_group_is_the_lowest_rate_of_a_group_with_examples(pairs):
     sizes = np.array([max(pair) for pair in pairs])
     hits = np.array([min(pair) for pair in pairs])
-    units = judged_units(hits, sizes, [hits.sum()], [sizes.sum()], judging=EVERY_GROUP)
+    units = units_of(hits, sizes, [hits.sum()], [sizes.sum()], least=EVERY_GROUP.min_group)
     np.testing.assert_equal(worst_unit(units).rate, worst(hits, sizes))
 
 
 @given(COUNTS, st.integers(1, 70))
-def test_a_group_that_is_too_small_is_never_the_worst(pairs, least):
+def test_a_small_group_is_judged_where_its_interval_lies_below_that_of_the_worst_large_one(pairs, least):
     sizes = np.array([max(pair) for pair in pairs])
     hits = np.array([min(pair) for pair in pairs])
+    found = worst_unit(units_of(hits, sizes, [hits.sum()], [sizes.sum()], least=least))
+    large = [group for group, size in enumerate(sizes) if size >= least]
+    if not large:
+        return
+    low = wilson(*min(((hits[g], sizes[g]) for g in large), key=lambda pair: (pair[0] / pair[1], -pair[1]))).low
+    below = [g for g, size in enumerate(sizes) if 0 < size < least and wilson(hits[g], size).high < low]
+    assert set(np.flatnonzero(found.judged)) == {*large, *below}
+    assert found.rate == min(hits[g] / sizes[g] for g in (*large, *below))
+
+
+def test_a_failing_group_is_not_hidden_because_it_is_small():
+    """Two groups of 20 and 16 photographs at 25.0 and 31.2 %: no accident beside 90.9 %."""
+    units = units_of([300, 100, 5, 5], [320, 110, 20, 16], [400, 10], [430, 36], least=30)
+    found = worst_unit(units)
+    assert (found.index, found.rate, found.size) == (2, 0.25, 20)
+    assert found.judged[:4].tolist() == [True, True, True, True]
+
+
+def test_a_small_group_whose_rate_may_be_chance_is_not_judged():
+    found = worst_unit(units_of([300, 100, 6], [320, 110, 8], [300, 106], [320, 118], least=30))
+    assert (found.index, found.judged.tolist()) == (1, [True, True, False, False, False])
+
+
+def test_a_margin_takes_part_beside_the_groups():
+    """Groups yes × (m, a) and yes × (m, b): only the second is large, and m as a whole is worse than it."""
     found = worst_unit(
-        judged_units(hits, sizes, [hits.sum()], [sizes.sum()], judging=Judging(min_group=least, prior=0.0))
+        units_of([50, 15, 40], [57, 30, 57], [], [], margin_hits=[60, 65], margin_sizes=[87, 87], least=40)
     )
-    if found.level == "groups" and found.index is not None:
-        assert found.size >= least
-        assert found.n_judged + found.n_too_small == (sizes > 0).sum()
-    elif sizes.any():
-        assert (sizes < least).all()
+    assert (found.level, found.index, found.rate) == ("margins", 3, 60 / 87)
 
 
-def test_margins_and_then_classes_stand_in_where_no_group_is_large_enough():
-    # Groups: class no × {f, m}, class yes × {f, m}; margins unite columns that a table may have beside them.
+def test_classes_stand_in_where_no_group_or_margin_is_large_enough():
     sizes, hits = np.array([12, 14, 13, 11]), np.array([6, 7, 12, 10])
-    margins = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    margins = {"margin_hits": [13, 22], "margin_sizes": [26, 24]}
     classes = {"class_hits": [13, 22], "class_sizes": [26, 24]}
-    judging = Judging(min_group=20, prior=0.0)
-    units = judged_units(hits, sizes, **classes, margins=margins, judging=judging)
-    assert (units.level, units.sizes[4:6].tolist(), units.hits[4:6].tolist()) == ("margins", [26, 24], [13, 22])
-    assert units.judged.tolist() == [False] * 4 + [True] * 2 + [False] * 2
-    assert worst_unit(units).index == 4
-    assert judged_units(hits, sizes, **classes, judging=judging).level == "classes"
-    alone = judged_units(hits, sizes, **classes, judging=Judging(min_group=100))
-    assert (alone.level, alone.judged[4:].tolist()) == ("classes", [True, True])
+    assert (
+        units_of(hits, sizes, **classes, **margins, least=20).large.tolist() == [False] * 4 + [True] * 2 + [False] * 2
+    )
+    assert units_of(hits, sizes, **classes, least=20).large.tolist() == [False] * 4 + [True] * 2
+    assert units_of(hits, sizes, **classes, least=100).large.tolist() == [False] * 4 + [True] * 2
 
 
-def test_a_class_without_a_judged_group_is_judged_as_a_whole():
+def test_a_class_without_a_large_group_is_judged_as_a_whole():
     """Class no has large groups, class yes only small ones: a net that fails yes must not look perfect."""
-    units = judged_units(
+    units = units_of(
         [50, 60, 0, 1],
         [50, 60, 20, 25],
         [110, 1],
         [110, 45],
         composition=[[50, 0], [60, 0], [0, 20], [0, 25]],
-        judging=Judging(min_group=30),
+        least=30,
     )
-    assert units.judged.tolist() == [True, True, False, False, False, True]
+    assert units.large.tolist() == [True, True, False, False, False, True]
+    assert worst_unit(units).level == "classes"
     assert worst_unit(units).rate == 1 / 45
-    assert units.level == "classes"
+
+
+def test_in_a_selection_groups_of_five_take_part_pulled_towards_their_class():
+    counts = Counts(
+        hits=np.array([[270, 0, 0]]),
+        sizes=np.array([300, 5, 4]),
+        class_hits=np.array([[270, 200]]),
+        class_sizes=np.array([300, 300]),
+        composition=np.array([[300, 0], [0, 5], [0, 4]]),
+        judging=Judging(),
+    )
+    expected = (0 + 20 * 200 / 300) / (5 + 20)  # the group of four has no say
+    np.testing.assert_allclose(RULES["worst"](counts), [expected])
+    raw = dataclasses.replace(counts, judging=EVERY_GROUP)
+    np.testing.assert_allclose(RULES["worst"](raw), [0.0])
+
+
+def test_in_a_selection_margins_take_part():
+    counts = Counts(
+        hits=np.array([[4, 4]]),
+        sizes=np.array([4, 4]),  # too small to take part
+        class_hits=np.array([[180]]),
+        class_sizes=np.array([200]),
+        composition=np.array([[4], [4]]),
+        margin_hits=np.array([[10]]),
+        margin_sizes=np.array([30]),
+        margin_composition=np.array([[30]]),
+        judging=Judging(),
+    )
+    np.testing.assert_allclose(RULES["worst"](counts), [(10 + 20 * 0.9) / 50])
+
+
+def test_without_groups_no_choice_falls_below_the_floor_of_the_mean_of_the_classes():
+    """The second decision has the better worst class; its mean of the classes is below what is allowed."""
+    counts = Counts(
+        hits=np.zeros((1, 0), int),
+        sizes=np.zeros(0, int),
+        class_hits=np.array([[90, 70]]),
+        class_sizes=np.array([100, 100]),
+        biases=np.array([[0.0, 0.0], [0.0, 1.0]]),
+        decided_hits=np.array([[[90, 70], [78, 78]]]),
+    )
+    limited = dataclasses.replace(counts, judging=Judging(class_floor=0.79))
+    assert best_choice(counts, "worst_class").decision == 1
+    assert best_choice(limited, "worst_class").decision == 0
+    nothing = dataclasses.replace(counts, judging=Judging(class_floor=0.9))
+    assert best_choice(nothing, "worst_class").decision == 0  # the closest to it
 
 
 @pytest.mark.parametrize(
@@ -117,7 +182,7 @@ def test_ties_are_broken_by_the_judged_mean_then_the_average_then_the_earlier_ep
 
 
 def test_of_equally_bad_groups_the_largest_is_named():
-    units = judged_units([5, 20], [10, 40], [25], [50])
+    units = units_of([5, 20], [10, 40], [25], [50])
     assert worst_unit(units).index == 1
 
 
@@ -145,10 +210,3 @@ def test_worst_recall_looks_into_groups_of_several_classes():
     )
     assert best_epoch(counts, "worst") == 0
     assert best_epoch(counts, "worst_recall") == 1
-
-
-def test_runs_of_earlier_versions_keep_the_first_of_equal_epochs():
-    counts = Counts(np.array([[0, 5], [0, 8]]), np.array([10, 10]), np.array([[5], [8]]), np.array([20]))
-    assert best_epoch(counts, "worst") == 1
-    old = dataclasses.replace(counts, judging=Judging(min_group=1, prior=0.0, break_ties=False))
-    assert best_epoch(old, "worst") == 0

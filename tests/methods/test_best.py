@@ -99,7 +99,7 @@ def standing(name: str, worst: float, average: float, score: float = 0.5) -> Sta
 
 def verdict(*standings: Standing) -> Verdict:
     plain = {"erm": standing("erm", 0.4, 0.7)}
-    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst", sure=True)
+    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst")
 
 
 def test_the_average_is_compared_with_the_best_of_erm_and_not_with_the_epochs_that_it_raced():

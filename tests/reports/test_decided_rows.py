@@ -65,8 +65,9 @@ def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
     assert list(decided_rows(runs, select="last")["toy"]) == ["erm", "umix"]  # a rule that biases do not change
 
 
-def test_runs_of_published_settings_and_of_earlier_versions_are_shown_by_argmax(record: Make, decided: Make) -> None:
-    runs = {"toy": {"erm": [decided(preset="paper")], "umix": [record(0, [9, 5], "umix")]}}
+def test_runs_that_were_told_argmax_or_have_no_other_decision_are_shown_by_argmax(record: Make, decided: Make) -> None:
+    plan = {"judge": {"decide": "argmax"}}
+    runs = {"toy": {"erm": [decided(plan=plan)], "umix": [record(0, [9, 5], "umix")]}}
     cells = compare(decided_rows(runs)).cells["toy"]
     assert {label: cell.decide for label, cell in cells.items()} == {"erm": "argmax", "umix": "argmax"}
     told = compare(decided_rows(runs, decide="biases")).cells["toy"]

@@ -48,8 +48,8 @@ def alone(members: int = 6) -> list[Lane]:
     return made
 
 
-def by_class(result):
-    return best_score(result.counts, "worst_class")
+def by_class(results):
+    return {name: best_score(result.counts, "worst_class") for name, result in results.items()}
 
 
 def test_rounds_halve_the_candidates_down_to_two():
@@ -73,12 +73,12 @@ def test_those_that_drop_out_train_less(lanes):
 
 
 def test_a_candidate_that_stays_is_trained_to_the_end():
-    def first_is_worst(result):
-        return -float(result.counts.class_hits[0, 0])
+    def first_is_worst(results):
+        return {name: -float(result.counts.class_hits[0, 0]) for name, result in results.items()}
 
     plain = race(trainer(), alone(), first_is_worst, content="test")
     worst = min(plain, key=lambda name: plain[name].counts.epochs)
-    assert race(trainer(), alone(), first_is_worst, content="test", stays=worst)[worst].counts.epochs == 6
+    assert race(trainer(), alone(), first_is_worst, content="test", stays={worst})[worst].counts.epochs == 6
 
 
 def test_a_fleet_counts_what_nets_of_their_own_count():
@@ -146,8 +146,8 @@ def test_a_race_with_another_score_goes_on_where_a_finished_one_dropped_others(t
     names = [name for lane in make() for name in lane.names]
     places = iter(range(10**6))
 
-    def last_first(result):
-        return float(next(places))  # another order than that of the first race
+    def last_first(results):
+        return {name: float(next(places)) for name in results}  # another order than that of the first race
 
     results = race(trainer(tmp_path), make(), last_first, content="test")
     assert set(results) == set(names)

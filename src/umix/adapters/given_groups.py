@@ -15,19 +15,20 @@ from umix.errors import UserError
 def cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     """Groups of label × values, as tables have them; a row with a missing value has no group."""
     by = attribute_columns(given, n=len(y), name="groups")
-    attribute, values = encode_attribute(by.get_columns())
-    if not values:
+    attribute = encode_attribute(by.get_columns())
+    if not attribute.values:
         raise UserError("groups must be known in some row, but all are missing; leave groups out.")
-    if len(classes) * len(values) > MOST_GROUPS:
+    if len(classes) * len(attribute.values) > MOST_GROUPS:
         raise UserError(
-            f"groups must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {len(values)} values of "
+            f"groups must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {len(attribute.values)} values of "
             f"{', '.join(by.columns)}; give fewer columns or cut them into ranges."
         )
     return Groups.cells(
         torch.from_numpy(y),
-        torch.from_numpy(attribute),
+        torch.from_numpy(attribute.codes),
         labels=classes,
-        attributes=list(map(group_name, values)),
+        attributes=list(map(group_name, attribute.values)),
         columns=("label", *by.columns),
-        values=values,
+        values=attribute.values,
+        by_column=[(torch.from_numpy(codes), values) for codes, values in attribute.by_column],
     )

@@ -1,6 +1,7 @@
 """How often a model is right in every group, from predictions that people made themselves."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -10,8 +11,10 @@ from torch import Tensor, distributed
 
 from umix.adapters.given_groups import cells
 from umix.adapters.missing_values import as_array, is_missing
+from umix.core.counts import class_composition
 from umix.core.counts import group_counts as counts_of
-from umix.core.rates import per_group, worst
+from umix.core.judging import MIN_GROUP, Worst, units_of, worst_unit
+from umix.core.rates import per_group
 from umix.core.statistics import wilson
 from umix.data.groups import Groups
 from umix.errors import UserError
@@ -22,7 +25,9 @@ from umix.errors import UserError
 class GroupCounts:
     """``hits`` of ``sizes`` examples of every group in ``names``, and ``all_hits`` of all ``n`` examples.
 
-    Counts of batches, or of parts of a test set, are added with ``+`` or ``sum``: groups are matched by their names.
+    Counts of batches, or of parts of a test set, are added with ``+`` or ``sum``: groups are matched by their names. ``margins``
+    (groups of one column alone, where there are several) and ``classes`` have the hits and size of each by name; ``class_of`` is
+    the class of a group or margin.
     """
 
     names: tuple[str, ...]
@@ -30,6 +35,10 @@ class GroupCounts:
     sizes: NDArray[np.int64]
     all_hits: int
     n: int
+    min_group: int = MIN_GROUP
+    margins: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    classes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    class_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rates(self) -> dict[str, float]:
@@ -43,8 +52,43 @@ class GroupCounts:
 
     @property
     def worst(self) -> float:
-        """The lowest accuracy among the groups that have examples."""
-        return worst(self.hits, self.sizes)
+        """The accuracy of the worst group, as ``Summary.worst`` defines it.
+
+        Groups of ``min_group`` examples are judged, and smaller ones whose 95 % interval lies wholly below that of the worst
+        larger one. ``rates`` has the raw rate of every group.
+        """
+        return self._worst.rate
+
+    @property
+    def worst_group(self) -> str | None:
+        """Which group, margin or class ``worst`` is the accuracy of; None without examples."""
+        names = [*self.names, *self.margins, *(f"class {name}" for name in self.classes)]
+        index = self._worst.index
+        return None if index is None else names[index]
+
+    @property
+    def _worst(self) -> Worst:
+        def composition(names: Iterable[str], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+            """How many examples of each class each group has: all or none."""
+            own = [[self.class_of.get(name) == label for label in self.classes] for name in names]
+            return np.array(own, dtype=np.int64).reshape(len(sizes), len(self.classes)) * sizes[:, None]
+
+        margins, classes = (
+            np.array([*counted.values()], dtype=np.int64).reshape(-1, 2) for counted in (self.margins, self.classes)
+        )
+        known = all(name in self.class_of for name, size in zip(self.names, self.sizes, strict=True) if size)
+        units = units_of(
+            self.hits,
+            self.sizes,
+            classes[:, 0],
+            classes[:, 1],
+            margin_hits=margins[:, 0],
+            margin_sizes=margins[:, 1],
+            composition=composition(self.names, self.sizes) if known else None,
+            margin_composition=composition(self.margins, margins[:, 1]) if known else None,
+            least=self.min_group,
+        )
+        return worst_unit(units)
 
     def __add__(self, other: "GroupCounts") -> "GroupCounts":
         names = tuple(dict.fromkeys((*self.names, *other.names)))
@@ -53,7 +97,17 @@ class GroupCounts:
             at = [names.index(name) for name in part.names]
             hits[at] += part.hits
             sizes[at] += part.sizes
-        return GroupCounts(names, hits, sizes, self.all_hits + other.all_hits, self.n + other.n)
+        return GroupCounts(
+            names,
+            hits,
+            sizes,
+            self.all_hits + other.all_hits,
+            self.n + other.n,
+            min_group=max(self.min_group, other.min_group),
+            margins=_added(self.margins, other.margins),
+            classes=_added(self.classes, other.classes),
+            class_of={**self.class_of, **other.class_of},
+        )
 
     def __radd__(self, other: int) -> "GroupCounts":
         return self if other == 0 else NotImplemented  # sum begins with 0
@@ -63,10 +117,8 @@ class GroupCounts:
         if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size() == 1:
             return self
         parts: list[Any] = [None] * distributed.get_world_size()
-        distributed.all_gather_object(parts, (self.names, self.hits, self.sizes, self.all_hits, self.n))
-        total = GroupCounts(*parts[0])
-        for part in parts[1:]:
-            total += GroupCounts(*part)
+        distributed.all_gather_object(parts, self)
+        total: GroupCounts = sum(parts[1:], start=parts[0])
         return total
 
     def metrics(self) -> dict[str, float]:
@@ -90,6 +142,14 @@ class GroupCounts:
         return "\n".join(line.rstrip() for line in shown.get().splitlines())
 
 
+def _added(some: Mapping[str, tuple[int, int]], more: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    none = (0, 0)
+    return {
+        name: (some.get(name, none)[0] + more.get(name, none)[0], some.get(name, none)[1] + more.get(name, none)[1])
+        for name in dict.fromkeys((*some, *more))
+    }
+
+
 def _cells(hits: int, size: int) -> tuple[str, str, str]:
     if not size:
         return "–", "–", "0"
@@ -97,12 +157,14 @@ def _cells(hits: int, size: int) -> tuple[str, str, str]:
     return f"{100 * hits / size:.1f} %", f"[{100 * between.low:.1f}, {100 * between.high:.1f}]", f"{size:,}"
 
 
-def group_counts(predicted: ArrayLike | Tensor, y: ArrayLike | Tensor, groups: Any = None) -> GroupCounts:
+def group_counts(
+    predicted: ArrayLike | Tensor, y: ArrayLike | Tensor, groups: Any = None, *, min_group: int = MIN_GROUP
+) -> GroupCounts:
     """The hits and sizes of every group: each combination of label and group, as everywhere in umix.
 
     ``predicted`` are classes [n] or logits [n, classes], ``y`` [n] the true classes. ``groups`` are values [n], several
     columns of values (a dict, a frame or an array [n, columns]), or ``Groups``; where a value is missing the example has no group.
-    Without groups the classes are counted.
+    Without groups the classes are counted. From ``min_group`` examples on a group is judged by its rate; 1 judges all.
 
     >>> print(group_counts([0, 1, 1, 1], [0, 0, 1, 1], ["a", "b", "a", "b"]).rates)
     {'0, a': 1.0, '0, b': 0.0, '1, a': 1.0, '1, b': 1.0}
@@ -121,11 +183,33 @@ def group_counts(predicted: ArrayLike | Tensor, y: ArrayLike | Tensor, groups: A
         )
     _require_classes(guess, truth)
     correct = torch.from_numpy(np.asarray(guess == truth, dtype=bool))
-    known = groups if isinstance(groups, Groups) else _groups(truth, groups)
+    labels, codes = np.unique(truth, return_inverse=True)
+    classes, of_row = tuple(map(str, labels.tolist())), torch.from_numpy(codes.astype(np.int64))
+    known = (groups if isinstance(groups, Groups) else _groups(of_row, classes, groups)).to(torch.device("cpu"))
     if len(known.member) != len(truth):
         raise UserError(f"There must be a group for each of the {len(truth)} examples, got {len(known.member)}.")
-    hits, sizes = counts_of(correct, known.member.cpu())
-    return GroupCounts(known.names, hits.numpy(), sizes.numpy(), int(correct.sum()), len(truth))
+    hits, sizes = (part.numpy() for part in counts_of(correct, known.member))
+    margin_names = [f"{margin.name} ({margin.column})" for margin in known.margins]
+    n_units = len(known.names) + len(margin_names)
+    composition = class_composition(of_row, known.unit_pairs, n_groups=n_units, n_classes=len(classes))
+    cells_of = [*known.names, *margin_names] if known.parts or groups is None else []
+    class_of = {name: classes[int(row.argmax())] for name, row in zip(cells_of, composition, strict=False) if row.any()}
+    by_class = Groups.from_ids(of_row, classes)
+    return GroupCounts(
+        known.names,
+        hits,
+        sizes,
+        int(correct.sum()),
+        len(truth),
+        min_group=min_group,
+        margins=_by_name(margin_names, counts_of(correct, known.in_margins)),
+        classes=_by_name(classes, counts_of(correct, by_class.member)),
+        class_of=class_of,
+    )
+
+
+def _by_name(names: Sequence[str], counted: tuple[Tensor, Tensor]) -> dict[str, tuple[int, int]]:
+    return dict(zip(names, zip(counted[0].tolist(), counted[1].tolist(), strict=True), strict=True))
 
 
 def _require_classes(guess: NDArray[Any], truth: NDArray[Any]) -> None:
@@ -146,9 +230,5 @@ def _are_texts(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "UST" or (values.dtype.kind == "O" and all(isinstance(value, str) for value in values))
 
 
-def _groups(truth: NDArray[Any], groups: Any) -> Groups:
-    classes, codes = np.unique(truth, return_inverse=True)
-    labels, y = [str(name) for name in classes.tolist()], torch.from_numpy(codes.astype(np.int64))
-    if groups is None or not len(truth):
-        return Groups.from_ids(y, labels)
-    return cells(y.numpy(), tuple(labels), groups)
+def _groups(y: Tensor, classes: tuple[str, ...], groups: Any) -> Groups:
+    return Groups.from_ids(y, classes) if groups is None or not len(y) else cells(y.numpy(), classes, groups)

@@ -34,7 +34,11 @@ def table(
     decide: ReadDecide = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
     published: Annotated[
-        bool, Parameter(negative="", help="The paper's numbers beside yours, which are then decided by argmax too.")
+        bool,
+        Parameter(
+            negative="",
+            help="The paper's numbers beside yours, judged as the paper's: by argmax, every group by its own rate.",
+        ),
     ] = False,
     groups: Annotated[bool, Parameter(negative="", help="The rate of every group too.")] = False,
     metric: Annotated[
@@ -71,7 +75,7 @@ def table(
     if published and decide == "biases":
         raise UserError("--published must be compared by argmax, as the papers decided, got --decide biases too.")
     how = "argmax" if published else decide
-    runs = arrange(load(directory))
+    runs = arrange([record.by_raw_rates() for record in load(directory)] if published else load(directory))
     rules: list[str | None] = [*select.split(",")] if select else [None]
     for rule in rules:
         if rule is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.judging import EVERY_GROUP, Judging, Units, judged_units
+from umix.core.judging import EVERY_GROUP, Judging, Units, units_of
 
 #: The share of the examples of a split, those with the largest losses, whose mean loss is kept.
 TAIL = 0.2
@@ -15,10 +15,10 @@ _PARTS = 5
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Hits per epoch and sizes of one split: by group (may overlap), by class, and over all examples.
+    """Hits per epoch and sizes of one split: by group (may overlap), by margin, by class, and over all examples.
 
-    ``composition`` counts the classes in each group, ``margins`` says which groups each margin unites, and ``judging`` when a group
-    is judged.
+    A margin has the examples that share a label and a value of one group column; values of other columns may be blank there.
+    ``composition`` and ``margin_composition`` count the classes in each group and margin; ``judging`` says when a group is judged.
 
     Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
     validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
@@ -31,7 +31,11 @@ class Counts:
     quintile_rates: np.ndarray = field(default_factory=lambda: np.zeros((0, 5)))  # [epochs, 5]
     tail_losses: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [epochs]
     composition: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [groups, classes]
-    margins: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [margins, groups]
+    margin_hits: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))  # [epochs, margins]
+    margin_sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # [margins]
+    margin_composition: np.ndarray = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=np.int64)
+    )  # [margins, classes]
     judging: Judging = EVERY_GROUP
     recall_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
@@ -39,7 +43,7 @@ class Counts:
     biases: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [decisions, classes]; the first is argmax
     decided_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
-    )  # [epochs, decisions, groups + classes]
+    )  # [epochs, decisions, groups + margins + classes]
 
     @property
     def epochs(self) -> int:
@@ -83,15 +87,17 @@ class Counts:
     def only(self, epochs: Sequence[int]) -> "Counts":
         """The counts of these epochs alone."""
         kept = list(epochs)
-        by_epoch = ("hits", "class_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
+        by_epoch = ("hits", "class_hits", "margin_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
         return replace(self, **{name: rows[kept] for name in by_epoch if len(rows := getattr(self, name))})
 
     def _under(self, hits: np.ndarray) -> "Counts":
         none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
+        n_groups, n_margins = len(self.sizes), len(self.margin_sizes)
         return replace(
             self,
-            hits=hits[:, : len(self.sizes)],
-            class_hits=hits[:, len(self.sizes) :],
+            hits=hits[:, :n_groups],
+            margin_hits=hits[:, n_groups : n_groups + n_margins],
+            class_hits=hits[:, n_groups + n_margins :],
             quintile_rates=none.quintile_rates,
             tail_losses=none.tail_losses,
             recall_hits=none.recall_hits,
@@ -99,24 +105,31 @@ class Counts:
             decided_hits=none.decided_hits,
         )
 
-    def units(self, epoch: int | None = None) -> Units:
-        """The groups, or what is judged in their place, at ``epoch``; without one, of all epochs."""
+    def units(self, epoch: int | None = None, *, least: int | None = None) -> Units:
+        """Groups, margins and classes at ``epoch``; without one, of all epochs. Large ones have ``judging.min_group`` examples."""
         at = slice(None) if epoch is None else epoch
-        margins = self.margins if self.margins.shape[1:] == self.sizes.shape else None
-        return judged_units(
+        within = self.composition.shape[:1] == self.sizes.shape  # whether the classes of groups are known
+        return units_of(
             self.hits[at],
             self.sizes,
             self.class_hits[at],
             self.class_sizes,
-            margins=margins,
-            composition=self.composition if self.composition.shape[:1] == self.sizes.shape else None,
-            judging=self.judging,
+            margin_hits=self.margin_hits[at] if len(self.margin_sizes) else None,
+            margin_sizes=self.margin_sizes,
+            composition=self.composition if within else None,
+            margin_composition=self.margin_composition if len(self.margin_sizes) else None,
+            least=self.judging.min_group if least is None else least,
         )
 
     @property
     def choice_units(self) -> Units:
-        """What takes part in a choice on this split, of all epochs: smaller groups too where few are known."""
-        return replace(self, judging=self.judging.for_choice(int(self.sizes.sum()))).units()
+        """What takes part in a choice on this split, of all epochs."""
+        return self.units(least=self.judging.fewest)
+
+    @property
+    def groups_choose(self) -> bool:
+        """Whether the groups of this split choose (``Judging.groups_choose``)."""
+        return self.judging.groups_choose(np.concatenate([self.sizes, self.margin_sizes]))
 
 
 def quintiles(u: np.ndarray) -> NDArray[np.float64]:

@@ -1,167 +1,159 @@
-"""Which groups are large enough to judge, their rates pulled towards their class, and the worst of them.
+"""Which groups are judged, the worst of them, and how their rates count in a selection.
 
-Everything that names a worst group (selection, tables, the page, JSON) asks this file.
+Everything that names a worst group (selection, tables, the page, JSON, adapters) asks this file.
 """
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from umix.core.rates import per_group
+from umix.core.statistics import wilson
 
 Floats = NDArray[np.float64]
-#: What is judged: the groups; their margins (one group column alone) if no group is large enough; then the classes.
+#: What a unit is: a group, a margin (the groups that share a label and a value of one group column), or a class.
 Level = Literal["groups", "margins", "classes"]
 
 #: How far known groups may be used: only reported, also to choose an epoch, also to train.
 UseGroups = Literal["test", "val", "train"]
 
-#: Examples that a group must have in a split to be judged there.
+#: Examples from which on a group is judged by its rate alone.
 MIN_GROUP = 30
+#: Examples from which on a validation group takes part in a selection.
+FEWEST = 5
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
-#: What a point of average accuracy is worth in points of the worst class or group, where nobody can see who would pay for it.
+#: What a point of average accuracy is worth in points of the worst class, where no groups choose and nobody sees who pays for it.
 PRICE = 1.5
-#: How far a contest may lower the average on validation below ERM's there.
+#: How far a contest may lower the average on validation below ERM's there, where no groups choose.
 BUDGET = 0.1
-_SHARE, _FEWEST = 0.01, 3
+#: How far a choice without groups may lower the mean of the class rates on validation below that of the simple methods.
+GUARD = 0.01
 
 
 @dataclass(frozen=True)
 class Judging:
-    """When a group is judged, and how far its validation rate is pulled towards that of its class.
+    """When a group is judged, and what a choice on validation may do.
 
-    A group of n examples is judged if n ≥ ``min_group``. In a selection its rate is the posterior mean
-    (hits + m·r) / (n + m), where r is the rate that its classes have over all validation examples and m is ``prior``. This is the
-    mean of Beta(m·r + hits, m·(1 − r) + n − hits): the prior Beta(m·r, m·(1 − r)) is worth m examples of that rate.
+    In a report a group of n examples is judged by its rate if n ≥ ``min_group``. A smaller one is judged too if its interval lies
+    wholly below that of the worst large one: then its rate is no accident.
+
+    In a selection every group of at least ``FEWEST`` examples takes part with the posterior mean (hits + m·r) / (n + m), where r is
+    the rate that its classes have over all validation examples and m is ``prior``. This is the mean of
+    Beta(m·r + hits, m·(1 − r) + n − hits): the prior Beta(m·r, m·(1 − r)) is worth m examples of that rate.
     """
 
     min_group: int = MIN_GROUP
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
-    break_ties: bool = True  # False: the first of equal epochs, as runs of earlier versions kept its weights
     #: How far a contest may lower the average on validation below ERM's; None: as ``floor_below`` says.
     budget: float | None = None
     #: The lowest average on validation that an epoch and a decision may have; None: any.
     floor: float | None = None
-    #: Whether many validation groups are estimates that are little better than chance.
-    doubtful: bool = False
-    #: Whether smaller groups take part in a choice where few groups are known; False in runs of earlier versions.
-    few: bool = True
+    #: The lowest mean of the class rates on validation that they may have where no groups choose; None: any.
+    class_floor: float | None = None
 
-    def for_choice(self, known: int) -> "Judging":
-        """The judging of a choice where the groups of ``known`` validation examples are known.
+    @property
+    def fewest(self) -> int:
+        """Examples from which on a group takes part in a selection; rates that are not pulled anywhere need ``min_group``.
 
-        Where they are few, a group takes part from a hundredth of them on, at least three: its rate is pulled towards that of its
-        class, so a small group cannot decide alone.
-
-        >>> Judging().for_choice(400).min_group, Judging().for_choice(10_000).min_group
-        (4, 30)
+        >>> Judging().fewest, Judging(prior=0).fewest
+        (5, 30)
         """
-        least = max(_FEWEST, math.ceil(_SHARE * known))
-        pulled = self.few and self.prior > 0
-        return replace(self, min_group=min(self.min_group, least)) if pulled else self
+        return min(self.min_group, FEWEST) if self.prior else self.min_group
 
-    def groups_decide(self, sizes: NDArray[np.int64]) -> bool:
-        """Whether groups of these validation ``sizes`` may choose, and all that are known are large enough to be sure of them."""
-        known = sizes[sizes > 0]
-        large = bool((known >= min(self.min_group, MIN_GROUP)).all())
-        return self.choose and not self.doubtful and len(known) > 0 and large
+    def groups_choose(self, sizes: ArrayLike) -> bool:
+        """Whether groups and margins of these validation ``sizes`` choose: they may, and one of them is large enough.
 
-    def floor_below(self, baseline: float, *, groups_decide: bool) -> float | None:
+        >>> Judging().groups_choose([4, 12]), Judging().groups_choose([4]), Judging(choose=False).groups_choose([900])
+        (True, False, False)
+        """
+        return self.choose and bool((np.asarray(sizes) >= max(1, self.fewest)).any())
+
+    def floor_below(self, baseline: float, *, groups_choose: bool) -> float | None:
         """The lowest average accuracy on validation that a choice may have, where ERM's is ``baseline``; None: any.
 
-        >>> Judging().floor_below(0.9, groups_decide=False), Judging(budget=0.02).floor_below(0.9, groups_decide=True)
+        >>> Judging().floor_below(0.9, groups_choose=False), Judging(budget=0.02).floor_below(0.9, groups_choose=True)
         (0.8, 0.88)
         """
-        if self.budget is None and groups_decide:
+        if self.budget is None and groups_choose:
             return None
         return baseline - (BUDGET if self.budget is None else self.budget)
 
 
-#: Every group that has an example is judged by its own rate: the rule of runs that say no other.
-EVERY_GROUP = Judging(min_group=1, prior=0.0, few=False)
+#: Every group that has an example is judged by its own rate, as papers do.
+EVERY_GROUP = Judging(min_group=1, prior=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
     """Everything that can be judged: groups, then margins, then classes.
 
-    ``hits`` is [..., units], ``sizes`` and ``judged`` are [units]; ``n_groups`` and ``n_margins`` say how many of each there are.
+    ``hits`` is [..., units], ``sizes`` and ``large`` are [units]. A unit is large if it has enough examples to be judged by its
+    rate; a class also has to stand in for its groups. ``n_groups`` and ``n_margins`` say how many of each there are.
     """
 
     hits: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    judged: NDArray[np.bool_]
+    large: NDArray[np.bool_]
     n_groups: int
     n_margins: int
 
-    @property
-    def level(self) -> Level:
-        """The coarsest kind of unit that is judged."""
-        if self.judged[self.n_groups + self.n_margins :].any():
-            return "classes"
-        return "margins" if self.judged[self.n_groups :].any() else "groups"
-
-    @property
-    def n_judged(self) -> int:
-        return int(self.judged.sum())
-
-    @property
-    def n_too_small(self) -> int:
-        """How many groups have examples, but too few."""
-        return int(((self.sizes > 0) & ~self.judged)[: self.n_groups].sum())
+    def level(self, unit: int) -> Level:
+        """What the unit of this number is."""
+        if unit < self.n_groups:
+            return "groups"
+        return "margins" if unit < self.n_groups + self.n_margins else "classes"
 
 
-def judged_units(
+def units_of(
     hits: ArrayLike,
     sizes: ArrayLike,
     class_hits: ArrayLike,
     class_sizes: ArrayLike,
     *,
-    margins: ArrayLike | None = None,
+    margin_hits: ArrayLike | None = None,
+    margin_sizes: ArrayLike = (),
     composition: ArrayLike | None = None,
-    judging: Judging = EVERY_GROUP,
+    margin_composition: ArrayLike | None = None,
+    least: int = 1,
 ) -> Units:
-    """Which groups are large enough to judge, and what stands in for classes that have no such group.
+    """All units, and which of them have ``least`` examples.
 
-    A class without a judged group is judged by its margins, and if these are too small as a whole: otherwise a net could fail it
-    unseen. ``margins`` [margins, groups] says which groups each margin unites, ``composition`` [groups, classes] how many examples
-    of each class a group has; without it margins and classes stand in only where no group at all is judged. If even no class is
-    large enough, the classes that have examples are judged. In a split without groups nothing is judged.
+    A class without a large group or margin stands in for them as a whole: otherwise a net could fail it unseen.
+    ``composition`` [groups, classes] counts the examples of each class in each group, ``margin_composition`` those in each margin;
+    without them classes stand in only where nothing else is large. If even no class is large enough, the classes that have examples
+    are. In a split without groups nothing is.
 
-    >>> units = judged_units([9, 1], [40, 3], [10, 0], [43, 0], judging=Judging(min_group=30))
-    >>> units.level, units.judged.tolist(), units.n_too_small
-    ('groups', [True, False, False, False], 1)
+    >>> units = units_of([9, 1], [40, 3], [10, 0], [43, 0], least=30)
+    >>> units.large.tolist()
+    [True, False, False, False]
     """
     hit, size = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
     class_hit, class_size = np.asarray(class_hits, dtype=np.int64), np.asarray(class_sizes, dtype=np.int64)
-    unites = np.zeros((0, len(size)), dtype=np.int64) if margins is None else np.asarray(margins, dtype=np.int64)
-    least, united = max(1, judging.min_group), unites @ size
-    parts = [size >= least, np.zeros(len(united), dtype=bool), np.zeros(len(class_size), dtype=bool)]
-    if size.any():
-        holds = np.ones((len(size), 1), dtype=bool) if composition is None else np.asarray(composition) > 0
-        for label, held in enumerate(
-            holds.T
-        ):  # the groups with examples of one class; all groups where classes are not known
-            if (parts[0] & held).any() or not held.any():
-                continue
-            own = (unites @ ~held == 0) & (united >= least)  # margins of nothing but these groups
-            parts[1] |= own
-            if not own.any():
-                of_class = composition is None or np.arange(len(class_size)) == label
-                parts[2] |= of_class & (class_size >= least)
-        if not any(part.any() for part in parts):
-            parts[2] = class_size > 0
+    margin_size = np.asarray(margin_sizes, dtype=np.int64)
+    margin_hit = hit[..., :0] if margin_hits is None else np.asarray(margin_hits, dtype=np.int64)
+    fewest = max(1, least)
+    known = np.concatenate([size, margin_size]) >= fewest
+    stand_in = np.zeros(len(class_size), dtype=bool)
+    if size.any() or margin_size.any():
+        if composition is None:
+            stand_in |= (class_size >= fewest) & ~known.any()
+        else:
+            none = np.zeros((0, len(class_size)), dtype=np.int64)
+            parts = [np.asarray(composition), none if margin_composition is None else np.asarray(margin_composition)]
+            held = np.concatenate(parts) > 0  # [groups + margins, classes]
+            stand_in |= (class_size >= fewest) & held.any(axis=0) & ~held[known].any(axis=0)
+        if not known.any() and not stand_in.any():
+            stand_in = class_size > 0
     return Units(
-        np.concatenate([hit, hit @ unites.T, class_hit], axis=-1),
-        np.concatenate([size, united, class_size]),
-        np.concatenate(parts),
+        np.concatenate([hit, margin_hit, class_hit], axis=-1),
+        np.concatenate([size, margin_size, class_size]),
+        np.concatenate([known, stand_in]),
         len(size),
-        len(united),
+        len(margin_size),
     )
 
 
@@ -198,9 +190,9 @@ def class_targets(composition: ArrayLike, class_hits: ArrayLike, class_sizes: Ar
     return targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Worst:
-    """The worst judged unit: its ``index`` among all units, its counts, and how many were judged or too small.
+    """The worst judged unit: its ``index`` among all units and its counts; ``judged`` [units] says which were judged.
 
     ``index`` is None where nothing is judged; the rate is NaN then.
     """
@@ -210,28 +202,33 @@ class Worst:
     rate: float
     hits: int
     size: int
-    n_judged: int
-    n_too_small: int
+    judged: NDArray[np.bool_]
 
 
 def worst_unit(units: Units) -> Worst:
-    """The judged unit with the lowest rate; of equal ones the largest, because its rate is the surest.
+    """The judged unit with the lowest rate, at one epoch; of equal ones the largest, because its rate is the surest.
 
-    >>> units = judged_units([20, 1, 40], [40, 2, 80], [61, 0], [122, 0], judging=Judging(min_group=30))
-    >>> worst_unit(units).index
-    2
+    Large units are judged, and a small group or margin whose interval lies wholly below that of the worst large unit.
+
+    >>> units = units_of([40, 1, 1], [80, 2, 20], [41, 1], [82, 20], least=30)
+    >>> worst = worst_unit(units)  # 1 of 2 may be chance, 1 of 20 is not
+    >>> worst.index, worst.judged.tolist()
+    (2, [True, False, True, False, False])
     """
+    if not units.large.any():
+        return Worst("groups", None, float("nan"), 0, 0, units.large)
     rates = per_group(units.hits, units.sizes)
-    known = np.flatnonzero(units.judged)
-    if not len(known):
-        return Worst(units.level, None, float("nan"), 0, 0, 0, units.n_too_small)
-    index = int(min(known, key=lambda unit: (rates[unit], -units.sizes[unit], unit)))
+
+    def lowest(judged: NDArray[np.bool_]) -> int:
+        return int(min(np.flatnonzero(judged), key=lambda unit: (rates[unit], -units.sizes[unit], unit)))
+
+    worst = lowest(units.large)
+    limit = wilson(int(units.hits[worst]), int(units.sizes[worst])).low
+    judged = units.large.copy()
+    for unit in range(units.n_groups + units.n_margins):
+        size = int(units.sizes[unit])
+        judged[unit] |= size > 0 and wilson(int(units.hits[unit]), size).high < limit
+    worst = lowest(judged)
     return Worst(
-        units.level,
-        index,
-        float(rates[index]),
-        int(units.hits[index]),
-        int(units.sizes[index]),
-        units.n_judged,
-        units.n_too_small,
+        units.level(worst), worst, float(rates[worst]), int(units.hits[worst]), int(units.sizes[worst]), judged
     )

@@ -28,13 +28,24 @@ def _unknown(val: Counts) -> Scores:
 
 
 def _worst(val: Counts) -> Scores:
-    """The lowest rate of a judged group, pulled towards its class's rate by its size, or of a class as a whole."""
+    """The lowest rate of a group or margin, pulled towards its class's rate by its size, or of a class as a whole."""
     units = val.choice_units
-    if not units.judged.any() or not val.judging.choose:
+    if not units.large.any() or not val.judging.choose:
         return _unknown(val)
     rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.judging.prior)
-    lowest: Scores = rates[:, units.judged].min(axis=1)
-    return np.minimum(lowest, _worst_class(val)) if val.judging.few and _within_classes(val) else lowest
+    lowest: Scores = rates[:, units.large].min(axis=1)
+    return np.minimum(lowest, _worst_class(val)) if val.judging.prior and _within_classes(val) else lowest
+
+
+def worst_size(at: Counts, rule: str) -> float:
+    """How many examples the score of one epoch under ``rule`` rests on: those of the worst group or class, and its prior's."""
+    if rule != "worst":
+        rates = np.where(at.class_sizes > 0, per_group(at.class_hits, at.class_sizes)[0], np.inf)
+        return float(at.class_sizes[int(rates.argmin())])
+    units = at.choice_units
+    shrunk = shrunk_rates(units.hits, units.sizes, _targets(at, units), prior=at.judging.prior)[0]
+    worst = int(np.where(units.large, shrunk, np.inf).argmin())
+    return float(units.sizes[worst] + at.judging.prior)
 
 
 def _within_classes(val: Counts) -> bool:
@@ -46,13 +57,13 @@ def _targets(val: Counts, units: Units) -> Scores:
     """What each unit's rate is pulled towards, [epochs, units]; NaN where the classes of a unit are not known."""
     if val.composition.shape[:1] != val.sizes.shape:
         return np.full(units.hits.shape, np.nan)
-    margins = val.margins if val.margins.shape[1:] == val.sizes.shape else np.zeros((0, len(val.sizes)), dtype=np.int64)
-    composition = np.concatenate([val.composition, margins @ val.composition, np.diag(val.class_sizes)])
+    margins = val.margin_composition if len(val.margin_sizes) else val.composition[:0]
+    composition = np.concatenate([val.composition, margins, np.diag(val.class_sizes)])
     return class_targets(composition, val.class_hits, val.class_sizes)
 
 
 def _worst_recall(val: Counts) -> Scores:
-    """The lowest recall of a class within a judged group; of groups with one class each, their worst rate."""
+    """The lowest recall of a class within a group; of groups with one class each, their worst rate."""
     if not val.sizes.any():
         return _worst_class(val)
     if not val.judging.choose:
@@ -62,13 +73,13 @@ def _worst_recall(val: Counts) -> Scores:
     if len(val.recall_hits) != val.epochs:
         return _unknown(val)
     sizes = val.composition.reshape(-1)
-    judged = sizes >= max(1, val.judging.for_choice(int(val.sizes.sum())).min_group)
-    if not judged.any():
+    large = sizes >= max(1, val.judging.fewest)
+    if not large.any():
         return _worst_class(val)
     class_rates = per_group(val.class_hits, val.class_sizes)
     targets = np.broadcast_to(class_rates[:, None, :], val.recall_hits.shape).reshape(val.epochs, -1)
     hits = val.recall_hits.reshape(val.epochs, -1)
-    lowest: Scores = shrunk_rates(hits, sizes, targets, prior=val.judging.prior)[:, judged].min(axis=1)
+    lowest: Scores = shrunk_rates(hits, sizes, targets, prior=val.judging.prior)[:, large].min(axis=1)
     return lowest
 
 
@@ -128,7 +139,7 @@ RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
 def best_epoch(val: Counts, rule: str) -> int:
     """The epoch with the highest validation score under ``rule``; epochs without a score (NaN) never win.
 
-    Ties are broken by the mean rate of the judged groups, then by the average, then the earlier epoch wins.
+    Ties are broken by the mean rate of the groups, then by the average, then the earlier epoch wins.
 
     >>> counts = np.array([[1, 9], [3, 3], [3, 3]]); sizes = np.array([10, 10])
     >>> best_epoch(Counts(counts, sizes, counts, sizes), "worst")
@@ -137,16 +148,13 @@ def best_epoch(val: Counts, rule: str) -> int:
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
-    return _best(val, rule, scores)
+    return _best(val, scores)
 
 
-def _best(val: Counts, rule: str, scores: Scores) -> int:
-    """The first of the highest ``scores``, of those with the best mean of judged groups and the best average."""
+def _best(val: Counts, scores: Scores) -> int:
+    """The first of the highest ``scores``, of those with the best mean of groups and the best average."""
     candidates = np.flatnonzero(scores == np.nanmax(scores))
-    breakers = [_judged_mean, _average] if val.judging.break_ties else []
-    if rule == "class_difference" and not breakers:  # a net that is wrong on all classes treats them alike too
-        breakers = [_average]
-    for breaker in breakers:
+    for breaker in (_group_mean, _average):
         if len(candidates) > 1:
             rounded = np.nan_to_num(breaker(val)[candidates], nan=0.0).round(12)
             candidates = candidates[rounded == rounded.max()]
@@ -178,42 +186,62 @@ def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
     >>> best_choice(val, "worst_class")
     Choice(epoch=0, decision=1)
     """
-    if decide == "argmax" or rule not in DECIDING or not val.has_decisions:
+    if rule not in DECIDING:
         return Choice(best_epoch(val, rule))
+    if decide == "argmax" or not val.has_decisions:
+        scores = within_limits(RULES[rule](val), val)
+        return Choice(best_epoch(val, rule) if np.isnan(scores).all() else _best(val, scores))
     every = val.every_decision
-    scores = _weighed_up(RULES[rule](every), every, val, rule)
-    if np.isnan(scores).all():
-        return Choice(best_epoch(val, "average" if val.judging.floor is not None else rule))
-    decision, epoch = divmod(_best(every, rule, scores), val.epochs)
+    scores = allowed_scores(RULES[rule](every), every, rule)
+    if np.isnan(scores).all():  # nothing is allowed: what comes closest to it
+        scores = RULES["average"](every) if every.groups_choose else mean_class(every)
+    decision, epoch = divmod(_best(every, scores), val.epochs)
     return Choice(epoch, decision)
 
 
 def best_score(val: Counts, rule: str) -> float:
-    """The highest score under ``rule`` of an epoch and a decision that the budget allows; NaN if it allows none."""
+    """The highest score under ``rule`` of an epoch and a decision that is allowed; NaN if none is."""
     every = val.every_decision if val.has_decisions else val
-    scores = _weighed_up(RULES[rule](every), every, val, rule)
+    scores = allowed_scores(RULES[rule](every), every, rule)
     return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
-def _weighed_up(scores: Scores, every: Counts, val: Counts, rule: str) -> Scores:
-    """``scores`` of every epoch and decision with what they cost on average; NaN where the average is below ``judging.floor``.
+def allowed_scores(scores: Scores, every: Counts, rule: str) -> Scores:
+    """``scores`` of every epoch and decision with what they cost; NaN where ``judging`` does not allow them.
 
-    Where no group decides, or where the known groups are too small to be sure of them, nobody can see who pays for a better worst
-    class or group. There a point of average accuracy is worth ``PRICE`` points of it.
+    Where no groups choose, nobody can see who pays for a better worst class. There a point of average accuracy is worth ``PRICE``
+    points of it, and the mean of the class rates must not be below ``judging.class_floor``.
     """
     if rule not in ("worst", "worst_recall", "worst_class"):
         return scores  # the others are averages themselves, or do not depend on decisions
-    average, floor = _average(every), val.judging.floor
-    by_groups = rule != "worst_class" and val.judging.groups_decide(val.sizes)
-    worth = scores if by_groups or not val.judging.few else scores + PRICE * average
-    return worth if floor is None else np.where(average >= floor - 1e-12, worth, np.nan)
+    by_groups = rule != "worst_class" and every.groups_choose
+    return within_limits(scores if by_groups else scores + PRICE * _average(every), every)
 
 
-def _judged_mean(val: Counts) -> Scores:
+def within_limits(scores: Scores, every: Counts) -> Scores:
+    """``scores`` of every epoch and decision; NaN where the average or the mean of the classes is below ``judging``'s floors."""
+    judging = every.judging
+    allowed = np.ones(every.epochs, dtype=bool)
+    if judging.floor is not None:
+        allowed &= _average(every) >= judging.floor - 1e-12
+    if judging.class_floor is not None and not every.groups_choose:
+        allowed &= mean_class(every) >= judging.class_floor - 1e-12
+    return np.where(allowed, scores, np.nan)
+
+
+def mean_class(val: Counts) -> Scores:
+    """The mean of the class rates, [epochs]: what a choice without groups must not give away."""
+    return np.asarray(_class_rates(val).mean(axis=1)) if val.n else _unknown(val)
+
+
+def _group_mean(val: Counts) -> Scores:
     units = val.choice_units
-    if not units.judged.any() or not val.judging.choose:
+    large = units.large.copy()
+    if large[: units.n_groups].any():
+        large[units.n_groups :] = False
+    if not large.any() or not val.judging.choose:
         return _unknown(val)
-    means: Scores = per_group(units.hits, units.sizes)[:, units.judged].mean(axis=1)
+    means: Scores = per_group(units.hits, units.sizes)[:, large].mean(axis=1)
     return means
 
 
@@ -224,5 +252,9 @@ def choice_score(val: Counts, rule: str, choice: Choice) -> float:
 
 def oracle_choice(test: Counts, decide: Decide = "argmax") -> Choice:
     """The choice with the highest test rate of the worst group, or class where there are no groups: for regret only."""
-    seen = replace(test, judging=replace(test.judging, choose=True, few=False, floor=None))
-    return best_choice(seen, "worst" if (test.sizes > 0).any() else "worst_class", decide)
+    plain = replace(test.judging, choose=True, prior=0.0, floor=None, class_floor=None)
+    compared = decide == "biases" and test.has_decisions
+    seen = replace(test.every_decision if compared else test, judging=plain)
+    scores = RULES["worst" if (test.sizes > 0).any() else "worst_class"](seen)
+    decision, epoch = divmod(_best(seen, scores), test.epochs)
+    return Choice(epoch, decision)

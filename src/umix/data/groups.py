@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.core.margins import Margin, margins_of
+from umix.core.margins import Margin, margin_matrix, margins_of
 from umix.core.words import group_name
 from umix.errors import Setting, UserError
 
@@ -18,7 +18,7 @@ class Groups:
     """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells.
 
     ``parts`` has the label and the attribute values of every group and ``columns`` the names of these parts, if groups are
-    combinations of them.
+    combinations of them. ``margin_member`` is bool [n, margins], where some examples are in a margin and in no group.
     """
 
     member: Tensor
@@ -26,6 +26,7 @@ class Groups:
     attribute: Tensor | None = None
     columns: tuple[str, ...] = ()
     parts: tuple[tuple[str, ...], ...] = ()
+    margin_member: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.member.dim() != 2 or self.member.shape[1] != len(self.names) or self.member.dtype != torch.bool:
@@ -68,11 +69,13 @@ class Groups:
         attributes: Sequence[str],
         columns: Sequence[str] = ("label", "attribute"),
         values: Sequence[tuple[str, ...]] | None = None,
+        by_column: Sequence[tuple[Tensor, Sequence[str]]] = (),
     ) -> Self:
         """Label×attribute cells in the order ``len(attributes) * y + attribute``.
 
         Where an attribute is itself a combination of columns, ``columns`` names the label and these, and ``values`` has their
-        values for each attribute.
+        values for each attribute. ``by_column`` has the value of every example in each of them, as a code (-1 where it is blank)
+        and the names of the codes: an example with a blank in one column counts in the margins of the others.
 
         >>> Groups.cells(torch.tensor([1]), torch.tensor([0]), labels=["no", "yes"], attributes=["a", "b"]).ids
         tensor([2])
@@ -85,16 +88,27 @@ class Groups:
         parts = tuple((label, *value) for label in labels for value in per_attribute)
         cell = torch.where(attribute >= 0, y.long() * len(attributes) + attribute.long(), -1)
         made = cls.from_ids(cell, list(map(group_name, parts)), attribute=attribute.long())
-        return replace(made, columns=tuple(columns), parts=parts)
+        made = replace(made, columns=tuple(columns), parts=parts)
+        if not made.margins or not by_column or bool((attribute >= 0).all()):
+            return made
+        codes = dict(zip(columns[1:], by_column, strict=True))
+        margins = [(codes[margin.column], margin.parts) for margin in made.margins]
+        member = [
+            (y == list(labels).index(label)) & (code == list(names).index(value))
+            for (code, names), (label, value) in margins
+        ]
+        return replace(made, margin_member=torch.stack(member, dim=1))
 
     def rows(self, index: Tensor) -> Self:
         """The groups of the examples ``index``."""
         attribute = None if self.attribute is None else self.attribute[index]
-        return replace(self, member=self.member[index], attribute=attribute)
+        margins = None if self.margin_member is None else self.margin_member[index]
+        return replace(self, member=self.member[index], attribute=attribute, margin_member=margins)
 
     def to(self, device: torch.device) -> Self:
         attribute = None if self.attribute is None else self.attribute.to(device)
-        return replace(self, member=self.member.to(device), attribute=attribute)
+        margins = None if self.margin_member is None else self.margin_member.to(device)
+        return replace(self, member=self.member.to(device), attribute=attribute, margin_member=margins)
 
     @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
@@ -106,6 +120,20 @@ class Groups:
     def margins(self) -> tuple[Margin, ...]:
         """The groups united by one attribute column alone, column by column; none where there is only one."""
         return margins_of(self.columns, self.parts)
+
+    @cached_property
+    def in_margins(self) -> Tensor:
+        """Membership in the margins, bool [n, margins]."""
+        if self.margin_member is not None:
+            return self.margin_member
+        unites = torch.from_numpy(margin_matrix(self.margins, len(self.names))).to(self.member.device)
+        return (self.member.float() @ unites.T.float()).bool()
+
+    @cached_property
+    def unit_pairs(self) -> tuple[Tensor, Tensor]:
+        """Every membership in a group or margin as a row and a number, int64 each; margins are numbered after the groups."""
+        rows, margins = self.in_margins.nonzero(as_tuple=True)
+        return torch.cat([self.pairs[0], rows]), torch.cat([self.pairs[1], margins + len(self.names)])
 
     @cached_property
     def sizes(self) -> Tensor:

@@ -15,7 +15,6 @@ Differs from the released code: there is none.
 from itertools import zip_longest
 from typing import Any, ClassVar, final
 
-import numpy as np
 from pydantic import Field
 
 from umix.core.selection import best_score
@@ -26,7 +25,16 @@ from umix.methods.group_dro import GroupDRO
 from umix.methods.group_mixup import GroupMixup
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest, limit_cost, standing_of
+from umix.methods.parts.contest import (
+    Candidate,
+    Standing,
+    Verdict,
+    by_score,
+    contest,
+    limit_cost,
+    score_words,
+    standing_of,
+)
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
 from umix.methods.parts.uncertainty_weights import Measured
@@ -129,7 +137,7 @@ class Best(Method):
         warnings = trainer.warnings[warned:]
         del trainer.warnings[warned:]  # nobody can act on them unless DFR wins
         counts = trainer.history.counts("val")
-        if not counts.judging.groups_decide(counts.sizes):
+        if not counts.groups_choose:
             return None
         standing = standing_of("dfr", counts, best_score(counts, "worst"), "worst", decide=trainer.decide)
         return net, standing, warnings
@@ -203,29 +211,25 @@ class Best(Method):
 
 
 def said(verdict: Verdict, chosen: Standing, *, erm: float, decides: bool = True) -> dict[str, str]:
-    """What was chosen and what every kind of candidate reached, each in a sentence.
+    """What was chosen and what every kind of candidate reached by the score that decided, each in a sentence.
 
     ``erm`` is the best average of ERM on validation: its own in the race is that of the few epochs until it dropped out.
     ``decides`` is whether candidates were judged with decisions that suit them, and not by argmax.
     """
     plain, unit = verdict.plain.get(ERM.name), verdict.unit
-    first = (
-        f"best chose {chosen.name}, by {verdict.by}: in the race it reached {chosen.worst:.1%} in the worst {unit} of "
-    )
-    first += (
-        f"validation and {chosen.average:.1%} on average, {_against(chosen.average - erm)} ERM's best average by argmax"
-    )
-    reached = [f"erm {plain.worst:.1%}"] if plain is not None else []
+    first = f"best chose {chosen.name}: {score_words(chosen)} on validation by {verdict.by}"
+    first += f"; {chosen.average:.1%} on average, {_against(chosen.average - erm)} ERM's best average by argmax"
+    reached: list[str] = []
     for title, starts in _FAMILIES.items():
         if starts == ERM.name and not decides:
             continue
         found = [standing for standing in verdict.standings if standing.name.startswith(starts)]
         if found:
-            first_of = by_score(found)[0]
-            reached.append(f"{title} {first_of.worst:.1%}{' (over the budget)' if np.isnan(first_of.score) else ''}")
+            reached.append(f"{title} {score_words(by_score(found)[0])}")
+    by_argmax = "" if plain is None else f" ERM by argmax has {plain.worst:.1%} in the worst {unit} there."
     return {
         "chosen": f"{first}.",
-        "others": f"In the race the best of every kind reached in the worst {unit} of validation: {', '.join(reached)}.",
+        "others": f"By the same score the best of every kind reached: {', '.join(reached)}.{by_argmax}",
     }
 
 

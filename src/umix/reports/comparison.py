@@ -13,8 +13,8 @@ from umix.bench.runs.summary import Summary
 from umix.core.selection import Decide
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
+from umix.core.words import counted
 from umix.errors import Setting, UserError, unknown
-from umix.reports.judged_words import judged_words
 
 #: The rates of a row, by name: always printed under these words.
 RATES = ("average", "adjusted", "group_mean", "worst")
@@ -113,15 +113,27 @@ def compare(
         )
     first = {task: next(iter(methods.values()))[0] for task, methods in runs.items()}
     sizes = {task: _sizes(record) for task, record in first.items()}
-    # Which groups are judged depends on their sizes alone, so any epoch tells.
-    summaries = {task: record.oracle() for task, record in first.items() if record.groups}
-    judged = {task: judged_words(summary, first[task].min_group) for task, summary in summaries.items()}
+    summaries = {task: record.summary() for task, record in first.items() if record.groups}
+    judged = {task: _small_words(summary, first[task].min_group) for task, summary in summaries.items()}
     margin_sizes = {
         task: {column: {name: rate.size for name, rate in rates.items()} for column, rates in summary.margins.items()}
         for task, summary in summaries.items()
     }
     least = {task: record.min_group for task, record in first.items()}
     return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least)
+
+
+def _small_words(summary: Summary, min_group: int) -> str:
+    """How many groups are judged only where their interval is clear, in a sentence; empty where all are large."""
+    sizes = [group.size for group in summary.groups.values() if group.size]
+    small = sum(size < min_group for size in sizes)
+    if not small:
+        return ""
+    have = "has" if small == 1 else "have"
+    return (
+        f"{small} of {counted(len(sizes), 'group')} {have} fewer than {min_group} test examples: judged only where the 95 % "
+        "interval lies wholly below that of the worst larger group."
+    )
 
 
 def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Generator:

@@ -13,7 +13,6 @@ from umix.core.counts import class_composition, class_counts, confusion_counts, 
 from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.judging import EVERY_GROUP, Judging
-from umix.core.margins import margin_matrix
 from umix.core.risks import cvar
 from umix.data.task import Split
 from umix.errors import UserError
@@ -82,22 +81,22 @@ class History:
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._tail_losses: list[Tensor] = []
+        n_groups, n_margins = len(splits["val"].groups.names), len(splits["val"].groups.margins)
         self._composition = {
-            name: class_composition(split.y, split.groups.pairs, n_groups=len(split.groups.names), n_classes=n_classes)
+            name: class_composition(
+                split.y, split.groups.unit_pairs, n_groups=n_groups + n_margins, n_classes=n_classes
+            )
             .cpu()
             .numpy()
             for name, split in self.splits.items()
-        }
-        self._margins = {
-            name: margin_matrix(split.groups.margins, len(split.groups.names)) for name, split in self.splits.items()
-        }
-        n_groups = len(splits["val"].groups.names)
+        }  # of groups, then of margins
+        self._margin_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._keeps_confusion = (n_groups + 1) * n_classes**2 <= _MOST_CONFUSION
         self._confusion: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         biases = torch.from_numpy(
             candidate_biases(torch.bincount(splits["train"].y, minlength=n_classes).cpu().numpy())
         )
-        self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_classes)
+        self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_margins + n_classes)
         self._biases = biases
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self.net = None if last_layer is None else last_layer.whole  # whose weights ``best`` keeps, once it is known
@@ -143,20 +142,22 @@ class History:
         else:
             self._hits[name].append(group_counts(correct, split.member_float)[0].cpu())
             self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
+        self._margin_hits[name].append(group_counts(correct, split.groups.in_margins)[0].cpu())
         if name in self._quintiles:
             rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
             self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
         if evaluated.logits is not None:
-            decided = decision_hits(
-                evaluated.logits, split.y, split.groups.pairs, self._biases, n_groups=len(split.groups.names)
-            )
+            n_units = len(split.groups.names) + len(split.groups.margins)
+            decided = decision_hits(evaluated.logits, split.y, split.groups.unit_pairs, self._biases, n_groups=n_units)
             self._decided_hits[name].append(decided.int().cpu())
             # The first decision is argmax: its hits are the counts above, also where a logit is not finite.
-            self._decided_hits[name][-1][0] = torch.cat([self._hits[name][-1], self._class_hits[name][-1]])
+            of_units = (self._hits, self._margin_hits, self._class_hits)
+            self._decided_hits[name][-1][0] = torch.cat([hits[name][-1] for hits in of_units])
 
     def _recall_hits(self, name: str) -> np.ndarray:
         """Hits of each class within each group, [epochs, groups, classes]; empty if every group has one class, or if not kept."""
-        mixed = ((self._composition[name] > 0).sum(axis=1) > 1).any()
+        of_groups = self._composition[name][: len(self.splits[name].groups.names)]
+        mixed = ((of_groups > 0).sum(axis=1) > 1).any()
         counted = self.confusion(name) if mixed else None
         if counted is None:
             return np.zeros((0, 0, 0), dtype=np.int64)
@@ -172,6 +173,7 @@ class History:
     def counts(self, name: str) -> Counts:
         """The counts of all epochs so far on the split ``name``."""
         split = self.splits[name]
+        n_groups = len(split.groups.names)
         classes = torch.bincount(split.y, minlength=self._n_classes)
         tail = torch.stack(self._tail_losses).numpy() if self._tail_losses and name == "val" else np.zeros(0)
         return Counts(
@@ -181,9 +183,11 @@ class History:
             class_sizes=classes.cpu().numpy(),
             quintile_rates=_stack(self._quintile_rates[name], 5),
             tail_losses=tail,
-            composition=self._composition[name],
+            composition=self._composition[name][:n_groups],
             recall_hits=self._recall_hits(name),
-            margins=self._margins[name],
+            margin_hits=_stack(self._margin_hits[name], len(split.groups.margins)),
+            margin_sizes=self._composition[name][n_groups:].sum(axis=1),
+            margin_composition=self._composition[name][n_groups:],
             judging=self._judging,
             **self._decisions(name),
         )
@@ -196,6 +200,7 @@ class History:
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
         kept |= {f"{name}/class_hits": torch.stack(rows) for name, rows in self._class_hits.items()}
+        kept |= {f"{name}/margin_hits": torch.stack(rows) for name, rows in self._margin_hits.items()}
         kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
         kept |= {f"{name}/confusion": torch.stack(rows) for name, rows in self._confusion.items() if rows}
         kept |= {f"{name}/decided_hits": torch.stack(rows) for name, rows in self._decided_hits.items() if rows}
@@ -220,6 +225,7 @@ class History:
         for name in WATCHED:
             self._hits[name] = list(kept.get(f"{name}/hits", ()))
             self._class_hits[name] = list(kept.get(f"{name}/class_hits", ()))
+            self._margin_hits[name] = list(kept.get(f"{name}/margin_hits", ()))
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
@@ -229,20 +235,26 @@ class History:
         """Why ``kept`` cannot be what was counted in so many epochs; empty if it can."""
         layout = {"val/tail_losses": Array("real", (epochs,))}
         for name, split in self.splits.items():
-            groups, classes = len(split.groups.names), self._n_classes
+            groups, margins, classes = len(split.groups.names), len(split.groups.margins), self._n_classes
             layout[f"{name}/hits"] = Array("whole", (epochs, groups), low=0)
             layout[f"{name}/class_hits"] = Array("whole", (epochs, classes), low=0)
+            layout[f"{name}/margin_hits"] = Array("whole", (epochs, margins), low=0)
             if name in self._quintiles:
                 layout[f"{name}/quintile_rates"] = Array("real", (epochs, 5), low=0, high=1)
             if self._keeps_confusion:
                 layout[f"{name}/confusion"] = Array("whole", (epochs, groups + 1, classes, classes), low=0)
             if self._keeps_decisions:
-                layout[f"{name}/decided_hits"] = Array("whole", (epochs, len(self._biases), groups + classes), low=0)
+                units = groups + margins + classes
+                layout[f"{name}/decided_hits"] = Array("whole", (epochs, len(self._biases), units), low=0)
         fault = misfit(kept, layout)
         for name in () if fault else WATCHED:
             split = self.splits[name]
-            sizes = torch.cat([split.groups.sizes.cpu(), torch.bincount(split.y, minlength=self._n_classes).cpu()])
-            hits = torch.cat([kept[f"{name}/hits"], kept[f"{name}/class_hits"]], dim=1)
+            in_margins, in_classes = (
+                split.groups.in_margins.sum(dim=0),
+                torch.bincount(split.y, minlength=self._n_classes),
+            )
+            sizes = torch.cat([split.groups.sizes.cpu(), in_margins.cpu(), in_classes.cpu()])
+            hits = torch.cat([kept[f"{name}/{part}"] for part in ("hits", "margin_hits", "class_hits")], dim=1)
             decided = kept.get(f"{name}/decided_hits", hits[:, None])
             if not (
                 (hits <= sizes).all() and (decided <= sizes).all() and torch.equal(decided[:, 0].long(), hits.long())

@@ -11,7 +11,7 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -106,18 +106,18 @@ def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
 def race(
     trainer: "Trainer",
     lanes: Sequence[Lane],
-    score: Callable[[RaceResult], float],
+    score: Callable[[Mapping[str, RaceResult]], Mapping[str, float]],
     *,
     content: str,
     uncertain: Tensor | None = None,
     time_limit: float | None = None,
-    stays: str | None = None,
+    stays: Collection[str] = (),
 ) -> dict[str, RaceResult]:
     """Train the candidates of all ``lanes`` in rounds, and return the validation counts of each, as far as it came.
 
-    ``score`` judges a candidate by its validation counts: higher is better, NaN is worst. ``content`` and the earlier stages
-    identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit`` seconds no further
-    round begins. The candidate ``stays`` does not drop out.
+    ``score`` judges the candidates that are left by their validation counts: higher is better, NaN is worst. ``content`` and
+    the earlier stages identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit``
+    seconds no further round begins. The candidates ``stays`` do not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
     memo: dict[str, Any] = {}
@@ -141,11 +141,11 @@ def race(
                 for member, name in enumerate(lane.names):
                     results[name] = observer.result(member, epochs=round_.until)
             running = [name for lane in lanes for name in lane.names]
-            scores = {name: score(results[name]) for name in running}
+            scores = score({name: results[name] for name in running})
             ranked = sorted(
                 running, key=lambda name: -math.inf if math.isnan(scores[name]) else scores[name], reverse=True
             )
-            dropped = set(ranked[round_.keep :]) - {stays}
+            dropped = set(ranked[round_.keep :]).difference(stays)
             lanes = [lane.without(dropped) for lane in lanes]
             _forget(
                 trainer, [before[place][0] for place, lane in enumerate(lanes) if not lane.names and place in before]
@@ -222,7 +222,7 @@ def _observer(trainer: "Trainer", uncertain: Tensor | None, *, members: int) -> 
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
     val, size = trainer.splits["val"], trainer.settings.batch_size
-    n_units = len(val.groups.names) + trainer.task.n_classes
+    n_units = len(val.groups.names) + len(val.groups.margins) + trainer.task.n_classes
     if trainer.decide == "argmax" or not keeps_decisions(len(biases), n_units=n_units):
         biases = biases[:1]  # what the final fit cannot choose is not tried
     return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain, members=members)

@@ -13,7 +13,6 @@ from umix.core.counts import class_composition
 from umix.core.decisions import decision_hits
 from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
-from umix.core.margins import margin_matrix
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
@@ -54,12 +53,10 @@ class RaceCounts:
         self._val = val
         self._biases = biases
         self._uncertain = torch.zeros_like(val.y, dtype=torch.bool) if uncertain is None else uncertain.to(val.y.device)
-        rows, groups = val.groups.pairs
-        apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more group, behind the others
-        self._pairs = (
-            torch.cat([rows, apart]),
-            torch.cat([groups, torch.full_like(apart, len(val.groups.names))]),
-        )
+        rows, units = val.groups.unit_pairs
+        self._n_units = len(val.groups.names) + len(val.groups.margins)
+        apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more unit, behind the groups and margins
+        self._pairs = (torch.cat([rows, apart]), torch.cat([units, torch.full_like(apart, self._n_units)]))
         self._batch_size = batch_size
         self._judging = judging
         self._members = members
@@ -67,37 +64,40 @@ class RaceCounts:
 
     def observe(self, net: Net, epoch: int) -> None:
         logits = fleet_logits(net, self._val, batch_size=self._batch_size)
-        n_groups = len(self._val.groups.names) + 1
-        hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=n_groups)
+        hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
         self._hits.append(hits.int().cpu())
 
     def result(self, member: int, *, epochs: int) -> "RaceResult":
         """What was counted of one candidate in its first ``epochs``."""
         groups, n_classes = self._val.groups, self._biases.shape[1]
-        n_groups = len(groups.names)
+        n_groups, n_units = len(groups.names), self._n_units
         hits = torch.stack([hits[member] for hits in self._hits[:epochs]]).long().numpy()
-        decided = np.delete(hits, n_groups, axis=2)
-        composition = class_composition(self._val.y, groups.pairs, n_groups=n_groups, n_classes=n_classes)
+        decided = np.delete(hits, n_units, axis=2)
+        composition = class_composition(self._val.y, groups.unit_pairs, n_groups=n_units, n_classes=n_classes)
+        of_units = composition.cpu().numpy()
         counts = Counts(
             hits=decided[:, 0, :n_groups],
             sizes=groups.sizes.cpu().numpy(),
-            class_hits=decided[:, 0, n_groups:],
+            class_hits=decided[:, 0, n_units:],
             class_sizes=torch.bincount(self._val.y, minlength=n_classes).cpu().numpy(),
-            composition=composition.cpu().numpy(),
-            margins=margin_matrix(groups.margins, n_groups),
+            composition=of_units[:n_groups],
+            margin_hits=decided[:, 0, n_groups:n_units],
+            margin_sizes=of_units[n_groups:].sum(axis=1),
+            margin_composition=of_units[n_groups:],
             judging=self._judging,
             biases=self._biases.cpu().numpy(),
             decided_hits=decided,
         )
-        return RaceResult(counts, hits[:, :, n_groups], int(self._uncertain.sum()))
+        return RaceResult(counts, hits[:, :, n_units], int(self._uncertain.sum()))
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        n_groups, n_classes = len(self._val.groups.names), self._biases.shape[1]
-        units = n_groups + 1 + n_classes
+        n_classes = self._biases.shape[1]
+        units = self._n_units + 1 + n_classes
         layout = {"race/hits": Array("whole", (epochs, self._members, len(self._biases), units), low=0)}
         fault = misfit(kept, layout)
         classes = torch.bincount(self._val.y, minlength=n_classes).cpu()
-        sizes = torch.cat([self._val.groups.sizes.cpu(), self._uncertain.sum().cpu()[None], classes])
+        margins = self._val.groups.in_margins.sum(dim=0).cpu()
+        sizes = torch.cat([self._val.groups.sizes.cpu(), margins, self._uncertain.sum().cpu()[None], classes])
         if fault or not (kept["race/hits"] <= sizes).all():
             why = fault or "the hits are not hits of validation examples"
             raise UserError(f"What a race has counted must be of its candidates, but {why}; delete it.")

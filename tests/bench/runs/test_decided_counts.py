@@ -13,9 +13,9 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.held_out_frame import read_held_out
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord, load_run
-from umix.bench.spec.judge_settings import JudgeSettings, usual_decide
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.decisions import decide
+from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.selection import RULES, Decide, best_choice, best_epoch
 from umix.data.registry import load_task
 from umix.errors import UserError
@@ -140,16 +140,21 @@ def test_a_run_in_memory_decides_as_one_in_a_folder(record: RunRecord) -> None:
     assert umix.train("four_moons", "erm", decide="argmax", **FAST).summary() == record.summary(decide="argmax")
 
 
-def test_settings_of_published_results_are_decided_by_argmax_and_keep_their_keys() -> None:
-    assert [usual_decide(preset) for preset in ("paper", "reference", "default", "mine.toml")] == [
-        "argmax",
-        "argmax",
-        "biases",
-        "biases",
-    ]
-    assert JudgeSettings(decide="argmax").as_json("argmax") == {}
-    assert JudgeSettings(decide="biases").as_json("argmax")["decide"] == "biases"
-    assert "decide" not in JudgeSettings(min_group=5).as_json("biases")
+def test_settings_of_published_results_judge_every_group_by_its_raw_rate_and_by_argmax() -> None:
+    plans = {
+        preset: RunSpec(task="colored_digits", method="erm", preset=preset).plan for preset in ("paper", "default")
+    }
+    assert (plans["paper"].judge.decide, plans["paper"].judge.judging) == ("argmax", EVERY_GROUP)
+    assert (plans["default"].judge.decide, plans["default"].judge.judging) == ("biases", Judging())
+    told = RunSpec(task="colored_digits", method="erm", preset="paper", settings={"judge.min_group": 10}).plan.judge
+    assert (told.min_group, told.prior, told.decide) == (10, 0.0, "argmax")
+
+
+def test_a_run_can_be_read_as_papers_judge(record: RunRecord) -> None:
+    raw = record.by_raw_rates()
+    assert (raw.decide, raw.counts["test"].judging) == ("argmax", EVERY_GROUP)
+    assert record.counts["test"].judging != EVERY_GROUP
+    assert raw.summary().epoch == record.summary(decide="argmax").epoch  # its groups are large
 
 
 def test_an_unknown_way_to_decide_is_refused(record: RunRecord) -> None:

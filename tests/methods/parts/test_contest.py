@@ -9,7 +9,6 @@ import torch
 from umix import RunSpec, execute, method
 from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
-from umix.core.selection import RULES
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
@@ -93,6 +92,35 @@ def test_a_budget_that_every_candidate_breaks_trains_the_first_with_a_warning():
     assert "looks like noise" in trainer.warnings[0]
 
 
+def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of_the_classes():
+    """Labels of two equal classes, a fifth of them noise: whoever learns the noise is right about it and wrong elsewhere."""
+    task = shortcut(noisy=0.2, agreement=0.5)
+    trainer = trainer_on(task, use_groups="test", judging=Judging(choose=False), epochs=8)
+    x, y = task.splits["train"].x, task.splits["train"].y
+    noise = torch.where((x[:, 0] > 0).long() != y, 8.0, 1.0)
+    made = [
+        Candidate("plain", "umix", {}, MixupRisk(weights=torch.ones(len(y)), sigma=0.5, alpha=0.5)),
+        Candidate("noise", "umix", {}, BatchRisk(weights=noise), weights=noise),
+    ]
+    seen = task.splits["val"]
+    uncertain = (seen.x[:, 0] > 0).long() != seen.y
+    verdict = contest(trainer, made, uncertain=uncertain, content="test")
+    scores = {one.name: one.score for one in verdict.standings}
+    assert verdict.winner.name == "plain"
+    assert np.isnan(scores["noise"])
+    assert not np.isnan(scores["plain"])
+    assert trainer.judging.class_floor > 0.7
+
+
+def test_erm_and_class_reweighting_race_where_no_groups_choose_and_only_there():
+    made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
+    without = trainer_on(shortcut(), judging=Judging(choose=False))
+    contest(without, made, uncertain=torch.zeros(1200).bool(), content="test")
+    known = trainer_on(shortcut())
+    contest(known, made, uncertain=torch.zeros(1200).bool(), content="test")
+    assert (without.judging.class_floor is not None, known.judging.class_floor) == (True, None)
+
+
 def test_races_never_see_test_examples():
     task = noise()
     poisoned = Split(torch.full((400, 5), torch.nan), task.splits["test"].y, task.splits["test"].groups)
@@ -113,7 +141,7 @@ def test_groups_that_may_not_choose_do_not():
         method("umix", eta="auto", pool="auto", length="auto").train(trainer)
         outcomes.append(trainer.decisions)
     assert outcomes[0] == outcomes[1]
-    assert "no groups" in outcomes[0]["reason"]
+    assert "by the mean of three rates" in outcomes[0]["reason"]
 
 
 def test_known_validation_groups_choose_a_net_that_is_better_in_the_worst_group():
@@ -230,12 +258,9 @@ def counts_of_three_epochs() -> Counts:
     return Counts(hits, sizes, class_hits, np.array([60, 60]), composition=composition, judging=Judging())
 
 
-def test_worst_rates_are_those_of_judged_groups_or_of_classes_as_they_are():
+def test_worst_rates_are_raw_rates_of_large_groups_or_of_classes():
     counts = counts_of_three_epochs()
-    pulled = worst_rates(
-        counts, "worst"
-    )  # a group of five is too small to be sure of: it is judged too, pulled to its class
-    assert pulled == pytest.approx(RULES["worst"](counts))
+    assert worst_rates(counts, "worst") == pytest.approx((counts.hits / counts.sizes)[:, :2].min(axis=1))
     large = replace(counts, hits=counts.hits[:, :2], sizes=counts.sizes[:2], composition=counts.composition[:2])
     assert worst_rates(large, "worst") == pytest.approx((large.hits / large.sizes).min(axis=1))
     assert worst_rates(counts, "worst_class") == pytest.approx([40 / 60, 30 / 60, 45 / 60])

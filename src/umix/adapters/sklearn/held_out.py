@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from umix.bench.runs.record import known_rule
 from umix.core.epoch_counts import Counts
+from umix.core.judging import worst_unit
 from umix.core.rates import per_group
 from umix.core.selection import RULES, Choice, Decide, best_choice
 from umix.data.groups import Groups
@@ -35,10 +36,10 @@ def rates_at(choice: Choice, counts: Counts, classes: NDArray[Any], groups: Grou
     """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
     epoch, val = choice.epoch, counts.decided(choice.decision)
     by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
-    known = by_group[~np.isnan(by_group)]
+    worst = worst_unit(val.units(epoch))
     return {
         "average": float(val.all_hits[epoch] / val.n),
-        "worst": float(known.min()) if len(known) else None,
+        "worst": None if worst.index is None else worst.rate,
         "classes": dict(zip(classes.tolist(), by_class.tolist(), strict=True)),
         "groups": dict(zip(groups.names if groups else (), by_group.tolist(), strict=True)),
     }

@@ -9,23 +9,28 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from umix.adapters.given_groups import cells
 from umix.adapters.group_counts import group_counts
+from umix.core.judging import MIN_GROUP
 from umix.errors import UserError
 
 
-def worst_group_accuracy(y_true: Any, y_pred: Any, *, groups: Any) -> float:
-    """The lowest accuracy among the groups, which are label × value of ``groups`` (see ``UMIXClassifier.fit``).
+def worst_group_accuracy(y_true: Any, y_pred: Any, *, groups: Any, min_group: int = MIN_GROUP) -> float:
+    """The accuracy of the worst group; groups are label × value of ``groups`` (see ``UMIXClassifier.fit``).
 
-    >>> worst_group_accuracy([0, 0, 0, 1], [0, 0, 1, 1], groups=["a", "a", "b", "b"])
+    A group of ``min_group`` examples is judged by its rate; a smaller one where its 95 % interval lies wholly below that of the
+    worst larger one. With ``min_group=1`` it is the lowest rate of all groups.
+
+    >>> worst_group_accuracy([0, 0, 0, 1], [0, 0, 1, 1], groups=["a", "a", "b", "b"], min_group=1)
     0.0
     """
     true, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(true, predicted)
     classes, codes = np.unique(true, return_inverse=True)
-    return group_counts(predicted, true, cells(codes, tuple(str(name) for name in classes), groups)).worst
+    made = cells(codes, tuple(str(name) for name in classes), groups)
+    return group_counts(predicted, true, made, min_group=min_group).worst
 
 
-def worst_group_scorer() -> Any:
-    """A scorer by the worst group's accuracy for GridSearchCV and cross_validate, which are given ``groups`` when they fit.
+def worst_group_scorer(*, min_group: int = MIN_GROUP) -> Any:
+    """A scorer by ``worst_group_accuracy`` for GridSearchCV and cross_validate, which are given ``groups`` when they fit.
 
     It needs ``sklearn.set_config(enable_metadata_routing=True)``.
     """
@@ -34,4 +39,4 @@ def worst_group_scorer() -> Any:
             "worst_group_scorer must be given groups, which scikit-learn hands to a scorer only with metadata routing; call "
             "sklearn.set_config(enable_metadata_routing=True) first."
         )
-    return make_scorer(worst_group_accuracy).set_score_request(groups=True)
+    return make_scorer(worst_group_accuracy, min_group=min_group).set_score_request(groups=True)

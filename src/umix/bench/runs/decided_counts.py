@@ -49,7 +49,7 @@ def with_decisions(counts: Mapping[str, Counts], directory: Path | None) -> dict
 
 def _fit(split: Counts, biases: np.ndarray, hits: np.ndarray) -> bool:
     """Whether these decisions can be about the examples of ``split``: the first is argmax, whose hits are known."""
-    sizes = np.concatenate([split.sizes, split.class_sizes])
+    sizes = np.concatenate([split.sizes, split.margin_sizes, split.class_sizes])
     layout = {
         "biases": Array("real", ("decisions", len(split.class_sizes)), low=-_LARGEST, high=_LARGEST),
         "hits": Array("whole", (split.epochs, "decisions", len(sizes)), low=0),
@@ -59,5 +59,5 @@ def _fit(split: Counts, biases: np.ndarray, hits: np.ndarray) -> bool:
         and len(biases) > 0
         and not biases[:1].any()
         and bool((hits <= sizes).all())
-        and np.array_equal(hits[:, 0], np.concatenate([split.hits, split.class_hits], axis=1))
+        and np.array_equal(hits[:, 0], np.concatenate([split.hits, split.margin_hits, split.class_hits], axis=1))
     )

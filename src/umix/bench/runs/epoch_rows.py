@@ -1,6 +1,7 @@
 """What a trainer knows of its epochs, as rows of the run's table."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -27,7 +28,8 @@ def epoch_rows(trainer: Trainer) -> Iterator[EpochRow]:
         yield from measure_rows(stage, trainer.logs[stage].rows(), **own)
         path = None if trainer.directory is None else trajectory_path(trainer.directory, stage)
         if path is not None and path.exists():
-            yield from rate_rows(stage, "train", trajectory_counts(Trajectory.load(path), task), **names)
+            counts = replace(trajectory_counts(Trajectory.load(path), task), judging=trainer.judging)
+            yield from rate_rows(stage, "train", counts, **names)
     for split in WATCHED:
         yield from rate_rows(FINAL, split, trainer.history.counts(split), **names)
 

@@ -13,10 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, final
 
-import numpy as np
-
 from umix.core.epoch_counts import Counts
-from umix.core.rates import per_group
+from umix.core.judging import worst_unit
 from umix.errors import UserError
 from umix.files import reading, write_whole
 from umix.run_folder import EPOCHS
@@ -62,8 +60,8 @@ def rate_rows(
     overall: dict[str, list[float]] = {}
     if counts.n:
         overall["average"] = (counts.all_hits / counts.n).tolist()
-    if (known := counts.sizes > 0).any():
-        overall["worst"] = np.min(per_group(counts.hits[:, known], counts.sizes[known]), axis=1).tolist()
+    if counts.sizes.any():
+        overall["worst"] = [worst_unit(counts.units(epoch)).rate for epoch in range(counts.epochs)]
     units = [
         ("group_rate", groups, counts.hits.tolist(), counts.sizes.tolist()),
         ("class_rate", classes, counts.class_hits.tolist(), counts.class_sizes.tolist()),

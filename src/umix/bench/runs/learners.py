@@ -14,7 +14,7 @@ import numpy as np
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.selection import best_score
+from umix.core.selection import best_score, worst_size
 from umix.files import write_whole
 from umix.methods.registry import METHODS
 from umix.nets.auto import AutoNet
@@ -66,7 +66,7 @@ class LearnerChoice:
 def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     """The run with the best validation score, chosen by the rule that selects its epoch.
 
-    Where the worst groups of two runs are closer than their standard error, the average decides.
+    Where the scores of two runs are closer than the standard error of the better one, the average decides.
     """
     standings = [_Standing.of(record) for record in records]
     best = max(standings, key=lambda one: (one.score, one.average))
@@ -74,7 +74,9 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     chosen = max(close, key=lambda one: (one.average, one.score))
     unit = "group" if chosen.record.rule() == "worst" else "class"
     reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in standings)
-    words = f"the learner is {chosen.name}, chosen on validation: in the worst {unit} there and on average they reached {reached}"
+    words = f"the learner is {chosen.name}: on validation the worst {unit} and the average are {reached}"
+    if chosen is not best:
+        words += f"; the worst rates are within a standard error ({best.error:.1%}), so the average decides"
     rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
     learner = {"learner": {"name": chosen.name, "standings": rows, "words": words}} if len(standings) > 1 else {}
     return LearnerChoice(chosen.record, {**chosen.record.decisions, **learner})
@@ -104,8 +106,7 @@ class _Standing:
         at = val.decided(choice.decision).only([choice.epoch])
         score = best_score(val, rule) if record.decide == "biases" else record.validation_score()
         worst = record.validation_score()
-        sizes = val.sizes[val.sizes > 0] if rule == "worst" else val.class_sizes[val.class_sizes > 0]
-        error = float(np.sqrt(max(worst * (1 - worst), 0.0) / sizes.min())) if len(sizes) else 0.0
+        error = float(np.sqrt(max(worst * (1 - worst), 0.0) / worst_size(at, rule)))
         average = float(at.all_hits[0] / max(1, at.n))
         return cls(record, -np.inf if np.isnan(score) else score, worst, average, error)
 

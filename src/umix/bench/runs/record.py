@@ -13,11 +13,11 @@ from umix.bench.runs.decided_counts import with_decisions, write_decisions
 from umix.bench.runs.recorded import LEFT_OPEN, InputType, Recorded
 from umix.bench.runs.split_counts import MOST, SplitCounts, check_fit, known
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
-from umix.bench.spec.judge_settings import UseGroups, usual_decide
+from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging, worst_unit
-from umix.core.margins import Margin, margin_matrix, margins_of
+from umix.core.judging import EVERY_GROUP, Judging, worst_unit
+from umix.core.margins import Margin, margins_of
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
 from umix.core.words import quoted
 from umix.errors import Setting, UserError, unknown
@@ -54,13 +54,12 @@ class RunRecord(Recorded):
     groups: list[str]
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
-    group_use: str = ""  # none, validation or training: what the method trains with; empty in runs of earlier versions
+    group_use: str = ""  # none, validation or training: what the method trains with
     use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
-    min_group: int = Field(1, ge=0)  # runs of earlier versions judge every group by its own rate
-    prior: float = Field(0.0, ge=0)
+    min_group: int = Field(EVERY_GROUP.min_group, ge=0)
+    prior: float = Field(EVERY_GROUP.prior, ge=0)
     floor: float | None = None  # the lowest average on validation that a choice may have
-    doubtful: bool = False  # whether validation groups that choose are estimates little better than chance
-    few: bool = False  # whether small groups may choose where few are known; runs of earlier versions did not let them
+    class_floor: float | None = None  # the lowest mean of the class rates there, where no groups choose
     classes: list[str] = Field(min_length=1)
     input_shape: list[Annotated[int, Field(ge=1)]]
     input_dtype: InputType = "float32"
@@ -68,6 +67,7 @@ class RunRecord(Recorded):
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
     train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]
+    train_margin_sizes: list[Annotated[int, Field(ge=0, le=MOST)]] = Field(default_factory=list)
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
@@ -98,20 +98,15 @@ class RunRecord(Recorded):
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
-        """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by class."""
-        margins = margin_matrix(self.margins, len(self.groups))
+        """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by margin and by class."""
         judging = Judging(
             min_group=self.min_group,
             prior=self.prior,
             choose=self.use_groups != "test",
-            break_ties=bool(self.group_use),  # empty in runs of earlier versions
             floor=self.floor,
-            few=self.few,
-            doubtful=self.doubtful,
+            class_floor=self.class_floor,
         )
-        return {
-            name: replace(counts.arrays, judging=judging, margins=margins) for name, counts in self.split_counts.items()
-        }
+        return {name: replace(counts.arrays, judging=judging) for name, counts in self.split_counts.items()}
 
     @cached_property
     def decided_counts(self) -> dict[str, Counts]:
@@ -131,7 +126,7 @@ class RunRecord(Recorded):
     @property
     def own_decide(self) -> Decide:
         """How the run was told to decide."""
-        told: Decide = self.plan.get("judge", {}).get("decide") or usual_decide(self.preset)
+        told: Decide = self.plan.get("judge", {}).get("decide", "biases")
         return told
 
     def deciding(self, decide: Decide | None) -> "RunRecord":
@@ -140,6 +135,14 @@ class RunRecord(Recorded):
             return self
         other = self.model_copy()
         other._decide = known_decide(decide)
+        return other
+
+    def by_raw_rates(self) -> "RunRecord":
+        """This run, judged as papers do: every group by its own rate, however small, and classes by argmax."""
+        other = self.model_copy(update={"min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior})
+        for name in ("counts", "decided_counts"):  # cached for the rule of this record
+            other.__dict__.pop(name, None)
+        other._decide = "argmax"
         return other
 
     def keep_decisions(self, counts: dict[str, Counts]) -> None:
@@ -152,10 +155,9 @@ class RunRecord(Recorded):
         return margins_of(self.group_columns, self.group_parts)
 
     def rule(self, select: str | None = None) -> str:
-        """The selection rule ``select``; by default the worst group, or the worst class where validation has no groups."""
+        """The selection rule ``select``; by default the worst group, or the worst class where no validation groups may choose."""
         if select is None:
-            known = bool(self.counts["val"].sizes.any())
-            return "worst" if known and self.use_groups != "test" else "worst_class"
+            return "worst" if self.counts["val"].groups_choose else "worst_class"
         if select in ("worst", "worst_recall") and self.use_groups == "test":
             raise UserError(
                 Setting("select", select),
@@ -211,11 +213,15 @@ class RunRecord(Recorded):
         return self._summary(ORACLE, oracle_choice(test, self.decide), compared=test.has_decisions)
 
     def _summary(self, rule: str, choice: Choice, *, compared: bool) -> Summary:
-        epoch, least = choice.epoch, self.min_group
+        epoch = choice.epoch
         counted = self.decided_counts if choice.decision else self.counts
         val, test = (counted[name].decided(choice.decision) for name in ("val", "test"))
         hits, units = test.hits[epoch], test.units(epoch)
         worst, collapsed = worst_unit(units), int(val.collapsed[epoch])
+        n_groups, n_margins = units.n_groups, units.n_margins
+        judged = worst.judged if self.groups else units.sizes >= max(1, self.min_group)  # without groups, classes are
+        named = named_rates(self.unit_names, units.hits, units.sizes, judged)
+        in_order = list(named.values())
         biases = self.biases(choice)
         return Summary(
             select=rule,
@@ -225,17 +231,17 @@ class RunRecord(Recorded):
             threshold=float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
             average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
             adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
-            group_mean=known(rates.group_mean(units.hits[units.judged], units.sizes[units.judged])),
+            group_mean=known(rates.group_mean(hits, test.sizes)),
             worst=known(worst.rate),
             worst_group=None if worst.index is None else self.unit_names[worst.index],
-            level=units.level,
-            n_judged=worst.n_judged,
-            judged=[name for name, judged in zip(self.unit_names, units.judged, strict=True) if judged],
-            n_too_small=worst.n_too_small,
+            level=worst.level,
+            n_judged=int(worst.judged.sum()),
+            judged=[name for name, rate in named.items() if rate.judged] if self.groups else [],
+            n_too_small=sum(rate.size > 0 and not rate.judged for rate in in_order[:n_groups]),
             collapsed=None if collapsed < 0 else self.classes[collapsed],
-            margins=self._margin_rates(hits, test.sizes),
-            groups=named_rates(self.groups, hits, test.sizes, least),
-            classes=named_rates(self.classes, test.class_hits[epoch], test.class_sizes, least),
+            margins=self._by_column(in_order[n_groups : n_groups + n_margins]),
+            groups=dict(zip(self.groups, in_order[:n_groups], strict=True)),
+            classes=dict(zip(self.classes, in_order[n_groups + n_margins :], strict=True)),
             quintiles=self._quintiles(epoch),
         )
 
@@ -249,13 +255,12 @@ class RunRecord(Recorded):
         margins = [f"{margin.name} ({margin.column})" for margin in self.margins]
         return [*self.groups, *margins, *(f"class {quoted(name)}" for name in self.classes)]
 
-    def _margin_rates(self, hits: np.ndarray, sizes: np.ndarray) -> dict[str, dict[str, GroupRate]]:
-        found: dict[str, dict[str, GroupRate]] = {}
-        for margin in self.margins:
-            hit, size = int(hits[list(margin.groups)].sum()), int(sizes[list(margin.groups)].sum())
-            rate = named_rates([margin.name], np.array([hit]), np.array([size]), self.min_group)
-            found.setdefault(margin.column, {}).update(rate)
-        return found
+    def _by_column(self, rates: list[GroupRate]) -> dict[str, dict[str, GroupRate]]:
+        """The rates of all margins, by the group column that makes them."""
+        by_column: dict[str, dict[str, GroupRate]] = {}
+        for margin, rate in zip(self.margins, rates, strict=True):
+            by_column.setdefault(margin.column, {})[margin.name] = rate
+        return by_column
 
     def save(self, directory: Path) -> None:
         """Write this record into ``directory``, its decisions first; the record's presence says that the run is finished."""

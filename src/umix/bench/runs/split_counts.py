@@ -28,6 +28,9 @@ class SplitCounts(Recorded):
     quintile_rates: list[list[float]] = Field(default_factory=list)  # [epochs][5], after a first stage
     tail_losses: list[float | None] = Field(default_factory=list)  # [epochs], of validation
     composition: list[list[int]] = Field(default_factory=list)  # [groups][classes]
+    margin_hits: list[list[int]] = Field(default_factory=list)  # [epochs][margins]
+    margin_sizes: list[int] = Field(default_factory=list)
+    margin_composition: list[list[int]] = Field(default_factory=list)  # [margins][classes]
     recall_hits: list[list[list[int]]] = Field(
         default_factory=list
     )  # [epochs][groups][classes], of groups with several
@@ -50,6 +53,11 @@ class SplitCounts(Recorded):
             tail_losses=np.array(self.tail_losses, dtype=np.float64),  # None becomes NaN
             composition=np.array(self.composition, dtype=np.int64).reshape(
                 len(self.composition), len(self.class_sizes)
+            ),
+            margin_hits=np.array(self.margin_hits, dtype=np.int64).reshape(len(self.hits), len(self.margin_sizes)),
+            margin_sizes=np.array(self.margin_sizes, dtype=np.int64),
+            margin_composition=np.array(self.margin_composition, dtype=np.int64).reshape(
+                len(self.margin_composition), len(self.class_sizes)
             ),
             recall_hits=np.array(self.recall_hits, dtype=np.int64).reshape(
                 len(self.recall_hits), *((len(self.sizes), len(self.class_sizes)) if self.recall_hits else (0, 0))

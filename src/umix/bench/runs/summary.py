@@ -15,7 +15,10 @@ from umix.core.words import quoted
 
 @final
 class GroupRate(Recorded):
-    """Test accuracy of a group or class; ``rate`` is None where it is empty, ``judged`` says whether it is large enough."""
+    """Test accuracy of a group, margin or class; ``rate`` is None where it is empty.
+
+    ``judged`` says whether it may be the worst one: it is large, or its interval lies wholly below that of the worst large one.
+    """
 
     hits: int
     size: int
@@ -39,15 +42,16 @@ class Summary(Recorded):
     )
     average: float | None = Field(description="over all test examples")
     adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
-    group_mean: float | None = Field(description="mean over the judged groups")
-    worst: float | None = Field(description="lowest rate of a judged group")
-    worst_group: str | None = Field(None, description="which group that is")
+    group_mean: float | None = Field(description="mean over all groups that have test examples")
+    worst: float | None = Field(description="lowest rate of a judged group or margin")
+    worst_group: str | None = Field(None, description="which one that is")
     level: Level = Field(
-        "groups", description="what was judged: groups; if all are too small margins, then classes in their place"
+        "groups",
+        description="what that is: a group, a margin of one group column, or a class that stands in for its groups",
     )
-    n_judged: int = Field(0, description="how many were judged")
+    n_judged: int = Field(0, description="how many groups, margins and stand-ins were judged")
     judged: list[str] = Field(default_factory=list, description="which were judged")
-    n_too_small: int = Field(0, description="how many have too few test examples to be judged")
+    n_too_small: int = Field(0, description="how many groups have too few test examples to be judged")
     collapsed: str | None = Field(None, description="the class that the net predicts for every validation example")
     margins: dict[str, dict[str, GroupRate]] = Field(
         default_factory=dict, description="by group column: rates of the groups that the column alone makes"
@@ -61,18 +65,22 @@ class Summary(Recorded):
 
     @property
     def judged_rates(self) -> dict[str, GroupRate]:
-        """What is judged, by name: groups, and margins or classes that stand in for groups; without groups the classes."""
+        """What is judged, by name: groups, margins, classes that stand in for groups; without groups the classes."""
         if not self.groups:
             return {name: rate for name, rate in self.classes.items() if rate.size}
+        return {name: rate for name, rate in self.unit_rates.items() if rate.judged}
+
+    @property
+    def unit_rates(self) -> dict[str, GroupRate]:
+        """All groups, margins and classes, by the names that ``judged`` and ``worst_group`` use."""
         margins = {f"{name} ({column})": rate for column, named in self.margins.items() for name, rate in named.items()}
-        rates = self.groups | margins | {f"class {quoted(name)}": rate for name, rate in self.classes.items()}
-        return {name: rates[name] for name in self.judged if rates[name].size}
+        return self.groups | margins | {f"class {quoted(name)}": rate for name, rate in self.classes.items()}
 
 
-def named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray, min_group: int) -> dict[str, GroupRate]:
-    """The rate of every name, judged from ``min_group`` examples on."""
-    found = zip(names, hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), strict=True)
+def named_rates(names: list[str], hits: np.ndarray, sizes: np.ndarray, judged: np.ndarray) -> dict[str, GroupRate]:
+    """The rate of every name, [names] each."""
+    columns = (hits.tolist(), sizes.tolist(), rates.per_group(hits, sizes).tolist(), judged.tolist())
     return {
-        name: GroupRate(hits=hit, size=size, rate=known(rate), judged=size >= max(1, min_group))
-        for name, hit, size, rate in found
+        name: GroupRate(hits=hit, size=size, rate=known(rate), judged=is_judged)
+        for name, hit, size, rate, is_judged in zip(names, *columns, strict=True)
     }

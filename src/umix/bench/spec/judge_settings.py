@@ -4,18 +4,19 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.judging import MIN_GROUP, PRIOR, Judging
+from umix.core.judging import EVERY_GROUP, MIN_GROUP, PRIOR, Judging
 from umix.core.judging import UseGroups as UseGroups
 from umix.core.selection import Decide
 from umix.settings import Settings
 
-#: Presets of published results, which were decided by argmax.
-PUBLISHED_PRESETS = ("paper", "reference")
+#: Presets of published results, which count every group by its own rate and predict by argmax.
+_PUBLISHED_PRESETS = ("paper", "reference")
+_PUBLISHED = {"decide": "argmax", "min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior}
 
 
-def usual_decide(preset: str) -> Decide:
-    """How runs of ``preset`` decide unless they are told: with chosen biases, but published settings by argmax."""
-    return "argmax" if preset in PUBLISHED_PRESETS else "biases"
+def usual_judge(preset: str) -> dict[str, Any]:
+    """The settings of ``JudgeSettings`` that runs of ``preset`` have unless they are told others."""
+    return dict(_PUBLISHED) if preset in _PUBLISHED_PRESETS else {}
 
 
 @final
@@ -25,7 +26,11 @@ class JudgeSettings(Settings):
     part: ClassVar[str] = "judge"
 
     min_group: int = Field(
-        default=MIN_GROUP, ge=1, le=10**9, description="examples that a group must have in a split to be judged there"
+        default=MIN_GROUP,
+        ge=1,
+        le=10**9,
+        description="examples from which on a group is judged by its rate; a smaller one is judged where its interval lies wholly "
+        "below that of the worst larger one",
     )
     use_groups: UseGroups = Field(
         default="train",
@@ -45,16 +50,6 @@ class JudgeSettings(Settings):
         default="biases",
         description="how a class is predicted: biases, chosen on validation together with the epoch, or argmax",
     )
-
-    def as_json(self, usual: Decide) -> dict[str, Any]:
-        """What is not as usual, as part of a run's key; empty where everything is."""
-        later: dict[str, Any] = {"decide": self.decide} if self.decide != usual else {}
-        later |= {} if self.budget is None else {"budget": self.budget}
-        first = {"decide", "budget"}  # options of later versions: without them keys are what they were
-        without = self.model_dump(mode="json", exclude=first)
-        return (
-            {} if without == JudgeSettings().model_dump(mode="json", exclude=first) and not later else without | later
-        )
 
     @property
     def judging(self) -> Judging:

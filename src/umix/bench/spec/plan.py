@@ -6,9 +6,8 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.spec.judge_settings import JudgeSettings, usual_decide
+from umix.bench.spec.judge_settings import JudgeSettings, usual_judge
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
-from umix.core.selection import Decide
 from umix.data.arrays.source import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
@@ -41,18 +40,16 @@ class Plan:
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
     judge: JudgeSettings = field(default_factory=JudgeSettings)
-    usual_decide: Decide = "biases"  # of the preset
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the run's numbers, with defaults filled in."""
-        judge = self.judge.as_json(self.usual_decide)
         return {
             "task": self.source.as_json(),
             "method": {"name": self.method.name, **self.method.key_values()},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
-            **({"judge": judge} if judge else {}),
+            "judge": self.judge.model_dump(mode="json"),
         }
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
@@ -103,7 +100,6 @@ def make_plan(
     _check_codes(source, net_name, takes_codes=takes_codes)
     source.check_files()
     _check_weights(source, method_name)
-    usual = usual_decide(preset_name)
     return Plan(
         source=source,
         method=method(method_name, **tables.get(method_name, {})),
@@ -111,8 +107,7 @@ def make_plan(
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
-        judge=JudgeSettings(**{"decide": usual, **tables.get("judge", {})}),
-        usual_decide=usual,
+        judge=JudgeSettings(**{**usual_judge(preset_name), **tables.get("judge", {})}),
     )
 
 
@@ -126,9 +121,8 @@ def setting_tables(
 ) -> Tables:
     """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
     tables = _resolve(task, method_name, settings, preset_name, trust_code=trust_code).tables
-    if usual_decide(preset_name) != usual_decide("default"):  # a file has another name, but decides as it did
-        tables = {**tables, "judge": {"decide": usual_decide(preset_name), **tables.get("judge", {})}}
-    return tables
+    usual = usual_judge(preset_name)  # a file has another name, but judges as the preset does
+    return {**tables, "judge": {**usual, **tables.get("judge", {})}} if usual else tables
 
 
 @final

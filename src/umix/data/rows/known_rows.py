@@ -132,7 +132,11 @@ def _of_all_rows(y: Rows, groups: Groups | None, used: Rows | slice, n: int) -> 
     member = torch.zeros(n, len(groups.names), dtype=torch.bool)
     attribute = torch.full((n,), -1)
     member[used], attribute[used] = groups.member, groups.attribute
-    return all_y, replace(groups, member=member, attribute=attribute)
+    margins = None
+    if groups.margin_member is not None:
+        margins = torch.zeros(n, len(groups.margins), dtype=torch.bool)
+        margins[used] = groups.margin_member
+    return all_y, replace(groups, member=member, attribute=attribute, margin_member=margins)
 
 
 def stratum_of(groups: Groups, y: Rows) -> Rows:
@@ -154,13 +158,13 @@ def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, c
 def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
     if not roles.groups:
         return None
-    attribute, values = encode_attribute([frame[name] for name in roles.groups], blanks=roles.blanks)
-    if not values:
+    attribute = encode_attribute([frame[name] for name in roles.groups], blanks=roles.blanks)
+    if not attribute.values:
         raise UserError(
             Setting("groups"),
             f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
         )
-    names = list(map(group_name, values))
+    names = list(map(group_name, attribute.values))
     if len(classes) * len(names) > MOST_GROUPS:
         raise UserError(
             Setting("groups"),
@@ -170,9 +174,10 @@ def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[
     labels = [named(frame[roles.label], name) for name in classes]
     return Groups.cells(
         torch.from_numpy(y),
-        torch.from_numpy(attribute),
+        torch.from_numpy(attribute.codes),
         labels=labels,
         attributes=names,
         columns=(roles.label, *roles.groups),
-        values=values,
+        values=attribute.values,
+        by_column=[(torch.from_numpy(codes), values) for codes, values in attribute.by_column],
     )

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,30 +93,44 @@ def encode_labels(column: "polars.Series") -> tuple[Rows, tuple[str, ...]]:
     return codes, classes
 
 
-def encode_attribute(
-    columns: Sequence["polars.Series"], *, blanks: Blanks = "unknown"
-) -> tuple[Rows, list[tuple[str, ...]]]:
-    """Which combination of the columns' values each row has, int64 [n], and the combinations that occur.
+@final
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """Which of the combinations ``values`` each row has, int64 [n], -1 where a column is blank.
+
+    ``by_column`` has of each column the code of every row, -1 where it is blank, and the names of the codes.
+    """
+
+    codes: Rows
+    values: list[tuple[str, ...]]
+    by_column: list[tuple[Rows, list[str]]]
+
+
+def encode_attribute(columns: Sequence["polars.Series"], *, blanks: Blanks = "unknown") -> Attribute:
+    """Which combination of the columns' values each row has, and the combinations that occur.
 
     A row with a blank in one of the columns has no combination, -1; with ``blanks="group"`` a blank is a value of its own,
     ``missing``. Values of columns that are not texts are named ``column=value``.
     """
     combined = np.zeros(len(columns[0]), dtype=np.int64)
     unknown_rows = np.zeros(len(columns[0]), dtype=bool)
-    parts = []
+    by_column = []
     for column in columns:
         text = texts(column)
-        if blanks == "unknown":
-            unknown_rows |= text.is_null().to_numpy()
         codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
-        parts.append([named(column, value) for value in values])
         combined = combined * len(values) + codes
+        if blanks == "unknown":
+            blank = text.is_null().to_numpy()
+            unknown_rows |= blank
+            codes = np.where(blank, -1, codes)
+        by_column.append((codes, [named(column, value) for value in values]))
     present = np.unique(combined[~unknown_rows])
     attribute = np.searchsorted(present, combined)
     attribute[unknown_rows] = -1
-    places = np.unravel_index(present, [len(values) for values in parts])
-    found = [tuple(values[p] for values, p in zip(parts, place, strict=True)) for place in zip(*places, strict=True)]
-    return attribute, found
+    names = [values for _, values in by_column]
+    places = np.unravel_index(present, [len(values) for values in names])
+    found = [tuple(values[p] for values, p in zip(names, place, strict=True)) for place in zip(*places, strict=True)]
+    return Attribute(attribute, found, by_column)
 
 
 def named(column: "polars.Series", value: str) -> str:

@@ -2,7 +2,9 @@
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``core.weight_choice``). Where so few groups are known that some are too small to be sure of, both have the same say.
+(``core.weight_choice``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
+class rates on validation more than a point below the better of the two, each with the threshold that suits it: lifting a minority
+or balancing classes does not cost that, relearning noise does.
 """
 
 import hashlib
@@ -18,22 +20,26 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.frontier import frontier
+from umix.core.judging import GUARD
 from umix.core.rates import per_group
-from umix.core.selection import RULES, Decide, best_choice, best_score
+from umix.core.selection import Decide, best_choice, best_score, mean_class, within_limits
 from umix.core.weight_choice import trust_scores
+from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
+from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.fleet_mixup import FleetMixup
 from umix.methods.parts.mixers import Mixing
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.weight_family import Weighting
 from umix.nets.fleet import can_stack
-from umix.training.objective import Objective
+from umix.training.objective import MeanRisk, Objective
 from umix.training.race import Lane, race
 from umix.training.race_counts import RaceResult
 from umix.training.trainer import Trainer
 
 _MOST_POINTS = 40  # of the frontier that are kept
 _CLEARLY = 0.01  # by how much a candidate's score must beat the first one's where groups do not decide
+ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
 
 
 @final
@@ -60,7 +66,10 @@ class Candidate:
 @final
 @dataclass(frozen=True)
 class Standing:
-    """How far a candidate came: its score, and its validation rates at the epoch and decision chosen for it."""
+    """How far a candidate came: the score that decides, and its raw validation rates at the epoch and decision chosen for it.
+
+    Where groups choose, the score is the worst rate of a group, margin or class, small groups pulled towards their class.
+    """
 
     name: str
     score: float
@@ -102,9 +111,8 @@ class Point:
 class Verdict:
     """The winner of a contest and the standings of all candidates, best first.
 
-    ``rule`` is the rule of its final choice: ``worst`` where groups decide, else ``worst_class``; ``sure`` says that groups decide
-    alone. ``frontier`` has the points of all candidates, epochs and decisions that no other beats in both rates. ``plain`` are
-    standings by argmax.
+    ``rule`` is the rule of its final choice: ``worst`` where groups choose, else ``worst_class``. ``frontier`` has the points of
+    all candidates, epochs and decisions that no other beats in both rates. ``plain`` are standings by argmax.
     """
 
     winner: Candidate
@@ -112,7 +120,6 @@ class Verdict:
     plain: Mapping[str, Standing]
     frontier: tuple[Point, ...]
     rule: Literal["worst", "worst_class"]
-    sure: bool
 
     def including(self, standing: Standing) -> "Verdict":
         """This verdict with the standing of one that was not in the race; it comes first if its score is higher than all others."""
@@ -130,19 +137,18 @@ class Verdict:
         """Why the winner was chosen, in words."""
         best = self.standings[0]
         return (
-            f"best of {len(self.standings)} candidates on validation by {self.by}: {best.worst:.1%} in the worst {self.unit}, "
-            f"{best.average:.1%} on average"
+            f"best of {len(self.standings)} candidates on validation by {self.by}: {score_words(best)}; {best.average:.1%} on "
+            "average"
         )
 
     @property
     def by(self) -> str:
         """What decided, in words."""
-        if self.rule == "worst_class":
-            return "a rule that sees no groups"
+        if self.rule == "worst":
+            return "the worst group, where groups of few examples are pulled towards the rate of their class"
         return (
-            "the worst group"
-            if self.sure
-            else "the worst group and, as some groups are small or unclear, a rule that sees none"
+            "the mean of three rates (what ERM was sure of, what it was not, the worst class), where the first candidate stays "
+            "unless another is a point better"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -166,32 +172,68 @@ def contest(
 
     ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
     candidates' objectives beside their names and weights, so that runs can share races. After ``time`` seconds no further round
-    begins. The first candidate, the simplest, wins if none is within the budget, and where groups do not decide also if none is
-    clearly better: what cannot be told from noise is not worth a more complicated method.
+    begins. The first candidate, the simplest, wins if none is allowed, and where groups do not choose also if none is clearly
+    better: what cannot be told from noise is not worth a more complicated method.
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
-    sure = trainer.judging.groups_decide(trainer.splits["val"].groups.sizes.cpu().numpy())
+    simple = [] if rule == "worst" else _simple(trainer)
+    names = {one.name for one in candidates}
+    raced = [*candidates, *(one for one in simple if one.name not in names)]
 
-    def score(result: RaceResult) -> float:
-        return best_score(result.counts, rule) if sure else _trust(result, by_groups=rule == "worst")
+    def scores(results: Mapping[str, RaceResult]) -> dict[str, float]:
+        if rule == "worst":
+            return {name: best_score(result.counts, rule) for name, result in results.items()}
+        floor = _class_floor([results[one.name].counts for one in simple])
+        return {name: _trust(_limited(result, floor)) for name, result in results.items()}
 
-    lanes, identity = _lanes(trainer, candidates), content + _digest(candidates)
-    stays = None if sure else candidates[0].name  # what the others must clearly beat is trained as far as they are
-    results = race(trainer, lanes, score, content=identity, uncertain=uncertain, time_limit=time, stays=stays)
-    standings = [standing_of(one.name, results[one.name].counts, score(results[one.name]), rule) for one in candidates]
+    lanes, identity = _lanes(trainer, raced), content + _digest(raced)
+    # What the others are compared with is trained as far as they are.
+    stays = set() if rule == "worst" else {candidates[0].name, *(one.name for one in simple)}
+    results = race(trainer, lanes, scores, content=identity, uncertain=uncertain, time_limit=time, stays=stays)
+    if simple:
+        floor = _class_floor([results[one.name].counts for one in simple])
+        trainer.judging = replace(trainer.judging, class_floor=floor)
+        results = {name: _limited(result, floor) for name, result in results.items()}
+    final = scores(results)
+    standings = [standing_of(one.name, results[one.name].counts, final[one.name], rule) for one in candidates]
     ranked = by_score(standings)
     if np.isnan(ranked[0].score):
         trainer.warn(
-            f"None of {len(candidates)} candidates kept validation accuracy within the budget: {candidates[0].name} is trained; "
-            "what ERM gets wrong here looks like noise."
+            f"All of {len(candidates)} candidates cost too much accuracy on validation: {candidates[0].name} is trained; what ERM "
+            "gets wrong here looks like noise."
         )
-    elif not sure and ranked[0].score < standings[0].score + _CLEARLY:
+    elif rule == "worst_class" and ranked[0].score < standings[0].score + _CLEARLY:
         ranked = [standings[0], *(one for one in ranked if one is not standings[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
     plain = {
         name: standing_of(name, result.counts, float("nan"), rule, decide="argmax") for name, result in results.items()
     }
-    return Verdict(winner, tuple(ranked), plain, _frontier(results, rule), rule, sure)
+    return Verdict(winner, tuple(ranked), plain, _frontier({name: results[name] for name in names}, rule), rule)
+
+
+def score_words(standing: Standing) -> str:
+    """The score of ``standing`` in percent; in words where it has none."""
+    return "over the budget" if np.isnan(standing.score) else f"{standing.score:.1%}"
+
+
+def _simple(trainer: Trainer) -> list[Candidate]:
+    """ERM and class reweighting: what every choice without groups is compared with."""
+    train = trainer.splits["train"]
+    balanced = inverse_frequency(train.y, by=train.weight).to(trainer.device)
+    return [
+        Candidate(ERM, "erm", {}, MeanRisk()),
+        Candidate(REWEIGHT, "reweight", {"reweight.by": "class"}, BatchRisk(weights=balanced), weights=balanced),
+    ]
+
+
+def _class_floor(counts: Sequence[Counts]) -> float:
+    """The lowest mean of the class rates that a choice may have beside candidates with these ``counts``."""
+    return max(float(mean_class(one.every_decision).max()) for one in counts) - GUARD
+
+
+def _limited(result: RaceResult, floor: float) -> RaceResult:
+    judging = replace(result.counts.judging, class_floor=floor)
+    return replace(result, counts=replace(result.counts, judging=judging))
 
 
 def limit_cost(trainer: Trainer, baseline: float, budget: float | None = None) -> None:
@@ -200,26 +242,22 @@ def limit_cost(trainer: Trainer, baseline: float, budget: float | None = None) -
     ``budget`` overrides that of the run.
     """
     judging = trainer.judging if budget is None else replace(trainer.judging, budget=budget)
-    sizes = trainer.splits["val"].groups.sizes.cpu().numpy()
-    floor = judging.floor_below(baseline, groups_decide=judging.groups_decide(sizes))
+    floor = judging.floor_below(baseline, groups_choose=chooses_by_groups(trainer))
     trainer.judging = replace(trainer.judging, floor=floor)
 
 
 def chooses_by_groups(trainer: Trainer) -> bool:
-    """Whether known validation groups may choose, and there are any."""
-    return trainer.judging.choose and bool((trainer.splits["val"].groups.sizes > 0).any())
+    """Whether known validation groups may choose, and some are large enough to."""
+    groups = trainer.splits["val"].groups
+    sizes = torch.cat([groups.sizes, groups.in_margins.sum(dim=0)])
+    return trainer.judging.groups_choose(sizes.cpu().numpy())
 
 
-def _trust(result: RaceResult, *, by_groups: bool) -> float:
-    """The best score of an epoch and decision where no groups decide; known groups that are small have half of the say."""
-    counts = result.counts
-    every, hits = counts.every_decision, result.uncertain_hits.T.reshape(-1)
-    scores = trust_scores(every, hits, result.n_uncertain)
-    if by_groups:
-        scores = (scores + RULES["worst"](every)) / 2
-    floor = -np.inf if counts.judging.floor is None else counts.judging.floor
-    allowed = scores[every.all_hits / max(1, every.n) >= floor - 1e-12]
-    return float(allowed.max()) if len(allowed) else float("nan")
+def _trust(result: RaceResult) -> float:
+    """The best score of an epoch and decision that is allowed where no groups choose; NaN if none is."""
+    every, hits = result.counts.every_decision, result.uncertain_hits.T.reshape(-1)
+    scores = within_limits(trust_scores(every, hits, result.n_uncertain), every)
+    return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
 def standing_of(name: str, counts: Counts, score: float, rule: str, *, decide: Decide = "biases") -> Standing:
@@ -231,15 +269,13 @@ def standing_of(name: str, counts: Counts, score: float, rule: str, *, decide: D
 
 
 def worst_rates(counts: Counts, rule: str) -> NDArray[np.float64]:
-    """The lowest rate of a judged group under the rule ``worst``, else that of a class, [epochs].
+    """The lowest raw rate of a group or margin under the rule ``worst``, else that of a class, [epochs].
 
-    Where groups are too small to be sure of them, small ones are judged too, and their rates are pulled towards their class's.
+    Groups that are too small for their rate to be judged alone are left out, unless all are.
     """
     units = counts.units()
-    if rule == "worst" and not counts.judging.groups_decide(counts.sizes) and not np.isnan(RULES[rule](counts)).all():
-        return RULES[rule](counts)
-    if rule == "worst" and units.judged.any():
-        rates = per_group(units.hits, units.sizes)[:, units.judged]
+    if rule == "worst" and units.large.any():
+        rates = per_group(units.hits, units.sizes)[:, units.large]
     else:
         rates = per_group(counts.class_hits, counts.class_sizes)[:, counts.class_sizes > 0]
     return np.asarray(rates.min(axis=1)) if rates.shape[1] else np.full(counts.epochs, np.nan)

@@ -32,7 +32,7 @@ _USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
 _NOT_ESTIMATED = "The groups of validation rows are not estimated"
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
-_CLEAR = 0.3  # share of chance's log loss that predictions must save for drawn validation groups to decide alone
+_CLEAR = 0.3  # share of chance's log loss that predictions must save for validation groups to be drawn
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
 _FARTHEST = 10.0  # deviations at which numbers of a table are cut
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
@@ -64,8 +64,7 @@ def fill_validation_groups(trainer: Trainer) -> None:
     The trainer's own validation split gets them; the task keeps what is known. A group's rate over known and drawn rows is, in
     expectation, that over all rows weighted by P(group | x, y). Nothing is drawn where groups may not choose, where nearly all are
     known, where they overlap or differ from those of training, where examples are no vectors of numbers (the estimate would need
-    a net first), or where groups are told apart no better than by chance. Where they are told apart only a little, drawn groups do
-    not decide alone (``Judging.groups_decide``).
+    a net first), or where groups are told apart only a little better than by chance: then the known rows choose alone.
     """
     val = trainer.task.splits["val"]
     if not val.groups.names or val.training_groups is not None or val.groups.overlap:
@@ -83,8 +82,10 @@ def fill_validation_groups(trainer: Trainer) -> None:
     except UserError as error:
         trainer.decisions["validation groups"] = {"words": f"{_NOT_ESTIMATED}: {error}"}
         return
-    if not _better_than_chance(scores):
-        words = f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is no better than chance: {_chance_words(scores)}."
+    if scores.gain < _CLEAR * scores.chance or not _better_than_chance(scores):
+        words = (
+            f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is hardly better than chance: {_chance_words(scores)}."
+        )
         trainer.decisions["validation groups"] = {"words": words}
         return
     rng = stream(trainer.seed, "spread", "validation")
@@ -95,7 +96,6 @@ def fill_validation_groups(trainer: Trainer) -> None:
     groups = Groups.from_ids(ids, val.groups.names)
     groups = replace(groups, columns=val.groups.columns, parts=val.groups.parts).to(trainer.device)
     trainer.splits = {**trainer.splits, "val": replace(trainer.splits["val"], groups=groups)}
-    trainer.judging = replace(trainer.judging, doubtful=scores.gain < _CLEAR * scores.chance)
 
 
 def _estimates(

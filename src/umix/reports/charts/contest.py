@@ -20,6 +20,10 @@ FAMILIES = {
     "dfr": "DFR",
 }
 FRONTIER = "frontier"
+_BY = {
+    "group": "The score that decided is the worst rate, in which groups of few examples are pulled towards their class.",
+    "class": "The score that decided is the mean of three rates: what ERM was sure of, what it was not, and the worst class.",
+}
 _LABEL_ROOM = 0.2  # above the highest point, where the name of the winner stands
 _REWEIGHT = METHOD_COLOURS[4]  # its own colour is that of UMIX, from which only the shape tells it apart
 
@@ -31,7 +35,7 @@ def has_contest(record: RunRecord) -> bool:
 
 def kind_of(record: RunRecord) -> str:
     """What decided the contest: ``group``, if groups may choose and some are known in validation, else ``class``."""
-    return "group" if record.use_groups != "test" and record.counts["val"].sizes.any() else "class"
+    return "group" if record.counts["val"].groups_choose else "class"
 
 
 def contest_rows(record: RunRecord) -> list[dict[str, Any]]:
@@ -46,6 +50,7 @@ def contest_rows(record: RunRecord) -> list[dict[str, Any]]:
             "candidate": standing["candidate"],
             "average": round(100 * standing["average"], 2),
             "worst": round(100 * standing["worst"], 2),
+            "score": None if standing["score"] is None else round(100 * standing["score"], 2),
             "epochs": standing["epochs"],
             "winner": place == 0,
             "allowed": standing["score"] is not None,
@@ -176,6 +181,7 @@ def contest_chart(
         description=(
             "Each point is a candidate at its best epoch of the race, with the decision (biases of the classes) that suits it. "
             "Line: all epochs and decisions of all candidates that no other beats in both rates. Up and to the right is better. "
+            f"{_BY[kind]} "
             f"{told}{apart}"
         ),
         columns={
@@ -183,6 +189,7 @@ def contest_chart(
             "family": "family",
             "worst": f"worst {kind}, %",
             "average": "average, %",
+            "score": "score that decided, %",
             "epochs": "epochs trained",
         },
         rows=rows,

@@ -49,7 +49,7 @@ def _row(name: str, method: str, rates: Sequence[GroupRate]) -> dict[str, Any]:
         **numbers,
         "size": rates[0].size,
         "seeds": len(rates),
-        "judged": rates[0].judged,
+        "judged": any(rate.judged for rate in rates),
     }
 
 
@@ -68,7 +68,9 @@ def group_order(rows: Sequence[Mapping[str, Any]], baseline: str) -> GroupOrder:
     Groups that are not judged are small.
     """
     rates: dict[str, list[float]] = {}
-    judged = {row["group"]: row["judged"] for row in rows}
+    judged = {
+        name: any(row["judged"] for row in rows if row["group"] == name) for name in {row["group"] for row in rows}
+    }
     for row in rows:
         rates.setdefault(row["group"], []).append(row["rate"])
     by_baseline = {row["group"]: row["rate"] for row in rows if row["method"] == baseline}

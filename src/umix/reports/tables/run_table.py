@@ -37,7 +37,9 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
     for rate in RATES if record.groups else ("average", "worst"):
         value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
         title = TITLES[rate] + (_which(summary) if rate == "worst" else "")
-        table.add_row(title, unknown if value is None else f"{100 * value:.1f}")
+        worst = summary.unit_rates.get(summary.worst_group or "") if rate == "worst" else None
+        shown = (unknown if value is None else f"{100 * value:.1f}",) if worst is None else _rate_and_size(worst)
+        table.add_row(title, *shown)
     table.add_section()
     if record.groups:
         _add_groups(table, record, summary)
@@ -90,8 +92,8 @@ def _add_group(table: Table, name: str, rate: GroupRate, n_train: str) -> None:
 
 def _train_size(record: RunRecord, column: str, name: str) -> int:
     """The training examples of a margin."""
-    (margin,) = (margin for margin in record.margins if (margin.column, margin.name) == (column, name))
-    return sum(record.train_sizes[group] for group in margin.groups)
+    sizes = zip(record.margins, record.train_margin_sizes, strict=True)
+    return next(size for margin, size in sizes if (margin.column, margin.name) == (column, name))
 
 
 def _which(summary: Summary) -> str:
