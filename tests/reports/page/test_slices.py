@@ -115,6 +115,50 @@ def test_missing_cells_may_describe_a_slice(rng: np.random.Generator) -> None:
     assert one.description == "x is missing"
 
 
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_rows_without_a_number_are_a_slice_of_their_own_and_not_among_the_small_or_large_ones(
+    rng: np.random.Generator, nothing: float | None
+) -> None:
+    n = 4000
+    missing, dose = rng.random(n) < 0.2, rng.integers(0, 800, n)
+    wrong = rng.random(n) < np.where(missing, 0.4, np.where(dose <= 378, 0.3, 0.04))
+    split = np.repeat(["val", "test"], n // 2)
+    cells = [nothing if gone else float(value) for gone, value in zip(missing, dose, strict=True)]
+    source = Source(polars.DataFrame({"dose": cells}, strict=False), ("dose",))
+    first, second = table_slices(predictions(wrong, split), source, [])
+    assert first.description == "dose is missing"
+    inside = missing & (split == "test")
+    assert (first.size, first.error) == (inside.sum(), wrong[inside].mean())
+    limit = float(second.description.removeprefix("dose ≤ "))
+    assert limit == pytest.approx(378, abs=20)
+    inside = ~missing & (dose <= limit) & (split == "test")
+    assert (second.size, second.error) == (inside.sum(), wrong[inside].mean())
+
+
+@pytest.mark.parametrize("nothing", [None, "?", " "])
+def test_rows_without_a_value_are_not_among_those_with_another_value(
+    rng: np.random.Generator, nothing: str | None
+) -> None:
+    n = 4000
+    city = rng.choice(["a", "b", ""], n)
+    wrong = rng.random(n) < np.where(city == "a", 0.02, np.where(city == "b", 0.3, 0.4))
+    table = polars.DataFrame({"city": [name or nothing for name in city]})
+    found = table_slices(predictions(wrong, np.repeat(["val", "test"], n // 2)), Source(table, ("city",)), [])
+    assert {one.description for one in found} in ({"city is missing", "city = b"}, {"city is missing", "city ≠ a"})
+    assert {one.size for one in found} == {(city[n // 2 :] == "b").sum(), (city[n // 2 :] == "").sum()}
+
+
+def test_few_missing_cells_belong_to_no_slice(rng: np.random.Generator) -> None:
+    n = 4000
+    missing, age = np.arange(n) % 400 == 0, rng.integers(18, 90, n)
+    wrong = rng.random(n) < np.where((age > 30) | missing, 0.5, 0.05)
+    cells = [None if gone else int(value) for gone, value in zip(missing, age, strict=True)]
+    split = np.repeat(["val", "test"], n // 2)
+    (one,) = table_slices(predictions(wrong, split), Source(polars.DataFrame({"age": cells}), ("age",)), [])
+    assert one.description == "age > 30.5"
+    assert one.size == (~missing & (age > 30) & (split == "test")).sum()
+
+
 def test_clusters_are_those_of_the_features(rng: np.random.Generator) -> None:
     n = 120
     place = np.repeat([0, 1, 2], n // 3)

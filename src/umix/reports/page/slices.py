@@ -1,18 +1,21 @@
 """Where the model fails, in the words of a table: slices of rows with a high held-out error.
 
 A shallow tree over the columns is grown on the errors of validation rows under the selected model. Its leaves are candidates. A
-candidate is shown if the lower end of its error's interval on *test* rows is above the error of all test rows. The label is never
-a condition: people do not know it when they use the model. Group columns may be conditions.
+candidate is shown if the lower end of its error's interval on *test* rows is above the error of all test rows. Rows without a value
+are neither among those with a small or a large number nor among those with another value: they are a candidate of their own. The
+label is never a condition: people do not know it when they use the model. Group columns may be conditions.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from umix.core.small_tree import Tree, grow
 from umix.core.statistics import FEW_EXAMPLES, Interval, wilson
+from umix.data.tables.column_kinds import is_missing
 from umix.reports.page.training_table import Source
 from umix.reports.predictions import Predictions
 
@@ -54,7 +57,10 @@ class Slice:
 @final
 @dataclass(frozen=True)
 class Question:
-    """A yes-or-no question about a row (``column`` is ``value``; missing), or how large a number is (``value`` is None)."""
+    """A yes-or-no question about a row (``column`` is ``value``; missing), or how large a number is (``value`` is None).
+
+    ``fill`` is what the tree takes for the answer of a row that has no value.
+    """
 
     column: str
     value: str | None
@@ -67,9 +73,9 @@ class Question:
 
         column = table[self.column]
         if self.missing:
-            return column.is_null().to_numpy().astype(np.float32)
+            return _missing(column).astype(np.float32)
         if self.value is not None:
-            return (column.cast(polars.String).fill_null("") == self.value).to_numpy().astype(np.float32)
+            return (column.cast(polars.String) == self.value).fill_null(False).to_numpy().astype(np.float32)
         numbers = column.cast(polars.Float32).fill_null(self.fill).fill_nan(self.fill).to_numpy()
         limit = np.finfo(np.float32).max
         return np.asarray(np.clip(np.nan_to_num(numbers), -limit, limit))
@@ -90,7 +96,7 @@ class Condition:
         if question.missing:
             return f"{question.column} is {'missing' if self.above else 'known'}"
         if question.value is not None:
-            return f"{question.column} {'=' if self.above else '≠'} {question.value[:60] or '(empty)'}"
+            return f"{question.column} {'=' if self.above else '≠'} {question.value[:60]}"
         return f"{question.column} {'>' if self.above else '≤'} {self.threshold:.4g}"
 
     @property
@@ -99,12 +105,18 @@ class Condition:
         asks_value = self.question.missing or self.question.value is not None
         return self.question, None if asks_value else self.above
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the tree sends rows without a value to this side."""
+        return not self.question.missing and (float(np.float32(self.question.fill)) > self.threshold) == self.above
+
     def holds(self, table: "polars.DataFrame") -> np.ndarray:
-        """For which rows of ``table`` it is true, bool [n]."""
+        """For which rows of ``table`` it is true, bool [n]; of a row without a value it is only true that it has none."""
         answers = self.question.answers(table).astype(
             np.float64
         )  # the tree compares with thresholds in double precision
-        return np.asarray((answers > self.threshold) == self.above)
+        true = np.asarray((answers > self.threshold) == self.above)
+        return true if self.question.missing else true & ~_missing(table[self.question.column])
 
 
 def table_slices(
@@ -151,7 +163,7 @@ def table_slices(
 
 
 def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condition]]:
-    """The leaves of a tree on ``wrong`` [n] with an error above average, each as the conditions that lead to it."""
+    """The parts of a tree's leaves whose share of ``wrong`` [n] is above average, each as the conditions that describe it."""
     questions = _questions(table)
     if not questions or not wrong.any():
         return []
@@ -159,8 +171,14 @@ def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condit
     rows = rng.permutation(len(table))[: max(1000, _MOST_ANSWERS // len(questions))]
     part, errors = table[rows], wrong[rows].astype(np.int64)
     answers = np.stack([question.answers(part) for question in questions], axis=1)
-    leaves = _leaves(grow(answers, errors, min_leaf=max(20, len(rows) // 200), max_depth=_DEPTH), questions)
-    return [_simplified(leaf.conditions) for leaf in leaves if leaf.conditions and leaf.rate > errors.mean()]
+    fewest = max(20, len(rows) // 200)
+    leaves = _leaves(grow(answers, errors, min_leaf=fewest, max_depth=_DEPTH), questions)
+    found = []
+    for conditions in (conditions for leaf in leaves if leaf.conditions for conditions in _parts(leaf.conditions)):
+        inside = _all_hold(conditions, part)
+        if inside.sum() >= fewest and errors[inside].mean() > errors.mean():
+            found.append(conditions)
+    return found
 
 
 def _questions(table: "polars.DataFrame") -> list[Question]:
@@ -170,15 +188,16 @@ def _questions(table: "polars.DataFrame") -> list[Question]:
     questions: list[Question] = []
     for name in table.columns:
         column = table[name]
-        if column.null_count() > 0.01 * len(column):
+        missing = _missing(column)
+        if missing.mean() > 0.01:
             questions.append(Question(name, None, missing=True))
         if column.dtype.is_numeric() and not (column.dtype.is_integer() and column.n_unique() <= _FLAG):
-            middle: Any = column.median()
+            middle: Any = column.filter(~missing).median()
             questions.append(Question(name, None, fill=float(middle or 0)))
             continue
         if column.dtype.is_nested():
             continue
-        common = column.cast(polars.String).drop_nulls().value_counts(sort=True)[name].to_list()
+        common = column.filter(~missing).cast(polars.String).value_counts(sort=True)[name].to_list()
         if len(common) > len(column) / 2:  # names and free text: no value is common
             continue
         questions += [Question(name, value) for value in common[:_VALUES]]
@@ -221,9 +240,32 @@ def _differ(first: _Leaf, second: _Leaf, rate: float) -> bool:
     return bool(abs(first.rate - second.rate) > _CLEAR * scale)
 
 
+def _parts(path: Sequence[Condition]) -> list[list[Condition]]:
+    """The leaf at the end of ``path`` in parts: rows that have a value in the columns that it compares, and rows that have none."""
+    parts: list[list[list[Condition]]] = []
+    for column in dict.fromkeys(condition.question.column for condition in path):
+        asked = [condition for condition in path if condition.question.column == column]
+        compared = [condition for condition in asked if not condition.question.missing]
+        if not compared:
+            parts.append([asked])
+            continue
+        missing = {condition.above for condition in asked if condition.question.missing}
+        with_value = [] if True in missing else [compared]
+        if False not in missing and all(condition.takes_missing for condition in compared):
+            parts.append([*with_value, [Condition(Question(column, None, missing=True), 0.5, above=True)]])
+        else:
+            parts.append(with_value)
+    return [_simplified([condition for part in parts_of for condition in part]) for parts_of in product(*parts)]
+
+
 def _simplified(path: Sequence[Condition]) -> list[Condition]:
     """The conditions of a path without those that a later one makes stricter."""
     return list({condition.key: condition for condition in path}.values())
+
+
+def _missing(column: "polars.Series") -> np.ndarray:
+    """Which rows have no value, as training reads them, bool [n]."""
+    return is_missing(column.fill_nan(None) if column.dtype.is_float() else column).to_numpy()
 
 
 def _all_hold(conditions: Sequence[Condition], table: "polars.DataFrame") -> np.ndarray:
