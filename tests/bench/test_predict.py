@@ -24,8 +24,9 @@ from umix.data.lazy import LazyRows, Mapped
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
+from umix.files import read_arrays, write_arrays
 from umix.reports.tables.run_table import run_table
-from umix.run_folder import TABLE_COLUMNS
+from umix.run_folder import DECISIONS, TABLE_COLUMNS
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -245,7 +246,9 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
     plain = again.summary(decide="argmax")
-    assert np.mean(plain.quintiles) == pytest.approx(plain.average)  # fifths of all test examples, which argmax decides
+    assert np.mean(plain.quintiles) == pytest.approx(plain.average)  # the fifths are all test examples
+    assert summary.threshold != plain.threshold
+    assert np.mean(summary.quintiles) == pytest.approx(summary.average)
     assert predict(again, table(), select="last").height == 200
     with pytest.raises(UserError, match="select=worst must know the groups"):
         again.summary("worst")
@@ -260,6 +263,21 @@ def test_fifths_of_uncertainty_are_reported_where_there_are_no_groups_only(
     grouped = execute(spec(path, method, epochs=1, groups="place", **settings), out=tmp_path)
     assert len(plain.summary().quintiles) == 5
     assert grouped.summary().quintiles is None
+
+
+def test_a_run_of_an_earlier_version_knows_fifths_by_argmax_only_and_shows_no_others(
+    groupless: RunRecord, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(groupless.directory, tmp_path / "run")
+    arrays, _ = read_arrays(copy / DECISIONS, kind="decisions")
+    write_arrays(
+        copy / DECISIONS, {name: arrays[name].copy() for name in ("biases", "val", "test")}, {"kind": "decisions"}
+    )
+    old = load_run(copy)
+    assert old.summary().quintiles is None
+    assert old.summary(decide="argmax").quintiles == groupless.summary(decide="argmax").quintiles
+    assert "fifth" not in (text := shown(old))
+    assert "no first stage" not in " ".join(text.split())
 
 
 def shown(record: RunRecord) -> str:

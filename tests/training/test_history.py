@@ -113,6 +113,22 @@ def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(tr
     assert len(run.history.counts("val").quintile_rates) == 0
 
 
+def test_fifths_of_test_are_counted_under_every_decision_and_kept_in_the_checkpoint(trainer: Make) -> None:
+    run = trainer(fit={"epochs": 2})
+    test = run.splits["test"]
+    known = HeldOutUncertainty(test=torch.arange(len(test)) / len(test))
+    net = run.fit(MeanRisk(), uncertainty=known)
+    counts, logits = run.history.counts("test"), run.logits(net, "test")
+    assert counts.decided(0).quintile_rates.tolist() == counts.quintile_rates.tolist()
+    for decision, bias in enumerate(counts.biases):
+        correct = (decide(logits, torch.from_numpy(bias)) == test.y).double()
+        found = counts.only([1]).decided(decision).quintile_rates
+        assert found[0] == pytest.approx(correct.view(5, -1).mean(dim=1).numpy())
+    again = run.new_history(2, uncertainty=known)
+    again.restore(2, run.history.tensors())
+    assert np.array_equal(again.counts("test").decided_quintiles, counts.decided_quintiles)
+
+
 def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(trainer: Make) -> None:
     run = trainer(fit={"epochs": 3})
     net = run.fit(MeanRisk())

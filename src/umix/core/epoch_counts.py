@@ -20,8 +20,8 @@ class Counts:
     A margin has the examples that share a label and a value of one group column; values of other columns may be blank there.
     ``composition`` and ``margin_composition`` count the classes in each group and margin; ``judging`` says when a group is judged.
 
-    Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups); on
-    validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
+    Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups, and
+    then under every decision); on validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
     """
 
     hits: np.ndarray  # [epochs, groups]
@@ -44,6 +44,7 @@ class Counts:
     decided_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
     )  # [epochs, decisions, groups + margins + classes]
+    decided_quintiles: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 5)))  # [epochs, decisions, 5]
 
     @property
     def epochs(self) -> int:
@@ -77,7 +78,10 @@ class Counts:
 
     def decided(self, decision: int) -> "Counts":
         """The counts of all epochs under one decision; parts that were counted for argmax only are left out."""
-        return self if decision == 0 else self._under(self.decided_hits[:, decision])
+        if decision == 0:
+            return self
+        counts, fifths = self._under(self.decided_hits[:, decision]), self.decided_quintiles
+        return replace(counts, quintile_rates=fifths[:, decision]) if len(fifths) else counts
 
     @property
     def every_decision(self) -> "Counts":
@@ -87,8 +91,11 @@ class Counts:
     def only(self, epochs: Sequence[int]) -> "Counts":
         """The counts of these epochs alone."""
         kept = list(epochs)
-        by_epoch = ("hits", "class_hits", "margin_hits", "quintile_rates", "tail_losses", "recall_hits", "decided_hits")
-        return replace(self, **{name: rows[kept] for name in by_epoch if len(rows := getattr(self, name))})
+        by_epoch = ("hits", "class_hits", "margin_hits", "quintile_rates", "tail_losses", "recall_hits")
+        by_decision = ("decided_hits", "decided_quintiles")
+        return replace(
+            self, **{name: rows[kept] for name in by_epoch + by_decision if len(rows := getattr(self, name))}
+        )
 
     def _under(self, hits: np.ndarray) -> "Counts":
         none = Counts(hits[:, :0], self.sizes[:0], hits[:, :0], self.class_sizes[:0])
@@ -103,6 +110,7 @@ class Counts:
             recall_hits=none.recall_hits,
             biases=none.biases,
             decided_hits=none.decided_hits,
+            decided_quintiles=none.decided_quintiles,
         )
 
     def units(self, epoch: int | None = None, *, least: int | None = None) -> Units:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.array_layout import Array, misfit
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
-from umix.core.decisions import candidate_biases, decision_hits
+from umix.core.decisions import candidate_biases, decide, decision_hits
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.risks import cvar
@@ -48,9 +48,9 @@ class History:
     """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
 
     Hits are counted by group and by class: of argmax, and of every decision of ``core/decisions.py``. Where ``uncertainty`` is
-    given, the accuracy of each fifth of a split in order of uncertainty is computed too. On val there is also the mean of the
-    largest losses. If a ``last_layer`` is trained alone, it is evaluated on features, and the weights that are saved are those of
-    the whole net.
+    given, the accuracy of each fifth of a split in order of uncertainty is computed too, on test under every decision. On val
+    there is also the mean of the largest losses. If a ``last_layer`` is trained alone, it is evaluated on features, and the weights
+    that are saved are those of the whole net.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class History:
         self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_margins + n_classes)
         self._biases = biases
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._decided_quintiles: list[Tensor] = []  # of test, where they are shown beside the rates of the decision
         self.net = None if last_layer is None else last_layer.whole  # whose weights ``best`` keeps, once it is known
 
     def observe(self, net: Net, epoch: int) -> None:
@@ -144,8 +145,7 @@ class History:
             self._class_hits[name].append(class_counts(correct, split.y, n_classes=self._n_classes)[0].cpu())
         self._margin_hits[name].append(group_counts(correct, split.groups.in_margins)[0].cpu())
         if name in self._quintiles:
-            rates = correct.cpu().double() @ self._quintiles[name] / self._quintiles[name].sum(dim=0)
-            self._quintile_rates[name].append(rates.round(decimals=9))  # rounding errors must not break ties
+            self._quintile_rates[name].append(self._fifths(name, correct))
         if evaluated.logits is not None:
             n_units = len(split.groups.names) + len(split.groups.margins)
             decided = decision_hits(evaluated.logits, split.y, split.groups.unit_pairs, self._biases, n_groups=n_units)
@@ -153,6 +153,15 @@ class History:
             # The first decision is argmax: its hits are the counts above, also where a logit is not finite.
             of_units = (self._hits, self._margin_hits, self._class_hits)
             self._decided_hits[name][-1][0] = torch.cat([hits[name][-1] for hits in of_units])
+        if evaluated.logits is not None and name == "test" and name in self._quintiles:
+            others = (decide(evaluated.logits, bias) == split.y for bias in self._biases[1:])
+            rates = [self._quintile_rates[name][-1], *(self._fifths(name, correct) for correct in others)]
+            self._decided_quintiles.append(torch.stack(rates))
+
+    def _fifths(self, name: str, correct: Tensor) -> Tensor:
+        """The share of ``correct`` [n] examples in every fifth of a split, [5]; rounding errors must not break ties."""
+        fifths = self._quintiles[name]
+        return (correct.cpu().double() @ fifths / fifths.sum(dim=0)).round(decimals=9)
 
     def _recall_hits(self, name: str) -> np.ndarray:
         """Hits of each class within each group, [epochs, groups, classes]; empty if every group has one class, or if not kept."""
@@ -195,7 +204,12 @@ class History:
     def _decisions(self, name: str) -> dict[str, np.ndarray]:
         """The biases to choose from and the hits of each, as parts of the counts; none where they are not kept."""
         rows = self._decided_hits[name]
-        return {"biases": self._biases.numpy(), "decided_hits": torch.stack(rows).numpy()} if rows else {}
+        if not rows:
+            return {}
+        decisions = {"biases": self._biases.numpy(), "decided_hits": torch.stack(rows).numpy()}
+        if name == "test" and self._decided_quintiles:
+            decisions["decided_quintiles"] = torch.stack(self._decided_quintiles).numpy()
+        return decisions
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
@@ -204,6 +218,8 @@ class History:
         kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
         kept |= {f"{name}/confusion": torch.stack(rows) for name, rows in self._confusion.items() if rows}
         kept |= {f"{name}/decided_hits": torch.stack(rows) for name, rows in self._decided_hits.items() if rows}
+        if self._decided_quintiles:
+            kept["test/decided_quintiles"] = torch.stack(self._decided_quintiles)
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
@@ -229,6 +245,7 @@ class History:
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
+        self._decided_quintiles = list(kept.get("test/decided_quintiles", ()))
         self._tail_losses = list(kept.get("val/tail_losses", ()))
 
     def _misfit(self, epochs: int, kept: Mapping[str, Tensor]) -> str:
@@ -246,6 +263,8 @@ class History:
             if self._keeps_decisions:
                 units = groups + margins + classes
                 layout[f"{name}/decided_hits"] = Array("whole", (epochs, len(self._biases), units), low=0)
+        if self._keeps_decisions and "test" in self._quintiles:
+            layout["test/decided_quintiles"] = Array("real", (epochs, len(self._biases), 5), low=0, high=1)
         fault = misfit(kept, layout)
         for name in () if fault else WATCHED:
             split = self.splits[name]

@@ -105,7 +105,7 @@ def test_a_run_without_the_file_of_decisions_decides_by_argmax(finished: Path, t
     assert summary.biases is None
 
 
-@pytest.mark.parametrize("damage", ["fewer epochs", "other hits", "too many hits"])
+@pytest.mark.parametrize("damage", ["fewer epochs", "other hits", "too many hits", "no rates"])
 def test_decisions_that_do_not_fit_the_record_are_refused(finished: Path, tmp_path: Path, damage: str) -> None:
     copy = shutil.copytree(finished, tmp_path / "run")
     arrays, _ = read_arrays(copy / DECISIONS, kind="decisions")
@@ -114,8 +114,10 @@ def test_decisions_that_do_not_fit_the_record_are_refused(finished: Path, tmp_pa
         tensors["val"] = tensors["val"][:-1].contiguous()
     elif damage == "other hits":
         tensors["val"][0, 0, 0] = 40 - tensors["val"][0, 0, 0] + 1 - int(tensors["val"][0, 0, 0] == 0)
-    else:
+    elif damage == "too many hits":
         tensors["test"][0, 1, 0] = 41
+    else:
+        tensors["test quintiles"] = torch.full((*tensors["test"].shape[:2], 5), 1.5)
     write_tensors(copy / DECISIONS, tensors, {"kind": "decisions"})
     with pytest.raises(UserError, match="must have the hits of every decision"):
         load_run(copy).summary()

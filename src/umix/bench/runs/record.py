@@ -113,8 +113,9 @@ class RunRecord(Recorded):
         """``counts`` with the hits of every decision, where the run keeps them."""
         if self._decided is None:
             return with_decisions(self.counts, self._directory)
+        parts = ("biases", "decided_hits", "decided_quintiles")
         return {
-            name: replace(counts, biases=self._decided[name].biases, decided_hits=self._decided[name].decided_hits)
+            name: replace(counts, **{part: getattr(self._decided[name], part) for part in parts})
             for name, counts in self.counts.items()
         }
 
@@ -242,12 +243,8 @@ class RunRecord(Recorded):
             margins=self._by_column(in_order[n_groups : n_groups + n_margins]),
             groups=dict(zip(self.groups, in_order[:n_groups], strict=True)),
             classes=dict(zip(self.classes, in_order[n_groups + n_margins :], strict=True)),
-            quintiles=self._quintiles(epoch),
+            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
         )
-
-    def _quintiles(self, epoch: int) -> list[float] | None:
-        rates = self.counts["test"].quintile_rates
-        return rates[epoch].tolist() if len(rates) else None
 
     @cached_property
     def unit_names(self) -> list[str]:

@@ -60,7 +60,7 @@ class Summary(Recorded):
     classes: dict[str, GroupRate]
     quintiles: list[float] | None = Field(
         None,
-        description="without groups: rates by argmax of the fifths of test in order of the first stage's uncertainty",
+        description="without groups: rates of the fifths of test in order of the first stage's uncertainty",
     )
 
     @property

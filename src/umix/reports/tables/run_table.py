@@ -71,15 +71,14 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
     if summary.collapsed is not None:
         caption = f"{collapse_words(summary)} {caption}"
     if summary.quintiles is None:
-        caption += f" {record.method} has no first stage that tells how uncertain test examples are."
+        if not len(record.counts["test"].quintile_rates):
+            caption += f" {record.method} has no first stage that tells how uncertain test examples are."
     else:
         table.add_section()
         n = sum(found.size for found in summary.classes.values())
         for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
             table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}")
-        caption += (
-            " Fifths, by argmax: test examples in order of how often the first stage got them wrong, ties shared."
-        )
+        caption += " Fifths: test examples in order of how often the first stage got them wrong, ties shared."
     if len(lowest) > _MOST_CLASSES:
         caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
     table.caption = escape(caption)
