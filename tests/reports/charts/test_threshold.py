@@ -50,7 +50,7 @@ def test_groups_that_overlap_have_their_own_overall_rows() -> None:
         (ROWS, ["only"], "needs two classes, got 1"),
         ([], ["no", "yes"], "at least one group"),
         ([row("a", "maybe", [1, 1, 1, 1])], ["no", "yes"], "must be one of no, yes, got 'maybe'"),
-        ([row("a", "no", [1], [0.0, 1.0])], ["no", "yes"], "must contain 0.5, the default threshold"),
+        ([row("a", "no", [1], [0.0, 1.0])], ["no", "yes"], "must contain the threshold 0.5"),
         ([*ROWS, row("c", "no", [1], [0.0, 1.0])], ["no", "yes"], "must have the edges of the others"),
     ],
 )
@@ -60,7 +60,17 @@ def test_wrong_histograms_are_refused_in_words(rows: list[dict[str, Any]], class
 
 
 def test_the_slider_starts_at_the_threshold_that_the_run_has_chosen() -> None:
-    view = threshold_view(ROWS, ["no", "yes"], chosen=0.3)
-    assert view.edges[view.start] == 0.25
-    assert view.told == "Chosen on validation: 0.300, shown as 0.25. Argmax would be 0.5."
+    edges = [0.0, 0.25, 0.46237, 0.5, 1.0]
+    view = threshold_view([row("a", "no", [6, 2, 1, 1], edges)], ["no", "yes"], chosen=0.46237)
+    assert view.edges[view.start] == 0.46237
+    assert view.rates(view.groups[0]).accuracy == 0.8
+    assert view.texts == ("0.00", "0.25", "0.462", "0.50", "1.00")
+    assert view.told == "Chosen on validation: 0.462. Argmax would be 0.5."
     assert threshold_view(ROWS, ["no", "yes"]).told == "The default is 0.5."
+
+
+@pytest.mark.parametrize(("chosen", "text"), [(0.00004437, "0.0000444"), (0.99995563, "0.9999556"), (0.4601, "0.460")])
+def test_a_chosen_threshold_is_shown_with_the_digits_that_tell_it_from_others(chosen: float, text: str) -> None:
+    edges = sorted([0.0, 0.5, chosen, 1.0])
+    view = threshold_view([row("a", "no", [1, 1, 1], edges)], ["no", "yes"], chosen=chosen)
+    assert view.texts[view.start] == text

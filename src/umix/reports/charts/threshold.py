@@ -1,5 +1,6 @@
 """Rates of two classes as the decision threshold moves, from histograms of the score of the second class."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -46,25 +47,25 @@ class ThresholdView:
 
     @property
     def start(self) -> int:
-        """The place of the edge that is nearest to the threshold that the run has ``chosen``."""
-        return int(np.abs(np.array(self.edges) - self.chosen).argmin())
+        """The place of the edge that is the threshold that the run has ``chosen``."""
+        return self.edges.index(self.chosen)
 
     @property
-    def start_text(self) -> str:
-        """The edge of ``start`` in words."""
-        return f"{self.edges[self.start]:g}"
+    def texts(self) -> tuple[str, ...]:
+        """Every edge for people: with two digits behind the point, the chosen one with as many as tell it from 0, 1 and others."""
+        return tuple(_text(edge) for edge in self.edges)
 
     @property
     def told(self) -> str:
         """Where the slider starts, in a sentence."""
         if self.chosen == DEFAULT:
             return f"The default is {DEFAULT}."
-        return f"Chosen on validation: {self.chosen:.3f}, shown as {self.start_text}. Argmax would be {DEFAULT}."
+        return f"Chosen on validation: {self.texts[self.start]}. Argmax would be {DEFAULT}."
 
     @property
     def data(self) -> dict[str, Any]:
         """The histograms as JSON for the page's script."""
-        return {"edges": self.edges, "groups": [[group.negatives, group.positives] for group in self.groups]}
+        return {"edges": self.texts, "groups": [[group.negatives, group.positives] for group in self.groups]}
 
     def rates(self, group: ThresholdGroup, place: int | None = None) -> ThresholdRates:
         """The rates of ``group`` if scores from edge ``place`` on predict the second class; by default those of ``start``."""
@@ -84,30 +85,27 @@ def threshold_view(
     classes: Sequence[str],
     *,
     overall: Sequence[Mapping[str, Any]] | None = None,
-    chosen: float | None = None,
+    chosen: float = DEFAULT,
 ) -> ThresholdView:
     """The view of histograms ``rows``, one for each group and true class, of the score p(second class).
 
     A row is ``{"group": name, "size": examples of the group, "label": true class, "edges": [...], "counts": [...]}``.
-    Bin k holds scores from ``edges[k]`` up to ``edges[k + 1]``, and one of the edges is ``DEFAULT``. ``overall`` has the rows of
-    all examples; without it the groups are added up, which is right only where they do not overlap. ``chosen`` is the run's own
-    threshold, by default ``DEFAULT``.
+    Bin k holds scores from ``edges[k]`` up to ``edges[k + 1]``. ``overall`` has the rows of all examples; without it the groups are
+    added up, which is right only where they do not overlap. ``chosen``, one of the edges, is the run's own threshold.
     """
     if len(classes) != 2:
         raise UserError(f"A threshold needs two classes, got {len(classes)}.")
     if not [*rows, *(overall or ())]:
         raise UserError("A threshold needs the histogram of at least one group, got none.")
     edges = tuple(float(edge) for edge in [*rows, *(overall or ())][0]["edges"])
-    if DEFAULT not in edges:
-        raise UserError(
-            f"The edges of the histograms must contain {DEFAULT}, the default threshold, got {list(edges)}."
-        )
+    if chosen not in edges:
+        raise UserError(f"The edges of the histograms must contain the threshold {chosen}, got {list(edges)}.")
     for row in [*rows, *(overall or ())]:
         _check(row, edges, classes)
     names = list(dict.fromkeys(str(row["group"]) for row in rows))
     found = [_group(name, [row for row in rows if row["group"] == name], edges, classes) for name in names]
     everything = _group(OVERALL, rows if overall is None else overall, edges, classes)
-    return ThresholdView((classes[0], classes[1]), edges, (everything, *found), DEFAULT if chosen is None else chosen)
+    return ThresholdView((classes[0], classes[1]), edges, (everything, *found), chosen)
 
 
 def _group(
@@ -127,6 +125,12 @@ def _check(row: Mapping[str, Any], edges: Sequence[float], classes: Sequence[str
         raise UserError(
             f"The histogram of {row['group']!r} must have the edges of the others and a count for each bin."
         )
+
+
+def _text(edge: float) -> str:
+    if round(edge, 2) == edge:
+        return f"{edge:.2f}"
+    return f"{edge:.{max(3, 2 - math.floor(math.log10(min(edge, 1 - edge))))}f}"
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -8,25 +8,30 @@ from umix.bench.runs.record import RunRecord
 from umix.core.words import group_name
 from umix.reports.predictions import Predictions
 
-#: Bins of width 0.01: the default threshold of 0.5 is one of their edges.
-EDGES = tuple(place / 100 for place in range(101))
+_EDGES = [place / 100 for place in range(101)]
 
 
-def score_histograms(record: RunRecord, predictions: Predictions) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def score_histograms(
+    record: RunRecord, predictions: Predictions, *, threshold: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """A histogram for each group and true class, and for all test examples by true class; none unless there are two classes.
 
-    Groups are the values of the group columns without the label: a threshold moves both kinds of errors within one of them. Groups
-    with fewer test examples than the run's ``min_group`` are left out.
+    The edges are the hundredths and ``threshold``, which decided the predictions: scores lie above or below it as they were
+    predicted. Groups are the values of the group columns without the label: a threshold moves both kinds of errors within one of
+    them. Groups with fewer test examples than the run's ``min_group`` are left out.
     """
     test = predictions.of("test")
     if len(record.classes) != 2 or test.probability is None or not test.n:
         return [], []
-    score = test.probability[:, 1]
+    edges = sorted({*_EDGES, threshold})
+    chosen = edges.index(threshold)
+    place = np.searchsorted(edges, test.probability[:, 1].astype(np.float64), side="right") - 1
+    place = np.where(test.prediction == 1, place.clip(chosen, len(edges) - 2), place.clip(0, chosen - 1))
     rows: list[dict[str, Any]] = []
     for name, member in _attribute_groups(record, test).items():
         if member.sum() >= record.min_group:
-            rows += _histograms(record, name, test.label[member], score[member])
-    return rows, _histograms(record, "", test.label, score)
+            rows += _histograms(record, name, test.label[member], place[member], edges)
+    return rows, _histograms(record, "", test.label, place, edges)
 
 
 def _attribute_groups(record: RunRecord, test: Predictions) -> dict[str, np.ndarray]:
@@ -40,15 +45,16 @@ def _attribute_groups(record: RunRecord, test: Predictions) -> dict[str, np.ndar
     return found
 
 
-def _histograms(record: RunRecord, name: str, label: np.ndarray, score: np.ndarray) -> list[dict[str, Any]]:
-    place = np.clip((score.astype(np.float64) * 100 + 1e-9).astype(int), 0, len(EDGES) - 2)
+def _histograms(
+    record: RunRecord, name: str, label: np.ndarray, place: np.ndarray, edges: list[float]
+) -> list[dict[str, Any]]:
     return [
         {
             "group": name,
             "size": len(label),
             "label": class_name,
-            "edges": list(EDGES),
-            "counts": np.bincount(place[label == number], minlength=len(EDGES) - 1).tolist(),
+            "edges": edges,
+            "counts": np.bincount(place[label == number], minlength=len(edges) - 1).tolist(),
         }
         for number, class_name in enumerate(record.classes)
     ]

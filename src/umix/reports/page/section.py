@@ -133,7 +133,7 @@ def _section(
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
-        threshold=_threshold(runs[said.method]),
+        threshold=_threshold(runs[said.method], select),
         select=first.rule(select),
         decided=" ".join(decision_notes(comparison.ranked(task))),
         warnings=_gathered(
@@ -152,18 +152,19 @@ def _trained(runs: Mapping[str, Sequence[RunRecord]]) -> dict[str, list[RunRecor
     return trained
 
 
-def _threshold(records: Sequence[RunRecord]) -> ThresholdView | None:
-    """The rates of a run's groups at any threshold; None unless it has two classes and kept its predictions."""
+def _threshold(records: Sequence[RunRecord], select: str | None) -> ThresholdView | None:
+    """The rates of a run's groups at any threshold; None unless it has two classes and kept the predictions of the headline."""
+    record, chosen = records[0], records[0].summary(select).threshold
+    if chosen is None or record.choice(select) != record.choice():
+        return None
     try:
-        predictions = load_predictions(records[0])
+        predictions = load_predictions(record)
     except UserError:
         return None  # said in the warnings
     if predictions is None:
         return None
-    rows, overall = score_histograms(records[0], predictions)
-    if not overall:
-        return None
-    return threshold_view(rows, records[0].classes, overall=overall, chosen=records[0].summary().threshold)
+    rows, overall = score_histograms(record, predictions, threshold=chosen)
+    return threshold_view(rows, record.classes, overall=overall, chosen=chosen) if overall else None
 
 
 def _detailed(

@@ -19,7 +19,7 @@ for (const box of document.querySelectorAll(".threshold")) {
   };
   const update = () => {
     const place = Number(range.value);
-    const text = edges[place].toFixed(2);
+    const text = edges[place];
     range.setAttribute("aria-valuetext", text);
     box.querySelector("output").textContent = text;
     groups.forEach((group, number) => {
