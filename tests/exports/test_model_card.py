@@ -63,6 +63,7 @@ def test_without_groups_the_worst_group_is_unknown(coded: RunRecord, tmp_path: P
     head, text = card(coded, tmp_path)
     assert "The worst group is unknown: the data name no groups." in text
     assert "| poor |" in text
+    assert "180 training, 60 validation and 60 test rows" in text
     (result,) = head["model-index"][0]["results"]
     assert [metric["name"] for metric in result["metrics"]] == ["accuracy, test"]
 
@@ -74,6 +75,16 @@ def test_a_run_on_a_benchmark_has_a_card(tmp_path: Path) -> None:
     assert "pipeline_tag" not in head
     assert "umix.load_net" in text
     assert "umix predict" not in text
+
+
+def test_rows_whose_group_is_not_known_count_as_training_rows(tmp_path: Path) -> None:
+    rows = [
+        (i % 7, "mf"[i % 2] if i % 5 else None, "yn"[i // 2 % 2], ["train", "val", "test"][i % 3]) for i in range(180)
+    ]
+    people = polars.DataFrame(rows, schema=["x", "sex", "rich", "part"], orient="row")
+    task = umix.task_from_table(people, label="rich", groups=["sex"], split="part")
+    _, text = card(umix.train(task, "erm", epochs=1), tmp_path)
+    assert "60 training, 60 validation and 60 test rows" in text
 
 
 def test_groups_of_one_column_are_headed_by_the_label_and_that_column(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ class DeviceFlags:
 MinGroup = Annotated[
     int | None,
     Parameter(
-        help="Examples from which on a group is judged by its rate, default 30. A smaller one is judged only where its 95 % interval "
-        "lies wholly below that of the worst larger group. 1 judges all, as papers do."
+        help="Examples from which on a group is judged by its rate, default 30. A smaller one is judged only where its 95 % "
+        "interval lies wholly below that of the worst larger group. 1 judges all, as papers do."
     ),
 ]
 

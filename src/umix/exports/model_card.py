@@ -170,7 +170,7 @@ def _limits(record: RunRecord, summary: Summary, roles: Roles) -> list[str]:
 
 
 def _made(record: RunRecord, summary: Summary, roles: Roles, *, net: str) -> list[str]:
-    sizes = {"training": sum(record.train_sizes)}
+    sizes = {"training": record.n_train}
     sizes |= {name: int(record.counts[split].class_sizes.sum()) for split, name in _HELD_OUT.items()}
     rows = _listed([f"{n:,} {name}" for name, n in sizes.items() if n])
     weighed = f" Training rows count by {_code(roles.weight)}." if roles.weight else ""

@@ -68,6 +68,8 @@ class RunRecord(Recorded):
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
     train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]
     train_margin_sizes: list[Annotated[int, Field(ge=0, le=MOST)]] = Field(default_factory=list)
+    train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]  # of the groups: they may overlap or leave rows out
+    n_train: int = Field(0, ge=0, le=MOST)  # training examples in all; runs of earlier versions do not say
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]

@@ -178,6 +178,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         net=plan.net.title,
         train_sizes=task.splits["train"].groups.sizes.tolist(),
         train_margin_sizes=task.splits["train"].groups.in_margins.sum(dim=0).tolist(),
+        n_train=len(task.splits["train"]),
         split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
         stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
         warnings=trainer.warnings,
