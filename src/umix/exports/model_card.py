@@ -98,9 +98,7 @@ def _tables(record: RunRecord, summary: Summary) -> str:
         by = f" ({', '.join(record.group_columns)})" if record.group_columns else ""
         tables.append(TextTable(f"Test accuracy by group{by}", ["group", *header, "training rows"], rows))
         if summary.worst_group is not None:
-            stand_in = (
-                "" if summary.worst_group in summary.groups else ", which stands in for groups too small to judge"
-            )
+            stand_in = ", which stands in for groups too small to judge" if summary.level == "classes" else ""
             notes.append(f"The worst group is {_code(summary.worst_group)}{stand_in}.")
         if any(not rate.judged for rate in summary.groups.values()):
             notes.append("Groups in parentheses have too few test rows to be judged.")

@@ -143,12 +143,10 @@ def test_a_run_in_memory_decides_as_one_in_a_folder(record: RunRecord) -> None:
 
 
 def test_settings_of_published_results_judge_every_group_by_its_raw_rate_and_by_argmax() -> None:
-    plans = {
-        preset: RunSpec(task="colored_digits", method="erm", preset=preset).plan for preset in ("paper", "default")
-    }
+    plans = {preset: RunSpec(task="waterbirds", method="erm", preset=preset).plan for preset in ("paper", "default")}
     assert (plans["paper"].judge.decide, plans["paper"].judge.judging) == ("argmax", EVERY_GROUP)
     assert (plans["default"].judge.decide, plans["default"].judge.judging) == ("biases", Judging())
-    told = RunSpec(task="colored_digits", method="erm", preset="paper", settings={"judge.min_group": 10}).plan.judge
+    told = RunSpec(task="waterbirds", method="erm", preset="paper", settings={"judge.min_group": 10}).plan.judge
     assert (told.min_group, told.prior, told.decide) == (10, 0.0, "argmax")
 
 

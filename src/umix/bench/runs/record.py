@@ -66,10 +66,9 @@ class RunRecord(Recorded):
     input_categories: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
-    train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]
-    train_margin_sizes: list[Annotated[int, Field(ge=0, le=MOST)]] = Field(default_factory=list)
     train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]  # of the groups: they may overlap or leave rows out
-    n_train: int = Field(0, ge=0, le=MOST)  # training examples in all; runs of earlier versions do not say
+    train_margin_sizes: list[Annotated[int, Field(ge=0, le=MOST)]] = Field(default_factory=list)
+    n_train: int = Field(0, ge=0, le=MOST)  # training examples in all
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]

@@ -46,7 +46,7 @@ def small_groups(counts: Counts) -> list[Finding]:
     have = "has" if len(small) == 1 else "have"
     sentence = (
         f"{len(small)} of {counted(total, 'group')} {have} fewer than {FEW_EXAMPLES} rows in val or test, the smallest {name!r} "
-        f"with {size} in {split}; they are shown but not judged."
+        f"with {size} in {split}; their rates are too uncertain to compare, and on test they count only if they fail beyond doubt."
     )
     fix = ("Name fewer columns in ", Setting("groups"), ", merge some of their values, or bring more rows.")
     return [Finding("look", "groups", sentence, fix)]
