@@ -51,9 +51,12 @@ def test_weights_are_written_for_every_training_example(
     output = tmp_path / f"weights.{suffix}"
     assert main(["weights", directory, "-o", str(output)]) == 0
     table = polars.read_csv(output) if suffix == "csv" else polars.read_parquet(output)
-    assert table.columns == ["index", "uncertainty", "weight", "label"]
+    assert table.columns == ["index", "label", "group", "uncertainty", "weight"]
     assert table["index"].to_list() == list(range(96))
-    assert table["label"].to_list() == load_task("four_moons", sizes=[40, 8, 8, 40]).splits["train"].y.tolist()
+    task = load_task("four_moons", sizes=[40, 8, 8, 40])
+    train = task.splits["train"]
+    assert [*map(str, table["label"])] == [task.classes[code] for code in train.y]
+    assert table["group"].to_list() == [task.groups[code] for code in train.group]
     expected = (6 * table["uncertainty"] + 1).to_list()
     assert table["weight"].to_list() == pytest.approx(expected)
 

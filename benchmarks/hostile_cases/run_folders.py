@@ -32,7 +32,7 @@ _READ_BY = {
     "decisions": ("predict", "compare", "report"),
     "examples": ("weights", "report"),
     "closer": ("report",),
-    "training": ("report",),
+    "training": ("report", "weights"),
     "trajectory": ("report",),
     "predictions": ("report", "compare"),
     "epochs": ("log",),

@@ -45,7 +45,8 @@ def test_a_result_has_rates_predictions_and_weights(result: umix.RunResult) -> N
     assert predicted.columns == ["label", "p_high", "p_low"]
     assert len(predicted) == 7
     weights = result.weights()
-    assert weights.columns == ["index", "uncertainty", "weight", "label"]
+    assert weights.columns == ["row", "label", "group", "uncertainty", "weight"]
+    assert weights["label"].to_list() == people()["income"][weights["row"]].to_list()
     assert weights["weight"].mean() == pytest.approx(1)
 
 

@@ -100,9 +100,9 @@ def test_the_weights_command_writes_environments_and_says_that_there_are_no_weig
     directory = next(tmp_path.glob("four_moons-eiil-*"))
     output = tmp_path / "examples.csv"
     assert main(["weights", str(directory), "-o", str(output)]) == 0
-    assert "(index, environment, label); its method gives examples no weights" in capsys.readouterr().out
+    assert "(index, label, group, environment); its method gives examples no weights" in capsys.readouterr().out
     table = polars.read_csv(output)
-    assert table.columns == ["index", "environment", "label"]
+    assert table.columns == ["index", "label", "group", "environment"]
     assert set(table["environment"].to_list()) <= {0, 1}
     assert len(table) == 96
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix.bench.runs.example_table import load_examples
+from umix.bench.runs.example_table import example_table, load_examples
 from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
 from umix.files import read_arrays, write_arrays
@@ -47,7 +47,34 @@ def test_whole_files_are_read(run: RunRecord) -> None:
     assert (training.n, training.window) == (N, Window(1, 2))
     assert training.correct is not None
     assert training.correct.shape == (3, N)
-    assert load_examples(run).columns == ["index", "uncertainty", "weight", "label"]
+    examples = load_examples(run)
+    assert examples.columns == ["row", "label", "group", "uncertainty", "weight"]
+    assert examples["row"].to_list() == list(range(N))
+    assert examples["label"].to_list() == ["no", "yes"] * (N // 2)
+    assert examples["group"].to_list() == ["a", "b"] * (N // 2)
+
+
+def test_classes_and_groups_that_a_method_predicts_have_names(record: Callable[..., RunRecord]) -> None:
+    made = record(0, [5, 5], classes=["no", "yes"])
+    rows = polars.DataFrame({"label": [0, 1], "group": [-1, 1], "file": ["x.png", "y.png"], "row": [7, 8]})
+    kept = {"predicted_group": np.array([1, 0]), "biased_class": np.array([1, 1]), "environment": np.array([0, 1])}
+    assert example_table(made, rows, kept).to_dict(as_series=False) == {
+        "file": ["x.png", "y.png"],
+        "label": ["no", "yes"],
+        "group": [None, "b"],
+        "environment": [0, 1],
+        "predicted_group": ["b", "a"],
+        "biased_class": ["yes", "yes"],
+    }
+
+
+def test_an_example_of_several_groups_names_them_all(record: Callable[..., RunRecord]) -> None:
+    made = record(0, [5, 5], classes=["no", "yes"])
+    rows = polars.DataFrame({"label": [0, 1, 1], "group 0": [True, False, False], "group 1": [True, True, False]})
+    found = example_table(made, rows, {"predicted_group": np.array([0, 5, 1])})
+    assert found["group"].to_list() == ["a; b", "b", None]
+    assert found["predicted_group"].to_list() == [0, 5, 1]  # of other groups, which the task declares for training
+    assert found["index"].to_list() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

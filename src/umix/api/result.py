@@ -17,6 +17,7 @@ from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
+from umix.bench.runs.training_rows import image_files, training_rows
 from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
@@ -26,6 +27,7 @@ from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
+from umix.reports.page.training_table import with_id
 from umix.reports.tables.run_table import choice_words, decision_words, run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress
@@ -82,7 +84,7 @@ class RunResult:
         def examples() -> "polars.DataFrame":
             if not trainer.kept:
                 raise no_weights(record)
-            return example_table({**trainer.kept, "label": trainer.task.splits["train"].y})
+            return example_table(record, training_rows(task.splits["train"], image_files(task)), trainer.kept)
 
         def held_out() -> "polars.DataFrame":
             choice = record.choice()
@@ -165,9 +167,14 @@ class RunResult:
         trained = TrainedModel(self.record, self._net, self._reader, select=select, decide=decide)
         return export_model(trained, Path(output), format=format, license=license)
 
-    def weights(self) -> "polars.DataFrame":
-        """Index, uncertainty, weight and label of every training example."""
-        return self._examples()
+    def weights(self, *, id: str | None = None) -> "polars.DataFrame":
+        """Uncertainty and weight of every training example, the names of its label and group, and where it came from.
+
+        ``row`` is its row in the table or array that was trained on, counted from 0 as pandas and polars do; of images, ``file`` is
+        the path; ``index``, where neither is known, is the place in the training split. ``id`` is a column of the table, whose
+        values are added.
+        """
+        return with_id(self._examples(), self.record, id)
 
     def frame(self, split: str = "test") -> "polars.DataFrame":
         """Label, prediction, probabilities and groups of every example of ``split`` under what the default rule chooses.

@@ -11,12 +11,12 @@ import numpy as np
 from umix.array_layout import Array, misfit
 from umix.bench.runs.example_table import read_examples
 from umix.bench.runs.record import RunRecord
-from umix.bench.runs.stored_table import check_examples, misfit_in, read_stored_table
+from umix.bench.runs.stored_table import read_training_rows
 from umix.core.forgetting import forgetting_events
 from umix.errors import UserError
 from umix.files import read_arrays
 from umix.reports.learning_hints import learning_hints
-from umix.run_folder import EXAMPLE_FEATURES, TRAINING_ROWS, TRAJECTORY
+from umix.run_folder import EXAMPLE_FEATURES, TRAJECTORY
 
 
 @final
@@ -171,7 +171,8 @@ def training_of(record: RunRecord) -> Training | None:
     if kept is None or "uncertainty" not in kept:
         return None
     n = len(kept["label"])
-    columns = _columns(folder / TRAINING_ROWS, n, record)
+    rows = read_training_rows(record, n)
+    columns = {} if rows is None else {name: rows[name].to_numpy() for name in rows.columns}
     correct, visited = _bits(folder / TRAJECTORY, n)
     window = window_of(record)
     return Training(
@@ -198,19 +199,6 @@ def window_of(record: RunRecord) -> Window | None:
     start = decided.get("start", decided.get(f"{winner}.start", method.get("start", 0)))
     length = decided.get("length", decided.get(f"{winner}.length", method.get("length")))
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None
-
-
-def _columns(path: Path, n: int, record: RunRecord) -> dict[str, np.ndarray]:
-    """The columns of the run's table of training examples; none where an earlier version made the run."""
-    if not path.exists():
-        return {}
-    table = read_stored_table(path)
-    if len(table) != n:
-        raise misfit_in(path, f"be about the run's {n} examples, got {len(table)}")
-    check_examples(path, table, record)
-    if "row" in table.columns and table["row"].null_count():
-        raise misfit_in(path, "say which row every example is of")
-    return {name: table[name].to_numpy() for name in table.columns}
 
 
 def _member(columns: dict[str, np.ndarray], n: int, groups: int) -> np.ndarray | None:

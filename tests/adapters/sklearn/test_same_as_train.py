@@ -20,7 +20,7 @@ FIT: dict[str, Any] = {"optimizer": "adamw", "lr": 0.05, "weight_decay": 0.01, "
 def trained(task: Task, **seed: int) -> np.ndarray:
     """The uncertainty and weight of every training row, [rows, 2]."""
     result = umix.train(task, "umix", net={"name": "mlp", "hidden": [8]}, fit=FIT, **FIXED, **seed)
-    found: np.ndarray = result.weights().sort("index").select("uncertainty", "weight").to_numpy()
+    found: np.ndarray = result.weights().select("uncertainty", "weight").to_numpy()
     return found
 
 

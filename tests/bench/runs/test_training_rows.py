@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.training_rows import write_training_rows
+from umix.bench.runs.training_rows import training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.groups import Groups
 from umix.data.registry import load_task
@@ -57,9 +57,8 @@ def test_rows_of_a_table_are_known_by_their_number(tmp_path: Path) -> None:
     assert found.member is None
 
 
-def test_groups_that_overlap_have_a_column_each(tmp_path: Path) -> None:
+def test_groups_that_overlap_have_a_column_each() -> None:
     member = torch.tensor([[True, True], [False, True], [False, False]])
-    write_training_rows(tmp_path, Split(torch.zeros(3, 1), torch.tensor([0, 1, 0]), Groups(member, ("a", "b"))))
-    table = polars.read_parquet(tmp_path / "training.parquet")
+    table = training_rows(Split(torch.zeros(3, 1), torch.tensor([0, 1, 0]), Groups(member, ("a", "b"))))
     assert table.columns == ["label", "group 0", "group 1"]
     assert table.select("group 0", "group 1").to_numpy().tolist() == member.tolist()

@@ -9,8 +9,9 @@ import pytest
 
 from umix.bench.runs.record import RunRecord
 from umix.data.rows.table_file import content_hash
+from umix.errors import UserError
 from umix.reports.page import training_table
-from umix.reports.page.training_table import source_of
+from umix.reports.page.training_table import source_of, with_id
 
 
 def test_label_split_id_and_weight_are_neither_inputs_nor_groups(
@@ -25,6 +26,17 @@ def test_label_split_id_and_weight_are_neither_inputs_nor_groups(
     assert source.inputs == ("age",)
     assert source.groups == ("sex",)
     assert source.by_columns
+
+
+def test_a_column_that_no_table_of_texts_can_hold_is_no_id(tmp_path: Path, record: Callable[..., RunRecord]) -> None:
+    path = tmp_path / "t.parquet"
+    polars.DataFrame({"x": [1, 2], "tags": [["a"], ["b"]], "when": ["may", "june"]}).write_parquet(path)
+    task = {"path": path.name, "content": content_hash(path), "label": "x"}
+    made = record(0, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
+    examples = polars.DataFrame({"row": [1, 0]})
+    assert with_id(examples, made, "when").to_dict(as_series=False) == {"row": [1, 0], "when": ["june", "may"]}
+    with pytest.raises(UserError, match="id=tags must hold numbers, texts or dates"):
+        with_id(examples, made, "tags")
 
 
 def test_the_runs_of_a_report_share_one_reading(

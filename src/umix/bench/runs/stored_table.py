@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
 from umix.files import as_written, reading
+from umix.run_folder import TRAINING_ROWS
 
 if TYPE_CHECKING:
     import polars
@@ -24,6 +25,20 @@ def read_stored_table(path: Path) -> "polars.DataFrame":
             polars.exceptions.PanicException
         ) as error:  # of polars itself, on bytes that are no table; it is no Exception
             raise ValueError(error) from None
+
+
+def read_training_rows(record: RunRecord, n: int) -> "polars.DataFrame | None":
+    """The table of the ``n`` training examples of a finished run; None where an earlier version made the run."""
+    path = record.directory / TRAINING_ROWS
+    if not path.exists():
+        return None
+    table = read_stored_table(path)
+    if len(table) != n:
+        raise misfit_in(path, f"be about the run's {n} examples, got {len(table)}")
+    check_examples(path, table, record)
+    if "row" in table.columns and table["row"].null_count():
+        raise misfit_in(path, "say which row every example is of")
+    return table
 
 
 def check_examples(path: Path, table: "polars.DataFrame", record: RunRecord) -> None:

@@ -16,7 +16,7 @@ from umix.bench.runs.held_out import held_out_logits, held_out_table, write_conf
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
-from umix.bench.runs.training_rows import image_files, write_training_rows
+from umix.bench.runs.training_rows import image_files, training_rows, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
@@ -99,7 +99,7 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
     write_epochs(directory, epoch_rows(trained.trainer))
-    write_training_rows(directory, task.splits["train"], files=image_files(task))
+    write_training_rows(directory, training_rows(task.splits["train"], image_files(task)))
     write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
     record = trained.record
     if record.has(record.rule()):

@@ -6,12 +6,15 @@ own, ``group 0``, ``group 1``, …, that says who is in it. ``row`` is the row i
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from umix.data.images.image_files import Images
 from umix.data.task import Split, Task
 from umix.files import write_whole
 from umix.run_folder import TRAINING_ROWS
+
+if TYPE_CHECKING:
+    import polars
 
 
 def image_files(task: Task, split: str = "train") -> list[str] | None:
@@ -28,8 +31,8 @@ def group_columns(split: Split, *, overlap: bool) -> dict[str, Any]:
     return {f"group {number}": member[:, number] for number in range(member.shape[1])}
 
 
-def write_training_rows(directory: Path, train: Split, *, files: list[str] | None = None) -> None:
-    """Write what is known of the examples ``train`` into the run's folder, whole or not at all."""
+def training_rows(train: Split, files: list[str] | None = None) -> "polars.DataFrame":
+    """What is known of the examples ``train``, a row each."""
     import polars
 
     columns: dict[str, Any] = {"label": train.y.cpu().numpy().astype("int32")}
@@ -38,6 +41,11 @@ def write_training_rows(directory: Path, train: Split, *, files: list[str] | Non
         columns["row"] = train.origin.astype("int64")
     if files is not None:
         columns["file"] = files
+    return polars.DataFrame(columns)
+
+
+def write_training_rows(directory: Path, rows: "polars.DataFrame") -> None:
+    """Write the table ``rows`` of training examples into the run's folder, whole or not at all."""
     content = io.BytesIO()
-    polars.DataFrame(columns).write_parquet(content)
+    rows.write_parquet(content)
     write_whole(directory / TRAINING_ROWS, content.getvalue())

@@ -9,7 +9,8 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.data.rows.table_file import SUFFIXES, content_hash, read_table
-from umix.errors import UserError
+from umix.data.tables.column_kinds import is_plain
+from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -38,26 +39,13 @@ class Source:
 
 def source_of(record: RunRecord, row: np.ndarray | None) -> Source:
     """The table behind the examples of ``record`` that lie in the rows ``row`` of it."""
-    task = record.plan.get("task", {})
-    if row is None or "path" not in task:
-        return Source(None)
-    path = Path(record.task)
-    named = task.get("rows") and path.with_name(task["rows"])  # arrays: labels and groups are in a table beside them
-    table = Path(named) if named else path
-    if table.suffix.lower() not in SUFFIXES:
-        return Source(None)
-    if not table.exists():
-        return Source(None, missing=f"The rows are not shown: {table} is not there any more.")
-    changed = Source(None, missing=f"The rows are not shown: {table} has changed since the run.")
     try:
-        content = content_hash(table)
-        if content not in str(task.get("content", "")):
-            return changed
-        frame = _read_once(table.resolve(), content)
+        frame = None if row is None else table_of(record, row)
     except UserError as error:
         return Source(None, missing=f"The rows are not shown: {error}")
-    if len(frame) <= int(row.max(initial=-1)):
-        return changed
+    if frame is None:
+        return Source(None)
+    task = record.plan["task"]
     aside = {task.get(role) for role in ("label", "split", "id", "weight")}
     dropped = aside | set(task.get("drop") or ())
     return Source(
@@ -66,6 +54,47 @@ def source_of(record: RunRecord, row: np.ndarray | None) -> Source:
         groups=tuple(name for name in task.get("groups") or () if name in frame.columns and name not in aside),
         text=task.get("text"),
     )
+
+
+def table_of(record: RunRecord, row: np.ndarray) -> "polars.DataFrame | None":
+    """The whole table that has the examples of ``record`` in the rows ``row``; None where they are not of a table.
+
+    UserError where its file has changed or cannot be read.
+    """
+    task = record.plan.get("task", {})
+    if "path" not in task:
+        return None
+    path = Path(record.task)
+    named = task.get("rows") and path.with_name(task["rows"])  # arrays: labels and groups are in a table beside them
+    table = Path(named) if named else path
+    if table.suffix.lower() not in SUFFIXES:
+        return None
+    if not table.exists():
+        raise UserError(f"{table} is not there any more.")
+    content = content_hash(table)
+    frame = _read_once(table.resolve(), content) if content in str(task.get("content", "")) else None
+    if frame is None or len(frame) <= int(row.max(initial=-1)):
+        raise UserError(f"{table} has changed since the run.")
+    return frame
+
+
+def with_id(examples: "polars.DataFrame", record: RunRecord, column: str | None) -> "polars.DataFrame":
+    """``examples`` with the values of ``column`` of the run's table after the first column; without a name as they are."""
+    if column is None:
+        return examples
+    rule = (Setting("id", column), " must be a column of the run's table, but ")
+    try:
+        table = table_of(record, examples["row"].to_numpy()) if "row" in examples.columns else None
+    except UserError as error:
+        raise UserError(*rule, error) from None
+    if table is None:
+        raise UserError(*rule, "the run was made of no file with a table; join by the first column instead.")
+    if column not in table.columns:
+        raise unknown("column of the run's table", column, table.columns)
+    if not is_plain(table[column].dtype):
+        raise UserError(Setting("id", column), f" must hold numbers, texts or dates, got {table[column].dtype}.")
+    name = f"{column} (id)" if column in examples.columns else column
+    return examples.clone().insert_column(1, table[column][examples["row"]].alias(name))
 
 
 @lru_cache(maxsize=2)
