@@ -19,9 +19,9 @@ from umix.data.arrays.array_file import read_array
 from umix.data.arrays.preprocessing import ArrayPreprocessing
 from umix.data.images.folder_listing import find_images
 from umix.data.images.image_folder import ImageReader
+from umix.data.rows.column_kinds import GAPS, cast
 from umix.data.rows.reader import NewInputs, Reader, stacked
 from umix.data.rows.table_blocks import table_blocks
-from umix.data.tables.column_kinds import GAPS, cast
 from umix.data.tables.table_reader import TableReader
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UserError

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.export import ExportedProgram
 
-from umix.data.tables.column_kinds import GAPS
+from umix.data.rows.column_kinds import GAPS
 from umix.errors import UserError, cause
 from umix.exports.check import places
 from umix.exports.preprocessing import ColumnInput, Preprocessing

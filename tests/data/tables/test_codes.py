@@ -14,8 +14,8 @@ import torch
 
 from umix import task_from_table
 from umix.data.reader_registry import READERS
+from umix.data.rows.column_kinds import FEW_VALUES, GAPS
 from umix.data.tables.codes import TableCodes
-from umix.data.tables.column_kinds import FEW_VALUES, GAPS
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
 from umix.errors import UserError

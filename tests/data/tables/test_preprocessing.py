@@ -19,8 +19,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from umix.data.rows.column_kinds import cast, kind_of
 from umix.data.tables import input_columns
-from umix.data.tables.column_kinds import cast, kind_of
 from umix.data.tables.input_columns import InputColumn
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.skrub_state import save_state, steady

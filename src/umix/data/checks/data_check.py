@@ -17,10 +17,10 @@ from umix.data.checks.group_findings import absent_classes, group_columns, rare_
 from umix.data.checks.problems import Problem
 from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
 from umix.data.images.image_files import decode
+from umix.data.rows.column_kinds import kind_of
 from umix.data.rows.known_rows import known_rows
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
-from umix.data.tables.column_kinds import kind_of
 from umix.data.tables.source import TableSource
 from umix.data.tables.table_reader import TableReader
 from umix.data.task import CheckedSource, Split, Task

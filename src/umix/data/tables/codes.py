@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 import numpy as np
 
+from umix.data.rows.column_kinds import FEW_VALUES, as_kind, is_missing, is_text, kind_of, reads_as
 from umix.data.rows.role_columns import Rows
 from umix.data.tables.column_file import load_columns, save_columns
-from umix.data.tables.column_kinds import FEW_VALUES, as_kind, is_missing, is_text, kind_of, reads_as
 from umix.data.tables.input_columns import Numbers, finite
 from umix.data.tables.skrub_state import applied, load_state, save_state, steady
 from umix.data.tables.table_reader import Matrix, TableReader

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.tables.column_kinds import FEW_VALUES, GAPS, Kind, as_kind, is_missing, is_text, kind_of
+from umix.data.rows.column_kinds import FEW_VALUES, GAPS, Kind, as_kind, is_missing, is_text, kind_of
 
 if TYPE_CHECKING:
     import polars

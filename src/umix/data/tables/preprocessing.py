@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 import numpy as np
 
+from umix.data.rows.column_kinds import FEW_VALUES, cast
 from umix.data.tables.column_file import load_columns, save_columns
-from umix.data.tables.column_kinds import FEW_VALUES, cast
 from umix.data.tables.input_columns import InputColumn, Numbers, finite, fit_column, indicators, numbers
 from umix.data.tables.skrub_state import applied, load_state, save_state, steady
 from umix.data.tables.table_reader import Matrix, TableReader, Unseen

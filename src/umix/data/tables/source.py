@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 import torch
 from pydantic import Field, field_serializer
 
+from umix.data.rows.column_kinds import holds_few_texts
 from umix.data.rows.known_rows import KnownRows, check_roles, known_rows
 from umix.data.rows.row_notes import constant_columns, identifiers, small_groups
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table
 from umix.data.tables.codes import TableCodes
-from umix.data.tables.column_kinds import holds_few_texts
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.table_reader import Matrix, TableReader
 from umix.data.task import Task, TaskSource

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.data.rows.column_kinds import as_kind, is_missing, is_plain
 from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
-from umix.data.tables.column_kinds import as_kind, is_missing, is_plain
 from umix.errors import UserError
 
 if TYPE_CHECKING:
