@@ -66,6 +66,29 @@ def test_a_pipe_gives_the_numbers_of_a_file_in_blocks_and_notes_come_once(
     assert capfdbinary.readouterr().out == expected
 
 
+def test_a_decimal_comma_is_read_the_same_way_in_training_in_a_file_and_in_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    comma = people().with_columns(polars.col("x").cast(polars.String).str.replace(".", ",", literal=True))
+    comma.write_csv(tmp_path / "people.csv", separator=";")
+    settings = {**FAST, "id": "key", "hidden": [8]}
+    made = execute(RunSpec(task=str(tmp_path / "people.csv"), method="erm", settings=settings), out=tmp_path)
+    assert made.input_shape == [4]  # the number, and three columns of the job
+    expected = predict(made, people())
+    comma.write_ndjson(tmp_path / "new.jsonl")
+    comma.write_parquet(tmp_path / "new.parquet")
+    for name in ("people.csv", "new.jsonl", "new.parquet"):
+        assert predict(made, tmp_path / name).equals(expected)
+    monkeypatch.setattr(blocks, "_BYTES", 2**10)
+    whole = comma.with_columns(x=polars.when(polars.int_range(300) > 150).then(polars.lit("2")).otherwise("x"))
+    new = whole.write_csv(separator=";").encode()  # the last blocks have no comma
+    assert piped(new, str(made.directory), "-", "-o", "-", monkeypatch=monkeypatch) == 0
+    out, said = capfdbinary.readouterr()
+    numbers = people().with_columns(x=polars.when(polars.int_range(300) > 150).then(2.0).otherwise("x"))
+    assert out == predict(made, numbers).write_csv().encode()
+    assert not said
+
+
 def test_an_open_file_is_predicted_from_python(record: RunRecord) -> None:
     assert predict(record, io.BytesIO(people().write_csv().encode())).equals(predict(record, people()))
 

@@ -1,10 +1,13 @@
 """The modules do what the readers of tables do, value for value."""
 
+from pathlib import Path
+
 import numpy as np
 import polars
 import pytest
 import torch
 
+import umix
 from umix.bench.predict import reader
 from umix.bench.runs.record import RunRecord
 from umix.data.tables.codes import TableCodes
@@ -30,6 +33,21 @@ def test_the_matrix_of_the_exported_model_is_that_of_predict_to_the_last_bit(
     assert np.array_equal(made.numpy(), rows.inputs.x.numpy(), equal_nan=True)
     assert np.isnan(rows.tensors[0].numpy()).any()
     assert (rows.tensors[1] < 0).any()
+
+
+@pytest.mark.parametrize("categories", ["one_hot", "codes"])
+def test_numbers_with_a_decimal_comma_are_given_to_the_exported_model_as_numbers(
+    record: RunRecord, people: polars.DataFrame, tmp_path: Path, categories: str
+) -> None:
+    comma = polars.col("age", "hours-per-week").cast(polars.String).str.replace(".", ",", literal=True)
+    people.with_columns(comma).write_csv(tmp_path / "people.csv", separator=";")
+    task = umix.task_from_table(tmp_path / "people.csv", label="income", categories=categories)
+    known = record.model_copy(update={"task": str(tmp_path / "people.csv")})
+    module = preprocessing_of(task.preprocessing, known)
+    rows = check_rows(known, task.preprocessing, TrainedModel.in_folder(record).net, module)
+    assert rows.words == "256 rows of people.csv and 33 made-up ones"
+    assert np.array_equal(module(*rows.tensors).numpy(), rows.inputs.x.numpy(), equal_nan=True)
+    assert rows.tensors[0][1, 0] == people["age"][1]
 
 
 def test_missing_has_a_code_of_its_own_where_training_had_gaps(record: RunRecord) -> None:

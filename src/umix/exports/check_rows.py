@@ -137,7 +137,7 @@ def _table_rows(record: RunRecord, reader: TableReader, preprocessing: TableInpu
     frame = made
     if found is not None:
         words.append(f"{counted(len(found), 'row')} of {Path(record.task).name}")
-        frame = polars.concat([_as_given(found.select(needed), preprocessing), made])
+        frame = polars.concat([_as_given(found.select(needed), preprocessing, reader.kinds), made])
     words.append(f"{len(made)} made-up ones" if words else f"{len(made)} made-up rows")
     columns = {
         column.name: frame[column.name].to_numpy()[:, None]
@@ -167,11 +167,12 @@ def _readable(reader: TableReader, frame: "polars.DataFrame") -> "polars.DataFra
     return frame
 
 
-def _as_given(frame: "polars.DataFrame", preprocessing: TableInputs) -> "polars.DataFrame":
-    """The columns as the exported model takes them: float32 and texts."""
+def _as_given(frame: "polars.DataFrame", preprocessing: TableInputs, kinds: Mapping[str, str]) -> "polars.DataFrame":
+    """The columns, which are of these ``kinds``, as the exported model takes them: float32 and texts."""
     import polars
 
-    numbers = cast(frame, {column.name: "number" for column in preprocessing.numbers})
+    names = [column.name for column in preprocessing.numbers]
+    numbers = cast(frame, {name: "number" if kinds[name] == "text" else kinds[name] for name in names})
     return polars.DataFrame(
         [
             numbers[column.name].cast(polars.Float32, strict=False).fill_null(math.nan)

@@ -122,7 +122,7 @@ def _example(reader: Reader) -> Any:
     if isinstance(reader, TextReader):
         return pandas.DataFrame({reader.column: ["a text"]})
     if isinstance(reader, TableReader):
-        kinds: dict[str, Any] = {"number": 0.0, "text": "a text", "moment": "2024-01-31"}
+        kinds: dict[str, Any] = {"number": 0.0, "decimal_comma": 0.0, "text": "a text", "moment": "2024-01-31"}
         values = {name: next(iter(reader.values.get(name, ())), kinds[reader.kinds[name]]) for name in _used(reader)}
         return pandas.DataFrame({name: [value] for name, value in values.items()})
     raise UserError(f"A model of MLflow must read tables, arrays, texts or images, got {type(reader).__name__}.")

@@ -109,3 +109,13 @@ def test_a_second_fit_forgets_how_the_first_read_its_inputs(
     model.fit(x, y)
     assert model.preprocessing_ is None
     assert np.array_equal(model.predict_proba(x), small("erm").fit(x, y).predict_proba(x))
+
+
+def test_a_decimal_comma_is_read_as_a_number_in_fit_and_in_predict(small: Made, rows: tuple[np.ndarray, ...]) -> None:
+    x, y, _ = rows
+    frame = pandas.DataFrame(x, columns=list("abcde")).assign(kind=["u", "v"] * (len(y) // 2))
+    comma = frame.assign(a=[str(value).replace(".", ",") for value in frame["a"]])
+    expected, model = small("erm").fit(frame, y), small("erm").fit(comma, y)
+    assert model.preprocessing_.kinds["a"] == "decimal_comma"
+    for new in (comma, frame):
+        assert np.array_equal(model.predict_proba(new), expected.predict_proba(frame))

@@ -122,3 +122,11 @@ def test_repeated_arrays_are_copies() -> None:
     assert [finding.subject for finding in check_rows(Path("a.npz"), arrays(x[np.arange(300) % 50])).findings] == [
         "rows"
     ]
+
+
+def test_numbers_with_a_decimal_comma_are_checked_as_numbers(tmp_path: Path) -> None:
+    columns = polars.DataFrame(clean())
+    told = columns["y"] + np.random.default_rng(1).random(N).round(6) / 2
+    comma = source(tmp_path, told=told.cast(polars.String).str.replace(".", ",", literal=True))
+    assert [finding.subject for finding in check_table(comma).findings] == ["told"]  # it gives the label away
+    assert [finding.subject for finding in first_findings(comma)] == ["told"]

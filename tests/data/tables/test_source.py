@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from umix import task_from_table
+from umix.data.reader_registry import READERS
 from umix.data.tables.source import TableSource
 from umix.errors import UserError
 
@@ -414,3 +415,63 @@ def test_split_values_that_cannot_be_used_are_one_sentence(options, sentence):
 
 def test_without_split_values_the_key_is_what_it_was():
     assert "split_values" not in TableSource(path="people.csv", label="rich").key_values()
+
+
+def with_comma(frame: polars.DataFrame, *names: str) -> polars.DataFrame:
+    """The columns ``names`` as texts with a decimal comma."""
+    return frame.with_columns(polars.col(*names).cast(polars.String).str.replace(".", ",", literal=True))
+
+
+def measured(n: int = N) -> polars.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(90, 10, n).round(1)
+    y = np.where(x + rng.normal(0, 3, n) > 90, "high", "low")
+    load = [None if i % 7 == 0 else v for i, v in enumerate(rng.normal(1000, 600, n).round(2).tolist())]
+    return polars.DataFrame({"x": x, "load": load, "weight": rng.random(n).round(3), "y": y})
+
+
+@pytest.mark.parametrize("categories", ["one_hot", "codes"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl", "arrow"])
+def test_a_decimal_comma_gives_the_task_of_a_decimal_point(tmp_path: Path, suffix: str, categories: str) -> None:
+    options = {"label": "y", "weight": "weight", "categories": categories}
+    expected = task_from_table(measured(), **options)
+    path = written(with_comma(measured(), "x", "load", "weight"), tmp_path / f"a.{suffix}")
+    task = task_from_table(path, **options)
+    assert task.fingerprint == expected.fingerprint
+    assert task.notes == expected.notes  # nothing is taken for an identifier
+    task.preprocessing.save(tmp_path)
+    reader = READERS["table"].load(tmp_path)
+    assert np.array_equal(reader.inputs(path).x, expected.preprocessing.inputs(measured()).x, equal_nan=True)
+
+
+def test_thousands_semicolons_quotes_gaps_and_a_byte_order_mark_beside_decimal_commas(tmp_path: Path) -> None:
+    rows = "".join(
+        f'"{i % 9}.00{i % 7},5";{["NA", "", "?", "1,25", " 2,5"][i % 5]};{"ab"[i % 2]}\r\n' for i in range(60)
+    )
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + f"load;x;y\r\n{rows}".encode())
+    task = task_from_table(tmp_path / "a.csv", label="y", categories="codes")
+    row = task.splits["train"].origin[0]
+    assert task.preprocessing.kinds == {"load": "decimal_comma", "x": "decimal_comma"}
+    assert task.splits["train"].x[0, 0] == row % 9 * 1000 + row % 7 + 0.5
+    assert task.preprocessing.inputs(tmp_path / "a.csv").notes == ()
+
+
+@pytest.mark.parametrize("categories", ["one_hot", "codes"])
+def test_new_rows_are_read_with_the_comma_of_training(tmp_path: Path, categories: str) -> None:
+    reader = task_from_table(with_comma(measured(), "x"), label="y", categories=categories, drop="load").preprocessing
+    (tmp_path / "new.csv").write_text('x;weight\n"1.234,5";1\n7;1\n1.234;1\n89.8;1\nNA;1\n')
+    (block,) = reader.blocks(tmp_path / "new.csv")
+    numbers = polars.DataFrame({"x": [1234.5, 7.0, None, None, None], "weight": [1] * 5})
+    assert np.array_equal(block.x, reader.inputs(numbers).x, equal_nan=True)
+    (note,) = block.notes  # a point in place of the comma is not read as something else
+    assert str(note) == "2 values of 'x' are not what they were in training and count as missing."
+
+
+def test_blanks_around_numbers_do_not_make_them_texts(tmp_path: Path) -> None:
+    header, _, rows = measured().select("y", "load", "weight", "x").write_csv().partition("\n")
+    (tmp_path / "a.csv").write_text(f"{header}\n{rows.replace(',', ', ')}")
+    task = task_from_table(tmp_path / "a.csv", label="y", weight="weight")
+    assert (
+        task.fingerprint
+        == task_from_table(measured().select("load", "x", "weight", "y"), label="y", weight="weight").fingerprint
+    )

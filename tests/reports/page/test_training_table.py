@@ -56,3 +56,13 @@ def test_the_runs_of_a_report_share_one_reading(
         made = record(seed, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
         assert source_of(made, np.array([0, 1])).table is not None
     assert len(read) == 1
+
+
+def test_numbers_with_a_decimal_comma_are_numbers_of_the_page_too(
+    tmp_path: Path, record: Callable[..., RunRecord]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n1,5;0\nNA;1\n")
+    task = {"path": "t.csv", "content": content_hash(path), "label": "y"}
+    made = record(0, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
+    assert source_of(made, np.array([0, 1])).table["x"].to_list() == [1.5, None]

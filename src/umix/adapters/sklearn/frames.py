@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from umix.data.rows.column_kinds import cast
 from umix.data.rows.known_rows import KnownRows
 from umix.data.rows.table_file import as_frame, is_frame, is_pandas
 from umix.data.tables.preprocessing import TablePreprocessing
@@ -57,8 +58,7 @@ def numbers_with_gaps(x: Any) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     import polars
 
     frame = as_frame(x)
-    texts = frame.with_columns(polars.col(polars.Categorical, polars.Enum).cast(polars.String))
-    numbers = texts.select(polars.all().cast(polars.Float64, strict=False))
+    numbers = cast(frame, dict.fromkeys(frame.columns, "number")).cast(polars.Float64, strict=False)
     lost = {name: int((numbers[name].is_null() & ~frame[name].is_null()).sum()) for name in frame.columns}
     notes = (
         f"Values of {name!r} that are no numbers count as missing: {count} of {len(frame)}."

@@ -17,7 +17,7 @@ from umix.data.checks.group_findings import absent_classes, group_columns, rare_
 from umix.data.checks.problems import Problem
 from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
 from umix.data.images.image_files import decode
-from umix.data.rows.column_kinds import kind_of
+from umix.data.rows.column_kinds import kind_of, read_commas
 from umix.data.rows.known_rows import known_rows
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
@@ -122,7 +122,7 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
     if isinstance(source, TextSource):
         found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
         return _counted(source.path, task, found)
-    labelled = LabelledTable(frame, inputs, source.label, source.groups, y, rows)
+    labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, y, rows)
     constant = task.preprocessing.dropped if isinstance(task.preprocessing, TableReader) else []
     return _counted(source.path, task, table_findings(labelled, constant=constant), constant_columns(constant))
 
@@ -143,7 +143,9 @@ def first_findings(source: object) -> list[Finding]:
             kind_of(frame[name])  # raises for lists, structures and bytes
     except UserError:
         return []
-    return run_findings(LabelledTable(frame, inputs, source.label, source.groups, known.y.numpy(), known.rows))
+    return run_findings(
+        LabelledTable(read_commas(frame), inputs, source.label, source.groups, known.y.numpy(), known.rows)
+    )
 
 
 def _counted(path: Path, task: Task, first: list[Finding], last: list[Finding] | None = None) -> DataCheck:

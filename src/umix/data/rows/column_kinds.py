@@ -1,4 +1,4 @@
-"""The kind of each input column: number, text or moment in time."""
+"""The kind of each column: number, text or moment in time; this is where texts become numbers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
@@ -8,7 +8,8 @@ from umix.errors import Setting, UserError
 if TYPE_CHECKING:
     import polars
 
-Kind = Literal["number", "text", "moment"]
+#: ``decimal_comma``: a number that is written as a text with a comma before its decimals, such as 89,8 or 1.234,5.
+Kind = Literal["number", "decimal_comma", "text", "moment"]
 #: Texts with more values than these are summed up in numbers that keep similar texts near each other.
 FEW_VALUES = 100
 _TOO_WIDE = ("Int128", "UInt128")  # for NumPy; by name, because older versions of polars have only one of them
@@ -18,6 +19,12 @@ GAPS = (
     *("-nan", "-NaN", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
 )
 _FIRST = 100
+# A point groups thousands only in a number with a comma or a second point: 1.234 alone may have a decimal point.
+_COMMA_NUMBER = (
+    r"^[+-]?(?:(?:[0-9]+|[0-9]{1,3}(?:\s[0-9]{3})+)(?:,[0-9]*)?|,[0-9]+"
+    r"|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(?:\.[0-9]{3}){2,})(?:[eE][+-]?[0-9]+)?$"
+)
+_THOUSANDS = r"^\s*[+-]?[1-9][0-9]{0,2},[0-9]{3}\s*$"
 
 
 def kind_of(column: "polars.Series") -> Kind:
@@ -78,14 +85,35 @@ def reads_as(texts: "polars.Series") -> Kind:
     >>> import polars
     >>> reads_as(polars.Series(["1", " 2.5"])), reads_as(polars.Series(["2024-02-29"])), reads_as(polars.Series(["1", "b"]))
     ('number', 'moment', 'text')
+    >>> reads_as(polars.Series(["89,8", "1.234,5"]))
+    'decimal_comma'
     """
-    for kind in ("number", "moment"):
+    for kind in ("number", "decimal_comma", "moment"):
         for some in (texts.head(_FIRST), texts):  # most columns of texts show it in the first values
             if not len(some) or as_kind(some, kind).null_count():
                 break
         else:
-            return kind
+            return "text" if kind == "decimal_comma" and _may_group_thousands(texts) else kind
     return "text"
+
+
+def _may_group_thousands(texts: "polars.Series") -> bool:
+    """Whether the commas in the numbers may stand between thousands: 950 beside 1,234.
+
+    A column of nothing but numbers like 1,234 has a decimal comma: the other reading would make all of them a thousand times as
+    large, which changes neither standardised numbers nor the order in which trees divide them.
+    """
+    comma = texts.str.contains(",", literal=True)
+    return not comma.all() and comma.equals(texts.str.contains(_THOUSANDS))
+
+
+def read_commas(frame: "polars.DataFrame") -> "polars.DataFrame":
+    """The frame with the texts that all are numbers with a decimal comma as numbers."""
+    import polars
+
+    texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
+    found = [column for column in texts if reads_as(column.filter(~is_missing(column))) == "decimal_comma"]
+    return frame.with_columns(as_kind(column, "decimal_comma") for column in found)
 
 
 def holds_few_texts(column: "polars.Series") -> bool:
@@ -122,7 +150,10 @@ def as_kind(column: "polars.Series", kind: str) -> "polars.Series":
     if kind == "moment":
         return _moment(column)
     if is_text(column):
-        return column.cast(polars.String).str.strip_chars().cast(polars.Float64, strict=False)
+        text = column.cast(polars.String).str.strip_chars()
+        if kind == "decimal_comma":
+            text = text.str.extract(_COMMA_NUMBER, 0).str.replace_all(r"[.\s]", "").str.replace(",", ".", literal=True)
+        return text.cast(polars.Float64, strict=False)
     if column.dtype.is_float() or (column.dtype.is_integer() and str(column.dtype) not in _TOO_WIDE):
         return column
     if column.dtype in (polars.Duration, polars.Time):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from umix.core.streams import stream
 from umix.core.subsets import stratified_split
+from umix.data.rows.column_kinds import as_kind, reads_as
 from umix.errors import Setting, UserError
 
 if TYPE_CHECKING:
@@ -187,10 +188,12 @@ def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
     """The weights of the rows ``train``, scaled to mean 1 so that they do not change the learning rate; 0 is allowed."""
     import polars
 
-    name = column.name
-    if not column.dtype.is_numeric():
+    name, numbers = column.name, column
+    if column.dtype == polars.String and (kind := reads_as(column.gather(train))) in ("number", "decimal_comma"):
+        numbers = as_kind(column, kind)
+    if not numbers.dtype.is_numeric():
         raise UserError(f"The weight {name!r} must be a number in every training row, got {column.dtype}.")
-    values = column.cast(polars.Float64).to_numpy()[train]
+    values = numbers.cast(polars.Float64).to_numpy()[train]
     bad = ~(np.isfinite(values) & (values >= 0))  # a missing value is NaN
     if bad.any():
         row = train[bad.argmax()]

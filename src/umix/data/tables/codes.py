@@ -4,7 +4,7 @@
   timestamps, lose their last digits.
 - A text, categorical or boolean of at most 100 training values is the place of its value among them, sorted; values that
   training did not have are missing. White space counts: " a" and "a" are two values, as in one-hot columns.
-- A text whose training values all are numbers, or all are dates, is read as these.
+- A text whose training values all are numbers, also with a decimal comma, or all are dates, is read as these.
 - A date is the days since 1970, and its month, weekday and hour where they differ in training.
 - A text of more values is the 30 numbers of skrub's StringEncoder. Only for these skrub is imported.
 """
@@ -44,7 +44,7 @@ class CodedColumn:
     """
 
     name: str
-    kind: Literal["number", "category", "moment", "text"]
+    kind: Literal["number", "decimal_comma", "category", "moment", "text"]
     width: int = 1
     values: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ class TableCodes(TableReader):
                     raise ValueError(f"{len(made)} numbers of {one.name!r} instead of {one.width}")
             yield from made
         else:
-            yield _number(column)
+            yield _number(column, one.kind)
 
     def _missing(self, column: "polars.Series") -> "polars.Series":
         was_text = {one.name for one in self._coded if one.was_text}
@@ -230,7 +230,7 @@ def _fit_column(column: "polars.Series", *, category: bool) -> CodedColumn:
             if _differs(numbers, gaps_count=part == "days")
         )
         return CodedColumn(name, "moment", len(parts), parts=parts, was_text=was_text)
-    return CodedColumn(name, "number", int(_differs(_number(column))), was_text=was_text)
+    return CodedColumn(name, kind, int(_differs(_number(column, kind))), was_text=was_text)
 
 
 def _differs(numbers: Numbers, *, gaps_count: bool = True) -> bool:
@@ -241,10 +241,10 @@ def _differs(numbers: Numbers, *, gaps_count: bool = True) -> bool:
     return (gaps_count and bool(missing.any())) or bool(np.nanmin(numbers) < np.nanmax(numbers))
 
 
-def _number(column: "polars.Series") -> Numbers:
+def _number(column: "polars.Series", kind: str) -> Numbers:
     import polars
 
-    return finite(as_kind(column, "number").cast(polars.Float32, strict=False).to_numpy())
+    return finite(as_kind(column, kind).cast(polars.Float32, strict=False).to_numpy())
 
 
 def _codes(column: "polars.Series", values: Sequence[str]) -> Numbers:

@@ -1,16 +1,17 @@
 """How one input column of a table becomes numbers for nets: learned from training rows, kept as plain values.
 
 The rules are those of skrub's TableVectorizer, digit by digit, without importing it: numbers and texts of few values are read by
-polars. Dates, and texts of many values, are left to skrub.
+polars. Dates, and texts of many values, are left to skrub. Numbers with a decimal comma, or with blanks around them, are numbers;
+for skrub they would be texts.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.rows.column_kinds import FEW_VALUES, GAPS, Kind, as_kind, is_missing, is_text, kind_of
+from umix.data.rows.column_kinds import FEW_VALUES, GAPS, Kind, as_kind, is_missing, is_text, kind_of, reads_as
 
 if TYPE_CHECKING:
     import polars
@@ -103,9 +104,12 @@ def fit_column(column: "polars.Series") -> InputColumn:
     gaps = bool(missing.any())
     if not len(values) or (len(values) == 1 and not gaps):
         return InputColumn(name, read_as, "constant")
+    kind = reads_as(values)
+    if kind == "decimal_comma":
+        return replace(unscaled, read_as=kind)
     if _may_be_dates(values) and _are_dates(column):
         return InputColumn(name, read_as, "skrub")
-    if not values.cast(polars.Float32, strict=False).null_count():
+    if kind == "number":
         return unscaled
     if len(values) < FEW_VALUES:
         return InputColumn(name, read_as, "category", values=tuple(values.to_list()), gaps=gaps)
@@ -116,7 +120,7 @@ def numbers(one: InputColumn, column: "polars.Series") -> Numbers:
     """The values of a column of kind number as float32, [n], not standardised; missing and infinite ones are NaN."""
     import polars
 
-    known = as_kind(column, one.read_as)
+    known = as_kind(column, "number" if one.read_as == "text" else one.read_as)
     return finite(known.cast(polars.Float32, strict=False).to_numpy())
 
 

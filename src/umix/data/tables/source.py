@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 import torch
 from pydantic import Field, field_serializer
 
-from umix.data.rows.column_kinds import holds_few_texts
+from umix.data.rows.column_kinds import holds_few_texts, read_commas
 from umix.data.rows.known_rows import KnownRows, check_roles, known_rows
 from umix.data.rows.row_notes import constant_columns, identifiers, small_groups
 from umix.data.rows.row_roles import RowRoles, require_label
@@ -93,7 +93,7 @@ class TableSource(RowRoles, TaskSource):
             table[rows["train"]], label=self.label, id=self.id, others=self._others
         )
         matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
-        return self._made(known, matrices, preprocessing, identifiers(table))
+        return self._made(known, matrices, preprocessing, identifiers(read_commas(table)))
 
     def _codes_task(self, frame: "polars.DataFrame", as_categories: Collection[str] = ()) -> Task:
         """The task in ``frame``, out of which columns are taken when they are read: the table and codes need not fit at once."""
@@ -101,7 +101,7 @@ class TableSource(RowRoles, TaskSource):
         known = known_rows(self, frame)
         for name in set(frame.columns) - set(inputs):
             frame.drop_in_place(name)
-        found = identifiers(frame)
+        found = identifiers(read_commas(frame))
         codes = TableCodes.fit(
             frame, known.rows["train"], label=self.label, id=self.id, others=self._others, as_categories=as_categories
         )

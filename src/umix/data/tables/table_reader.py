@@ -64,7 +64,7 @@ class TableReader(Reader, abc.ABC):
 
     def frames(self, new: Any) -> "Iterator[polars.DataFrame]":
         """The rows as they are in the table, a block after the other; in CSV, texts are read as they are written."""
-        texts = {name for name, kind in self.kinds.items() if kind == "text"}
+        texts = {name for name, kind in self.kinds.items() if kind in ("text", "decimal_comma")}
         return table_blocks(new, texts=texts, copied=self.id)
 
     def _block(self, frame: "polars.DataFrame") -> NewInputs:
@@ -114,7 +114,7 @@ class TableReader(Reader, abc.ABC):
 
     def _missing(self, column: "polars.Series") -> "polars.Series":
         """Which values were missing before they were read as the kind of training."""
-        return column.is_null()
+        return is_missing(column) if self.kinds[column.name] == "decimal_comma" else column.is_null()
 
     def _text(self, column: "polars.Series") -> "polars.Series":
         """The values as texts, in which they are compared with those of training."""

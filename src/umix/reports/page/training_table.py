@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
+from umix.data.rows.column_kinds import read_commas
 from umix.data.rows.table_file import SUFFIXES, content_hash, read_table
 from umix.data.tables.column_kinds import is_plain
 from umix.errors import Setting, UserError, unknown
@@ -100,4 +101,4 @@ def with_id(examples: "polars.DataFrame", record: RunRecord, column: str | None)
 @lru_cache(maxsize=2)
 def _read_once(path: Path, content: str) -> "polars.DataFrame":
     """The table at ``path``, whose file has the hash ``content``: the runs of a report share one reading of it."""
-    return read_table(path)
+    return read_commas(read_table(path))
