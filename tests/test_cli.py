@@ -294,7 +294,6 @@ def test_the_doctor_counts_arrays_and_texts(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     "words",
     [
-        ["people.csv"],
         ["people.csv", "--label", "incom"],
         ["people.csv", "--label", "income", "--text", "tex"],
         ["people.csv", "--label", "income", "--drop", "ag"],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from umix.adapters.loop.weighted_mixup import WeightedMixup
     from umix.adapters.sklearn import UMIXClassifier
     from umix.adapters.sklearn.sample_weights import sample_weights
+    from umix.api.doctor import doctor
     from umix.api.export import export
     from umix.api.report import report
     from umix.api.result import RunResult, load_result, predict
@@ -61,6 +62,7 @@ _HOME = {
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
     "WeightedMixup": "umix.adapters.loop.weighted_mixup",
+    "doctor": "umix.api.doctor",
     "execute": "umix.bench.runs.execute",
     "export": "umix.api.export",
     "group_counts": "umix.adapters.group_counts",
@@ -103,6 +105,7 @@ __all__ = [
     "UserError",
     "WeightedMixup",
     "__version__",
+    "doctor",
     "execute",
     "export",
     "group_counts",

@@ -96,3 +96,54 @@ def test_a_run_says_the_first_finding_and_how_to_list_all(people: polars.DataFra
 def test_a_run_on_clean_data_has_no_note(people: polars.DataFrame, capsys: Capsys) -> None:
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], "--set", "epochs=1", "--quiet"]) == 0
     assert "note:" not in capsys.readouterr().err
+
+
+def test_columns_are_listed_with_their_types_before_the_counts(people: polars.DataFrame, capsys: Capsys) -> None:
+    people.with_columns(polars.col("age").cast(polars.String).str.replace(".", ",", literal=True)).write_csv(
+        "people.csv", separator=";"
+    )
+    assert main(["doctor", *ABOUT]) == 0
+    out = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    example = people["age"][0]
+    assert rows[:3] == [
+        ["age", "input", "number", "0.0 %", str(example).replace(".", ",")],
+        ["sex", "group", "category", "0.0 %", people["sex"][0]],
+        ["income", "label", "–", "0.0 %", people["income"][0]],
+    ]
+    assert out.index("read as") < out.index("all rows")
+    assert main(["doctor", *ABOUT, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["columns"]
+    assert found[1] == {"name": "sex", "role": "group", "type": "category", "missing": 0.0, "example": people["sex"][0]}
+
+
+def test_of_a_wide_table_forty_columns_are_shown_and_json_has_all(people: polars.DataFrame, capsys: Capsys) -> None:
+    wide = people.with_columns((polars.col("age") * i).alias(f"age {i}") for i in range(2, 60))
+    wide.write_csv("people.csv")
+    assert main(["doctor", *ABOUT]) == 0
+    out = capsys.readouterr().out
+    assert "and 21 more columns; --json lists all." in out
+    assert "age 38" in out
+    assert "age 39" not in out
+    assert main(["doctor", *ABOUT, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["columns"]) == 61
+
+
+def test_without_a_label_the_columns_are_listed_and_it_is_asked_for(people: polars.DataFrame, capsys: Capsys) -> None:
+    assert main(["doctor", "people.csv"]) == 2
+    captured = capsys.readouterr()
+    assert "people.csv needs --label" in captured.out
+    assert "│ age    │ input │ number" in captured.out
+
+
+def test_a_run_says_how_many_columns_it_took_as_what(people: polars.DataFrame, capsys: Capsys) -> None:
+    people.with_columns(same=polars.lit(1)).write_csv("people.csv")
+    fast = ["--set", "epochs=1", "--quiet"]
+    expected = "Columns read as numbers: 1, categories: 1, dates: 0, texts: 0; constant and left out: 1."
+    for again in range(2):  # a finished run says it too
+        assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast]) == 0, again
+        assert expected in capsys.readouterr().out
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "trees"]) == 0
+    assert expected in capsys.readouterr().out
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["column_types"] == {"number": 1, "category": 1, "constant": 1}

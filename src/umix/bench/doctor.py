@@ -70,7 +70,7 @@ def _state(extra: str, packages: Sequence[str]) -> str:
 
 def check(task: str, root: Path | None, settings: Mapping[str, Any]) -> "DataCheck":
     """The check of the folder of ``task``, or of your own data, read with ``settings`` as a run reads them; nothing is trained."""
-    from umix.bench.spec.plan import make_plan
+    from umix.bench.spec.plan import make_plan, planned_source
     from umix.data.checks.data_check import check_data, check_rows, check_table
     from umix.data.registry import TASKS, refuse_root
     from umix.data.rows.row_roles import RowRoles
@@ -78,6 +78,9 @@ def check(task: str, root: Path | None, settings: Mapping[str, Any]) -> "DataChe
     from umix.data.task import CheckedSource
     from umix.data.texts.source import TextSource
 
+    unchecked: object = planned_source(task, _ANY_METHOD, settings)
+    if isinstance(unchecked, TableSource | TextSource) and not unchecked.label:
+        return check_table(unchecked)  # lists the columns to choose from
     planned = make_plan(task, _ANY_METHOD, settings).source
     refuse_root(root, [type(planned)])
     source: object = planned  # its class decides what can be checked

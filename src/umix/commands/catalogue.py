@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from umix.bench.spec.presets import Tables
+    from umix.data.checks.columns import ColumnFacts
     from umix.data.checks.data_check import DataCheck
     from umix.settings import Settings
 
 
+_MOST_COLUMNS = 40  # that are shown of a wide table
 _COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}
 
 
@@ -183,6 +185,9 @@ def print_data_check(found: "DataCheck") -> None:
             table.add_row(f"[{_COLOURS[finding.severity]}]{finding.severity}:[/]", Text(finding.message(as_flag)))
         OUT.print()
         OUT.print(table)
+    if found.columns:
+        OUT.print()
+        _print_columns(found.columns)
     if found.counts:
         OUT.print()
         _print_counts(found)
@@ -191,6 +196,22 @@ def print_data_check(found: "DataCheck") -> None:
     if found.allow_subset:
         for mismatch in found.mismatches:
             OUT.print(f"[yellow]allowed:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
+
+
+def _print_columns(columns: "Sequence[ColumnFacts]") -> None:
+    """Print a row for each column, of a wide table for the first ones."""
+    table = Table("column", "role", "read as")
+    table.add_column("missing", justify="right")
+    table.add_column("example", no_wrap=True, overflow="ellipsis")
+    for one in columns[:_MOST_COLUMNS]:
+        example = Text(one_line(one.example or ""))
+        table.add_row(
+            Text(one_line(one.name)), one.role, one.type or "–", f"{one.missing:.1%}".replace("%", " %"), example
+        )
+    OUT.print(table)
+    if len(columns) > _MOST_COLUMNS:
+        more = counted(len(columns) - _MOST_COLUMNS, "more column")
+        OUT.print(f"… and {more}; --json lists all.", highlight=False)
 
 
 def _print_counts(found: "DataCheck") -> None:

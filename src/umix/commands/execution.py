@@ -50,7 +50,8 @@ def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
     return {
         "directory": str(record.directory),
         **record.model_dump(
-            mode="json", include={"task", "method", "seed", "key", "plan", "stages", "warnings", "decisions"}
+            mode="json",
+            include={"task", "method", "seed", "key", "plan", "stages", "warnings", "decisions", "column_types"},
         ),
         "summary": record.summary(select).model_dump(mode="json"),
     }

@@ -68,7 +68,7 @@ def run(
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.tables.run_table import choice_words, decision_words, run_table
+    from umix.reports.tables.run_table import choice_words, column_words, decision_words, run_table
 
     if select is not None:
         known_rule(select)
@@ -105,6 +105,8 @@ def run(
         return
     summary = record.summary(select)
     OUT.print(run_table(record, summary))
+    if words := column_words(record):
+        OUT.print(words, highlight=False, soft_wrap=True, markup=False)
     for words in filter(None, (choice_words(record, summary), decision_words(record))):
         OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():

@@ -5,7 +5,13 @@ import datetime
 import polars
 import pytest
 
-from umix.data.checks.column_findings import constant_columns, identifiers, missing_values, split_columns
+from umix.data.checks.column_findings import (
+    constant_columns,
+    identifiers,
+    missing_values,
+    number_texts,
+    split_columns,
+)
 from umix.data.checks.finding import Finding
 
 N = 120
@@ -109,3 +115,42 @@ def test_a_column_is_missing_too_often_above_nine_tenths() -> None:
     assert [finding.subject for finding in found] == ["rare", "word"]
     assert found[0].sentence == "The column 'rare' is missing in 91 of 100 rows (91.0%)."
     assert missing_values(frame, constant=["rare", "word"]) == []
+
+
+@pytest.mark.parametrize("value", ["12 %", "12,5%", "$1,234", "1,234.50 €", "'4", "1'234", "1,234,567"])
+def test_texts_that_look_like_numbers_are_said(value: str) -> None:
+    column = polars.Series("x", [value, "3", "", "NA"] * 10)
+    (finding,) = number_texts(column.to_frame())
+    assert finding.message() == (
+        f"The column 'x' is read as texts, but its values look like numbers ({value!r}). Write them as plain numbers, such as "
+        "1234.5 or 1234,5, unless they are names."
+    )
+
+
+def test_a_few_texts_among_many_numbers_are_said() -> None:
+    column = polars.Series("x", [*map(str, range(97)), "unknown", "unknown", "n.k."])
+    (finding,) = number_texts(column.to_frame())
+    assert finding.message() == (
+        "The column 'x' is read as texts, because 3 of 100 values are no numbers ('n.k.', 'unknown'). Correct these, or leave "
+        "them empty."
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1", "2", "3+"] * 40,  # few values: a category
+        ["1,5", "2,5"],
+        ["2024-01-31", "2024-02-29"],
+        ["31.12.2024", "1.1.2024"],
+        ["12:30", "1:45"],
+        ["1,2,3", "1,2"],
+        ["E11.9", "5-1"],
+        ["", "?"],
+        [1, 2],
+        [f"{i} main street" for i in range(100)],
+    ],
+    ids=str,
+)
+def test_other_columns_do_not_look_like_numbers(values: list[object]) -> None:
+    assert number_texts(polars.DataFrame({"x": values})) == []

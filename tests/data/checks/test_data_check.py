@@ -130,3 +130,79 @@ def test_numbers_with_a_decimal_comma_are_checked_as_numbers(tmp_path: Path) -> 
     comma = source(tmp_path, told=told.cast(polars.String).str.replace(".", ",", literal=True))
     assert [finding.subject for finding in check_table(comma).findings] == ["told"]  # it gives the label away
     assert [finding.subject for finding in first_findings(comma)] == ["told"]
+
+
+def roles_and_types(path: Path, **options: object) -> dict[str, tuple[str, str | None]]:
+    return {one.name: (one.role, one.type) for one in check_table(TableSource(path=path, **options)).columns}
+
+
+def test_every_column_is_listed_with_its_role_type_missing_share_and_an_example(tmp_path: Path) -> None:
+    day = datetime.date(2020, 1, 1)
+    rows = range(N)
+    frame = polars.DataFrame(clean()).with_columns(
+        polars.Series("comma", ["" if i % 4 == 0 else f"{i % 50},5" for i in rows]),
+        polars.Series("day", [(day + datetime.timedelta(days=i % 90)).isoformat() for i in rows]),
+        polars.Series("word", [["NA", "?", "yes", "no"][i % 4] for i in rows]),
+        polars.Series("long", [f"some words about {i} and {i % 7}" for i in rows]),
+        polars.Series("same", ["x"] * N),
+        polars.Series("part", [("train", "val", "test")[i % 3] for i in rows]),
+        polars.Series("weight", [1.0, 2.0] * (N // 2)),
+        polars.Series("key", [f"k{i}" for i in rows]),
+        polars.Series("secret", [None, "s"] * (N // 2)),
+    )
+    frame.write_csv(tmp_path / "a.csv")
+    options = {"label": "y", "groups": ("sex",), "split": "part", "weight": "weight", "id": "key", "drop": ("secret",)}
+    columns = check_table(TableSource(path=tmp_path / "a.csv", **options)).columns
+    assert [one.name for one in columns] == frame.columns
+    assert {one.name: (one.role, one.type, one.missing) for one in columns} == {
+        "age": ("input", "number", 0),
+        "job": ("input", "category", 0),
+        "sex": ("group", "category", 0),
+        "y": ("label", None, 0),
+        "comma": ("input", "number", 0.25),
+        "day": ("input", "date", 0),
+        "word": ("input", "category", 0.5),
+        "long": ("input", "text", 0),
+        "same": ("input", "constant", 0),
+        "part": ("split", None, 0),
+        "weight": ("weight", None, 0),
+        "key": ("id", None, 0),
+        "secret": ("ignored", None, 0.5),
+    }
+    examples = {one.name: one.example for one in columns}
+    assert (examples["comma"], examples["word"], examples["key"]) == ("1,5", "yes", "k0")
+    codes = roles_and_types(tmp_path / "a.csv", **options, categories="codes")
+    assert codes == {one.name: (one.role, one.type) for one in columns}
+
+
+def test_a_group_that_is_no_input_has_no_type_and_a_class_called_none_is_not_missing(tmp_path: Path) -> None:
+    frame = polars.DataFrame(clean()).with_columns(y=polars.Series(["none", "some"] * (N // 2)))
+    frame.write_csv(tmp_path / "a.csv")
+    checked = check_table(TableSource(path=tmp_path / "a.csv", label="y", groups=("sex",), drop=("sex",)))
+    facts = {one.name: one for one in checked.columns}
+    assert (facts["sex"].role, facts["sex"].type) == ("group", None)
+    assert (facts["y"].missing, facts["y"].example) == (0, "none")
+
+
+def test_columns_are_listed_before_a_label_is_named_and_where_the_table_is_broken(tmp_path: Path) -> None:
+    polars.DataFrame(clean()).write_csv(tmp_path / "a.csv")
+    found = check_table(TableSource(path=tmp_path / "a.csv"))
+    assert found.verdict == "broken"
+    assert found.findings[0].message().startswith("a.csv needs label= with the column of the class to predict")
+    assert [one.type for one in found.columns] == ["number", "category", "category", "number"]
+    broken = polars.DataFrame(clean()).with_columns(several=polars.Series([[1, 2]] * N))
+    broken.write_parquet(tmp_path / "b.parquet")
+    found = check_table(TableSource(path=tmp_path / "b.parquet", label="y"))
+    assert found.verdict == "broken"
+    assert [(one.name, one.role, one.type) for one in found.columns][-2:] == [
+        ("y", "label", None),
+        ("several", "input", None),
+    ]
+
+
+def test_of_texts_the_columns_are_listed_too(tmp_path: Path) -> None:
+    polars.DataFrame({"said": ["a b", "c d"] * 50, "y": ["n", "p"] * 50, "more": range(100)}).write_csv(
+        tmp_path / "a.csv"
+    )
+    found = check_table(TextSource(path=tmp_path / "a.csv", text="said", label="y"))
+    assert [(one.role, one.type) for one in found.columns] == [("input", "text"), ("label", None), ("ignored", None)]

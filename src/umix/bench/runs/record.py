@@ -64,6 +64,10 @@ class RunRecord(Recorded):
     input_shape: list[Annotated[int, Field(ge=1)]]
     input_dtype: InputType = "float32"
     input_categories: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    column_types: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict,
+        description="how many columns of a table were read as numbers, categories, dates and texts",
+    )
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
     train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]  # of the groups: they may overlap or leave rows out

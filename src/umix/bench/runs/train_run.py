@@ -1,6 +1,7 @@
 """Training one run: the method is given a trainer, and what it leaves becomes the record and the files of the run."""
 
 import platform
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
 from umix.data.tables.source import TableSource
+from umix.data.tables.table_reader import TableReader
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import remove
@@ -151,6 +153,7 @@ def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> st
 
 def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
     plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
+    reader = task.preprocessing
     counts = {name: trainer.history.counts(name) for name in WATCHED}
     record = RunRecord(
         task=spec.task,
@@ -174,6 +177,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
         input_categories=list(task.categories),
+        column_types=Counter(reader.types.values()) if isinstance(reader, TableReader) else {},
         body=inputs.body,
         net=plan.net.title,
         train_sizes=task.splits["train"].groups.sizes.tolist(),

@@ -86,7 +86,7 @@ def make_plan(
     With ``trust_code`` a preset file may name code as its net.
     """
     resolved = _resolve(task, method_name, settings, preset_name, trust_code=trust_code)
-    kind, net_name, tables = resolved.kind, resolved.net_name, resolved.tables
+    net_name, tables = resolved.net_name, resolved.tables
     net_options = {field: value for field, value in tables.get("net", {}).items() if field != "name"}
     stages = {stage: tables[stage] for stage in METHODS[method_name].stages if stage in tables}
     fit = FitSettings(**tables.get("fit", {}))
@@ -95,9 +95,7 @@ def make_plan(
             FitSettings(**{**fit.model_dump(), **override})
         except UserError as error:
             raise UserError(str(error).replace(f"{FitSettings.part}.", f"{stage}.", 1)) from None
-    takes_codes = net_kind(net_name)[0].takes_codes
-    source = kind(**kind.suited(tables.get("task", {}), net_name, takes_codes=takes_codes), **resolved.implied)
-    _check_codes(source, net_name, takes_codes=takes_codes)
+    source = resolved.source()
     source.check_files()
     _check_weights(source, method_name)
     return Plan(
@@ -109,6 +107,11 @@ def make_plan(
         stages=stages,
         judge=JudgeSettings(**{**usual_judge(preset_name), **tables.get("judge", {})}),
     )
+
+
+def planned_source(task: str, method_name: str, settings: Mapping[str, Any]) -> TaskSource:
+    """The source of the plan with these settings, before its files are looked at."""
+    return _resolve(task, method_name, settings, "default", trust_code=False).source()
 
 
 def setting_tables(
@@ -134,6 +137,14 @@ class _ResolvedSettings:
     implied: Mapping[str, Any]
     net_name: str
     tables: Tables
+
+    def source(self) -> TaskSource:
+        """The source with its settings, before its files are looked at."""
+        takes_codes = net_kind(self.net_name)[0].takes_codes
+        options = self.kind.suited(self.tables.get("task", {}), self.net_name, takes_codes=takes_codes)
+        source = self.kind(**options, **self.implied)
+        _check_codes(source, self.net_name, takes_codes=takes_codes)
+        return source
 
 
 def _resolve(

@@ -1,4 +1,4 @@
-"""Findings about single input columns: splits and identifiers among them, constants, gaps.
+"""Findings about single input columns: splits and identifiers among them, constants, gaps, numbers that are read as texts.
 
 The thresholds, and why:
 
@@ -6,6 +6,8 @@ The thresholds, and why:
 - A column is taken for an identifier if it differs in every one of more than ``MANY_VALUES`` rows, or if it is named like one and
   has more than ``MANY_VALUES`` values. A ``shop_id`` of 20 shops is an ordinary category.
 - A column with more than ``MOST_MISSING`` of its values missing says little but whether it is known.
+- A text looks like numbers if all of its values do, or at least ``MOST_NUMBERS`` of them with more than ``FEW_NUMBERS`` different
+  ones: a category such as 1, 2 and "3 or more" has few.
 """
 
 import re
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from umix.core.words import counted
 from umix.data.checks.finding import Finding
+from umix.data.rows.column_kinds import as_kind, is_missing, is_text, reads_as
 from umix.data.rows.role_columns import SPLIT_CODES, SPLIT_WORDS, texts
 from umix.errors import Setting
 
@@ -23,10 +26,16 @@ if TYPE_CHECKING:
 MOST_FOLDS = 20
 MANY_VALUES = 100
 MOST_MISSING = 0.9
+MOST_NUMBERS, FEW_NUMBERS = 0.9, 20
 _FIRST = 10_000  # rows that are looked at before all are
 _SPLIT_NAMES = {"split", "splits", "fold", "folds", "partition", "subset", "set"}
 _MARKS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _ID_NAMES = {"id", "ids", "uuid", "guid"}
+# A number with a sign of a currency or of percent, with separated thousands, or behind the apostrophe of a spreadsheet.
+_LIKE_NUMBER = (
+    r"^\s*['’]?\s*[$€£]?\s*[+-]?(?:[0-9]+(?:[.,][0-9]+)?|[0-9]{1,3}(?:[.,\s'’][0-9]{3})+(?:[.,][0-9]+)?)\s*[%$€£]?\s*$"
+)
+_NAMED = 3  # values in a sentence
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -39,7 +48,7 @@ def _split_column(column: "polars.Series") -> list[Finding]:
     name, words = column.name, _words(column.name)
     named = bool(_SPLIT_NAMES.intersection(words))
     marked = len(words) > 1 and words[0] in ("is", "in") and words[1] in _MARKS
-    if column.dtype.is_nested() or not (named or marked or _is_text(column)):
+    if column.dtype.is_nested() or not (named or marked or is_text(column)):
         return []  # numbers mean splits only under the name of a split
     values = column.unique(maintain_order=False).head(MOST_FOLDS + 2)
     known = sorted(set(texts(values).str.to_lowercase().drop_nulls().to_list()))
@@ -108,7 +117,7 @@ def missing_values(table: "polars.DataFrame", *, constant: Sequence[str] = ()) -
     """The inputs that are missing in most rows; those in ``constant`` are left out, they are not used anyway."""
     found = []
     for column in table.iter_columns():
-        missing = _missing(column)
+        missing = int(is_missing(column).sum())
         if column.name not in constant and missing > MOST_MISSING * len(column):
             share = f"{missing / len(column):.1%}"
             sentence = (
@@ -119,13 +128,36 @@ def missing_values(table: "polars.DataFrame", *, constant: Sequence[str] = ()) -
     return found
 
 
-def _missing(column: "polars.Series") -> int:
-    """How many values are missing: null, NaN, and in texts the empty one and ``?``."""
-    if column.dtype.is_float():
-        return int((column.is_null() | column.is_nan()).sum())
-    if _is_text(column):
-        return texts(column).null_count()
-    return column.null_count()
+def number_texts(table: "polars.DataFrame") -> list[Finding]:
+    """The inputs that are read as texts, although their values, or nearly all of them, look like numbers."""
+    return [finding for column in table.iter_columns() if is_text(column) for finding in _number_texts(column)]
+
+
+def _number_texts(column: "polars.Series") -> list[Finding]:
+    import polars
+
+    name, text = column.name, column.filter(~is_missing(column)).cast(polars.String)
+    for some in (text.head(_FIRST), text):
+        like = some.str.contains(_LIKE_NUMBER)
+        if not len(some) or like.sum() < MOST_NUMBERS * len(some):
+            return []
+    if reads_as(text) != "text":
+        return []
+    if like.all():
+        example = text.filter(as_kind(text, "number").is_null())[0]
+        sentence = f"The column {name!r} is read as texts, but its values look like numbers ({example!r})."
+        fix = ("Write them as plain numbers, such as 1234.5 or 1234,5, unless they are names.",)
+        return [Finding("look", name, sentence, fix)]
+    if text.filter(like).n_unique() <= FEW_NUMBERS:
+        return []
+    others = text.filter(~like)
+    values = others.unique().sort().to_list()
+    listed = ", ".join(map(repr, values[:_NAMED])) + (", …" if len(values) > _NAMED else "")
+    are = "is no number" if len(others) == 1 else "are no numbers"
+    sentence = (
+        f"The column {name!r} is read as texts, because {len(others):,} of {len(text):,} values {are} ({listed})."
+    )
+    return [Finding("look", name, sentence, ("Correct these, or leave them empty.",))]
 
 
 def _words(name: str) -> list[str]:
@@ -135,9 +167,3 @@ def _words(name: str) -> list[str]:
     (['customer', 'id'], ['is', 'train'], ['row', 'id'])
     """
     return [word.lower() for word in _WORD.findall(name)]
-
-
-def _is_text(column: "polars.Series") -> bool:
-    import polars
-
-    return column.dtype in (polars.String, polars.Categorical, polars.Enum)

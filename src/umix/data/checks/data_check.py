@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -11,16 +11,18 @@ import numpy as np
 from torch import Tensor
 
 from umix.data.checks.column_findings import constant_columns
+from umix.data.checks.columns import ColumnFacts, column_facts
 from umix.data.checks.copies import copies, row_keys
 from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
 from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
 from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
 from umix.data.images.image_files import decode
-from umix.data.rows.column_kinds import kind_of, read_commas
+from umix.data.rows.column_kinds import ColumnType, is_plain, kind_of, read_commas
 from umix.data.rows.known_rows import known_rows
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
+from umix.data.tables.input_columns import fit_column
 from umix.data.tables.source import TableSource
 from umix.data.tables.table_reader import TableReader
 from umix.data.task import CheckedSource, Split, Task
@@ -39,7 +41,7 @@ class DataCheck:
     """The check of a folder or file: findings, counts by split and group, and counts that differ from the published ones.
 
     ``classes`` are the counts by split and class, where the data were loaded. Without groups, ``counts`` are the same.
-    ``notes`` say how the data were read; what is among the findings is not repeated there.
+    ``notes`` say how the data were read; what is among the findings is not repeated there. ``columns`` are those of a table.
     """
 
     folder: Path
@@ -51,6 +53,7 @@ class DataCheck:
     notes: list[str] = field(default_factory=list)
     classes: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    columns: list[ColumnFacts] = field(default_factory=list)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -110,21 +113,25 @@ def _has_groups(source: object) -> bool:
 
 
 def check_table(source: TableSource | TextSource) -> DataCheck:
-    """The counts and findings of a table; a column that the table does not have raises, as in a run."""
+    """The columns, counts and findings of a table; a column that the table does not have raises, as in a run."""
     frame = as_frame(source.path)
     inputs = _inputs(source, frame)
     try:
         task = source.load()
     except UserError as error:
-        return DataCheck(source.path, findings=[Finding("broken", source.title, error)])
+        columns = column_facts(frame, source, inputs, _types(source, frame, inputs))
+        return DataCheck(source.path, findings=[Finding("broken", source.title, error)], columns=columns)
     rows = {name: _origin(split) for name, split in task.splits.items()}
     y = known_rows(source, frame).y.numpy()
-    if isinstance(source, TextSource):
+    reader = task.preprocessing
+    if not isinstance(reader, TableReader):
         found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
-        return _counted(source.path, task, found)
+        columns = column_facts(frame, source, inputs, _types(source, frame, inputs))
+        return replace(_counted(source.path, task, found), columns=columns)
     labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, y, rows)
-    constant = task.preprocessing.dropped if isinstance(task.preprocessing, TableReader) else []
-    return _counted(source.path, task, table_findings(labelled, constant=constant), constant_columns(constant))
+    found = table_findings(labelled, constant=reader.dropped)
+    columns = column_facts(frame, source, inputs, reader.types)
+    return replace(_counted(source.path, task, found, constant_columns(reader.dropped)), columns=columns)
 
 
 def check_rows(path: Path, task: Task) -> DataCheck:
@@ -169,11 +176,22 @@ def _without(notes: list[str] | tuple[str, ...], findings: list[Finding]) -> lis
     return [note for note in notes if note not in said]
 
 
+def _types(source: TableSource | TextSource, frame: "polars.DataFrame", inputs: list[str]) -> dict[str, ColumnType]:
+    """The types of the inputs that can be read, by all rows of a table that nothing was learned from."""
+    if isinstance(source, TextSource):
+        return dict.fromkeys(inputs, "text")
+    return {name: fit_column(frame[name]).type for name in inputs if is_plain(frame[name].dtype)}
+
+
 def _inputs(source: TableSource | TextSource, frame: "polars.DataFrame") -> list[str]:
-    if isinstance(source, TableSource):
+    """The inputs; raises where a column has no place. Where no label is named, all columns that have no other role."""
+    if isinstance(source, TextSource):
+        if source.label:
+            source.check_columns(frame)
+        return [source.text]
+    if source.label:
         return source.input_columns(frame)
-    source.check_columns(frame)
-    return [source.text]
+    return [name for name in frame.columns if name not in (*source.single, *source.drop)]
 
 
 def _origin(split: Split) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from umix.data.checks.column_findings import identifiers, missing_values, split_columns
+from umix.data.checks.column_findings import identifiers, missing_values, number_texts, split_columns
 from umix.data.checks.copies import copies, row_keys
 from umix.data.checks.finding import Finding
 from umix.data.checks.group_findings import group_columns
@@ -49,6 +49,7 @@ def table_findings(of: LabelledTable, *, constant: Sequence[str] = ()) -> list[F
         *_leaks(of, other),
         *odd,
         *copies(row_keys(of.frame.select(other or of.inputs)), of.y, of.rows),
+        *number_texts(of.frame.select(other)),
         *group_columns(of.frame, of.groups),
         *missing_values(of.frame.select(other), constant=constant),
     ]
@@ -65,6 +66,7 @@ def run_findings(of: LabelledTable) -> list[Finding]:
         *_leaks(of, other, most_rows=ROWS_OF_A_RUN),
         *splits,
         *copies(row_keys(of.frame.select(other or of.inputs)), of.y, of.rows),
+        *number_texts(of.frame.select(other)),
         *group_columns(of.frame, of.groups),
     ]
 

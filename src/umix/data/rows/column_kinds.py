@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: ``decimal_comma``: a number that is written as a text with a comma before its decimals, such as 89,8 or 1.234,5.
 Kind = Literal["number", "decimal_comma", "text", "moment"]
+#: What an input is to people; ``constant``: it has one value in training, or none, and is left out.
+ColumnType = Literal["number", "category", "date", "text", "constant"]
 #: Texts with more values than these are summed up in numbers that keep similar texts near each other.
 FEW_VALUES = 100
 _TOO_WIDE = ("Int128", "UInt128")  # for NumPy; by name, because older versions of polars have only one of them
@@ -65,7 +67,7 @@ def is_text(column: "polars.Series") -> bool:
 
 
 def is_missing(column: "polars.Series") -> "polars.Series":
-    """Which values are missing: null, and in texts what people write for it.
+    """Which values are missing: null, NaN, and in texts what people write for it.
 
     >>> import polars
     >>> is_missing(polars.Series(["a", "", "?", None])).to_list()
@@ -73,6 +75,8 @@ def is_missing(column: "polars.Series") -> "polars.Series":
     """
     import polars
 
+    if column.dtype.is_float():
+        return column.is_null() | column.is_nan().fill_null(False)
     if not is_text(column):
         return column.is_null()
     text = column.cast(polars.String)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 import numpy as np
 
-from umix.data.rows.column_kinds import FEW_VALUES, as_kind, is_missing, is_text, kind_of, reads_as
+from umix.data.rows.column_kinds import FEW_VALUES, ColumnType, as_kind, is_missing, is_text, kind_of, reads_as
 from umix.data.rows.role_columns import Rows
 from umix.data.tables.column_file import load_columns, save_columns
 from umix.data.tables.input_columns import Numbers, finite
@@ -61,6 +61,12 @@ class CodedColumn:
         return ""
 
     @property
+    def type(self) -> ColumnType:
+        """What the column is to people."""
+        names: dict[str, ColumnType] = {"category": "category", "moment": "date", "text": "text"}
+        return names.get(self.kind, "number") if self.width else "constant"
+
+    @property
     def categories(self) -> tuple[int, ...]:
         """The number of category values of each number that the column becomes, 0 for a quantity."""
         return (len(self.values),) * self.width
@@ -90,6 +96,7 @@ class TableCodes(TableReader):
             kinds={one.name: "text" if one.kind == "category" else one.kind for one in coded},
             dropped=[one.name for one in coded if not one.width],
             values={one.name: one.values for one in coded if one.width and one.values},
+            types={one.name: one.type for one in coded},
         )
         self._coded = tuple(coded)
         self._encoders = dict(encoders)

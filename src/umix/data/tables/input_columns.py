@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.rows.column_kinds import FEW_VALUES, GAPS, Kind, as_kind, is_missing, is_text, kind_of, reads_as
+from umix.data.rows.column_kinds import (
+    FEW_VALUES,
+    GAPS,
+    ColumnType,
+    Kind,
+    as_kind,
+    is_missing,
+    is_text,
+    kind_of,
+    reads_as,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -36,7 +46,8 @@ class InputColumn:
     - ``number``: one float32, standardised with ``mean`` and ``deviation``, cut at ±10, 0 where it is missing or infinite.
     - ``category``: a 0/1 column for each of ``indicators``. ``values`` are the texts of training, sorted; ``gaps`` says that
       missing was a value of its own. Unseen values are 0 in every column.
-    - ``skrub``: numbers that skrub makes of dates and of texts of many values, each standardised like a number.
+    - ``skrub``: numbers that skrub makes of dates and of texts of many values, each standardised like a number. ``dates`` says that
+      the texts are dates.
     - ``constant``: no number; it has one value in training, or none.
 
     Where ``marked``, a 0/1 column that says "missing" follows after the numbers of all columns.
@@ -50,6 +61,14 @@ class InputColumn:
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
     marked: bool = False
+    dates: bool = False
+
+    @property
+    def type(self) -> ColumnType:
+        """What the column is to people."""
+        if self.kind == "skrub":
+            return "date" if self.dates or self.read_as == "moment" else "text"
+        return self.kind
 
     @property
     def indicators(self) -> tuple[str | None, ...]:
@@ -108,7 +127,7 @@ def fit_column(column: "polars.Series") -> InputColumn:
     if kind == "decimal_comma":
         return replace(unscaled, read_as=kind)
     if _may_be_dates(values) and _are_dates(column):
-        return InputColumn(name, read_as, "skrub")
+        return InputColumn(name, read_as, "skrub", dates=True)
     if kind == "number":
         return unscaled
     if len(values) < FEW_VALUES:

@@ -58,6 +58,7 @@ class TablePreprocessing(TableReader):
             kinds={one.name: one.read_as for one in input_columns},
             dropped=[one.name for one in input_columns if one.kind == "constant"],
             values={one.name: one.values for one in input_columns if one.kind == "category"},
+            types={one.name: one.type for one in input_columns},
         )
         self.input_columns = tuple(input_columns)
         self._vectorizer = vectorizer
@@ -176,7 +177,10 @@ class TablePreprocessing(TableReader):
                 mean, deviation = zip(*(next(scaling) for _ in outputs), strict=True)
                 marked = not set(state["marked"].tolist()).isdisjoint(range(place, place + len(outputs)))
                 made: Literal["number", "skrub"] = "number" if kind == "numeric" else "skrub"
-                columns.append(InputColumn(name, read_as, made, mean=mean, deviation=deviation, marked=marked))
+                dates = kind == "datetime" and read_as == "text"
+                columns.append(
+                    InputColumn(name, read_as, made, mean=mean, deviation=deviation, marked=marked, dates=dates)
+                )
             place += len(outputs)
         return cls(columns, vectorizer, label=state["label"], id=state["id"] or None, others=state.get("others", ()))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.data.rows.column_kinds import as_kind, is_missing, is_plain
+from umix.data.rows.column_kinds import ColumnType, as_kind, is_missing, is_plain
 from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.table_blocks import table_blocks
@@ -33,12 +33,14 @@ class TableReader(Reader, abc.ABC):
         kinds: Mapping[str, str],
         dropped: Sequence[str],
         values: Mapping[str, Sequence[str]],
+        types: Mapping[str, ColumnType],
     ) -> None:
         self.label = label
         self.id = id
         self.others = list(others)  # columns of the training table that have another role or were dropped by the user
         self.kinds = dict(kinds)  # what each input column is read as, in order
         self.dropped = sorted(dropped)  # input columns that are left out: constant or empty in training
+        self.types = dict(types)  # what each input column is to people
         self.values = dict(values)  # the training values of each column that has few of them
 
     @property

@@ -105,6 +105,16 @@ def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
     return "–" if group.rate is None else f"{100 * group.rate:.1f}", interval, str(group.size)
 
 
+def column_words(record: RunRecord) -> str:
+    """How many columns of a table were read as what; empty for other data and in runs of earlier versions."""
+    types = record.column_types
+    if not types:
+        return ""
+    names = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
+    left_out = f"; constant and left out: {types['constant']}" if "constant" in types else ""
+    return f"Columns read as {', '.join(f'{word}: {types.get(name, 0)}' for name, word in names.items())}{left_out}."
+
+
 def choice_words(record: RunRecord, summary: Summary) -> str:
     """How ``summary`` decides classes and what argmax would give, in a sentence; empty where argmax was asked for."""
     if record.decide == "argmax" or summary.select not in DECIDING:
