@@ -190,6 +190,8 @@ def test_columns_are_listed_before_a_label_is_named_and_where_the_table_is_broke
     assert found.verdict == "broken"
     assert found.findings[0].message().startswith("a.csv needs label= with the column of the class to predict")
     assert [one.type for one in found.columns] == ["number", "category", "category", "number"]
+    (tmp_path / "c.csv").write_text("a,,y\n1,2,3\n4,5,6\n")
+    assert [one.role for one in check_table(TableSource(path=tmp_path / "c.csv")).columns] == ["input"] * 3
     broken = polars.DataFrame(clean()).with_columns(several=polars.Series([[1, 2]] * N))
     broken.write_parquet(tmp_path / "b.parquet")
     found = check_table(TableSource(path=tmp_path / "b.parquet", label="y"))

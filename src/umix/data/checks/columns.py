@@ -38,7 +38,12 @@ def column_facts(
 
 
 def _facts(column: "polars.Series", roles: RowRoles, type: ColumnType | None, *, is_input: bool) -> ColumnFacts:
-    named: dict[str | None, Role] = {roles.weight: "weight", roles.id: "id", roles.split: "split", roles.label: "label"}
+    named: dict[str | None, Role] = {
+        roles.weight: "weight",
+        roles.id: "id",
+        roles.split: "split",
+        roles.label or None: "label",
+    }
     named |= dict.fromkeys(roles.groups, "group")
     missing = is_missing(column) if is_input or not is_text(column) else texts(column).is_null()
     known = column.filter(~missing).head(1).to_list()

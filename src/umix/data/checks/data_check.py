@@ -191,7 +191,8 @@ def _inputs(source: TableSource | TextSource, frame: "polars.DataFrame") -> list
         return [source.text]
     if source.label:
         return source.input_columns(frame)
-    return [name for name in frame.columns if name not in (*source.single, *source.drop)]
+    others = {*source.single, *source.drop} - {""}
+    return [name for name in frame.columns if name not in others]
 
 
 def _origin(split: Split) -> np.ndarray:
