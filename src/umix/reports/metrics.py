@@ -78,13 +78,21 @@ class Measured:
 
 
 def measure(
-    metric: Metric, label: NDArray[np.str_], prediction: NDArray[np.str_], p: Mapping[str, NDArray[np.float32]]
+    metric: Metric,
+    label: NDArray[np.str_],
+    prediction: NDArray[np.str_],
+    p: Mapping[str, NDArray[np.float32]],
+    *,
+    draws: int = _DRAWS,
 ) -> Measured:
-    """``metric`` of these examples; NaN where it has none. ``p`` has the probability of every class."""
+    """``metric`` of these examples; NaN where it has none. ``p`` has the probability of every class.
+
+    A bootstrap interval is of so many ``draws``, which take far longer than the metric; with 0 there is none.
+    """
     if metric.name in SHARES:
         hits, size = _share(metric, label, prediction)
         return Measured(hits / size if size else math.nan, wilson(hits, size), size)
-    return _scored(metric, label, p)
+    return _scored(metric, label, p, draws)
 
 
 def _share(metric: Metric, label: Labels, prediction: Labels) -> tuple[int, int]:
@@ -100,7 +108,7 @@ def _share(metric: Metric, label: Labels, prediction: Labels) -> tuple[int, int]
     return int((whole & part).sum()), int(whole.sum())
 
 
-def _scored(metric: Metric, label: Labels, p: Probabilities) -> Measured:
+def _scored(metric: Metric, label: Labels, p: Probabilities, draws: int) -> Measured:
     if not p:
         raise UserError(
             f"The metric {metric} must have the probability of every class, but a run with so many classes keeps only those of its "
@@ -117,10 +125,10 @@ def _scored(metric: Metric, label: Labels, p: Probabilities) -> Measured:
         "calibration_error": _calibration_error,
     }[metric.name]
     value = compute(codes, matrix)
-    if math.isnan(value):
+    if math.isnan(value) or not draws:
         return Measured(value, Interval(math.nan, math.nan), len(codes))
     rng = stream(0, "metrics", str(metric), len(codes))
-    rows = [rng.integers(len(codes), size=len(codes)) for _ in range(_DRAWS)]
+    rows = [rng.integers(len(codes), size=len(codes)) for _ in range(draws)]
     drawn = np.array([compute(codes[chosen], matrix[chosen]) for chosen in rows])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     return Measured(value, Interval(float(low), float(high)), len(codes))
@@ -152,23 +160,23 @@ def _calibration_error(y: NDArray[np.int64], p: NDArray[np.float64]) -> float:
 
 
 def by_group(
-    frame: "polars.DataFrame", metric: Metric, classes: Sequence[str], by: Sequence[str]
+    frame: "polars.DataFrame", metric: Metric, classes: Sequence[str], by: Sequence[str], *, draws: int = _DRAWS
 ) -> dict[str, Measured]:
     """``metric`` of every combination of values of the columns ``by``, and as ``""`` of all rows of ``frame``.
 
-    ``frame`` is what ``RunResult.frame`` gives.
+    ``frame`` is what ``RunResult.frame`` gives; ``draws`` is as in ``measure``.
     """
-    found = {"": _measure_rows(frame, metric, classes)}
+    found = {"": _measure_rows(frame, metric, classes, draws)}
     known = frame.drop_nulls(list(by)) if by else frame  # a group that is not known is none
     for values, rows in known.group_by(list(by), maintain_order=True) if by else ():
-        found[group_name([str(value) for value in values])] = _measure_rows(rows, metric, classes)
+        found[group_name([str(value) for value in values])] = _measure_rows(rows, metric, classes, draws)
     return found
 
 
-def _measure_rows(frame: "polars.DataFrame", metric: Metric, classes: Sequence[str]) -> Measured:
+def _measure_rows(frame: "polars.DataFrame", metric: Metric, classes: Sequence[str], draws: int) -> Measured:
     p = {name: frame[f"p_{name}"].to_numpy() for name in classes if f"p_{name}" in frame.columns}
     label, prediction = (frame[column].to_numpy().astype(str) for column in ("label", "prediction"))
-    return measure(metric, label, prediction, p if len(p) == len(classes) else {})
+    return measure(metric, label, prediction, p if len(p) == len(classes) else {}, draws=draws)
 
 
 def difference(
@@ -185,7 +193,7 @@ def difference(
     }.get(metric.name, (metric.name,))
     spans = []
     for name in names:
-        measured = by_group(frame, Metric(name, metric.label), classes, by)
+        measured = by_group(frame, Metric(name, metric.label), classes, by, draws=0)
         values = [
             one.value
             for group, one in measured.items()

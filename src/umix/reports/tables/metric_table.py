@@ -57,7 +57,7 @@ def _measured(record: RunRecord, metric: Metric, by: Sequence[str]) -> tuple[flo
     apart = difference(frame, metric, record.classes, by, min_group=record.min_group) if by else math.nan
     if metric.name in DIFFERENCES:
         return math.nan, math.nan, apart, "–"
-    measured = by_group(frame, metric, record.classes, by)
+    measured = by_group(frame, metric, record.classes, by, draws=0)
     judged = {
         name: one.value
         for name, one in measured.items()
