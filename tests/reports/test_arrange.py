@@ -51,5 +51,32 @@ def test_a_file_that_changed_has_one_short_hash(record: Make) -> None:
     assert all(re.fullmatch(r"x\.csv data=[0-9a-f]{8}", name) for name in names)
 
 
+def test_the_form_of_inputs_that_a_learner_wants_makes_no_other_task(record: Make) -> None:
+    table = {"name": "table", "path": "x.csv", "label": "y", "content": "a" * 32}
+
+    def read(seed: int, net: dict[str, object], **changes: object) -> RunRecord:
+        plan = {"task": table, "method": {"name": "erm"}, "net": net, "fit": {"epochs": 5, "lr": 0.1}}
+        return record(seed, [1, 1], task="x.csv", rows="r", plan={**plan, **changes}, key=f"{net}{seed}")
+
+    asked = {"task": table, "fit": {"epochs": 5}}
+    codes = {"task": {**table, "categories": "codes"}, "fit": {"epochs": 5, "lr": 1.0}}
+    nets = [read(seed, {"name": "mlp", "hidden": [8]}) for seed in (0, 1)]
+    trees = [read(seed, {"name": "trees", "depth": 3}, **codes) for seed in (0, 1)]
+    trees = [run.model_copy(update={"asked": asked, "fingerprint": "g"}) for run in trees]
+    assert seeds(arrange([*nets, *trees])) == {"x.csv": {"erm net=mlp": [0, 1], "erm net=trees": [0, 1]}}
+    wide = read(0, {"name": "mlp", "hidden": [9]})
+    assert list(arrange([*nets, wide, *trees])["x.csv"]) == [
+        "erm net=mlp net.hidden=[8]",
+        "erm net=mlp net.hidden=[9]",
+        "erm net=trees",
+    ]
+
+
+def test_other_rows_are_another_task_though_their_file_is_the_same(record: Make) -> None:
+    plan = {"task": {"path": "x.csv", "content": "a" * 32}, "method": {"name": "erm"}}
+    runs = [record(0, [1, 1], task="x.csv", key=rows, rows=rows, plan=plan) for rows in ("r", "s")]
+    assert len(arrange(runs)) == 2
+
+
 def test_a_run_that_lies_in_two_folders_counts_once(record: Make) -> None:
     assert seeds(arrange([record(0, [1, 1]), record(0, [1, 1])])) == {"toy": {"erm": [0]}}

@@ -62,6 +62,13 @@ def test_without_erm_there_are_no_differences_and_a_note_says_so(runs: Runs) -> 
     assert "erm was not run" in comparison.notes[0]
 
 
+def test_of_several_kinds_of_erm_the_first_is_the_baseline(runs: Runs) -> None:
+    erm, umix = runs["toy"]["erm"], runs["toy"]["umix"]
+    comparison = compare({"toy": {"erm net=mlp": erm, "erm net=trees": umix, "umix": umix}})
+    assert comparison.baseline == "erm net=mlp"
+    assert comparison.cells["toy"]["umix"].gains["worst"].spread.mean == pytest.approx(0.2)
+
+
 def test_unknown_baselines_and_rules_and_the_oracle_are_refused(runs: Runs) -> None:
     with pytest.raises(UserError, match="did you mean 'erm'"):
         compare(runs, baseline="erms")

@@ -223,6 +223,18 @@ class Task:
                     digest.update(groups.margin_member.contiguous().cpu().numpy().data)
         return digest.hexdigest()[:32]
 
+    @cached_property
+    def rows_fingerprint(self) -> str:
+        """A hash of which rows are in which split and of what is known of them, whatever form their inputs have."""
+        digest = hashlib.sha256(repr((self.classes, self.groups, self.training_groups)).encode())
+        for name in sorted(self.splits):
+            split = self.splits[name]
+            training = None if split.training_groups is None else split.training_groups.member
+            for tensor in (split.y, split.groups.member, training, split.weight):
+                digest.update(b"none" if tensor is None else tensor.cpu().numpy().tobytes())
+            digest.update(b"none" if split.origin is None else split.origin.tobytes())
+        return digest.hexdigest()[:32]
+
 
 class TaskSource(Settings, abc.ABC):
     """Frozen options and how to load the task they describe; a new data set is a subclass in its own file."""

@@ -30,16 +30,19 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
 
 
 def _task_options(record: RunRecord) -> dict[str, Any]:
-    """The task's settings, and as one short hash what was read and what came of it."""
-    options = dict(record.plan.get("task", {}))
-    content = options.pop("content", "")
-    data = hashlib.sha256(f"{content}/{record.fingerprint}".encode()).hexdigest() if content else record.fingerprint
+    """The task's settings, and as one short hash what was read and which rows came of it.
+
+    In which form a learner takes the rows is no matter of the task.
+    """
+    options = dict(record.asked_plan.get("task", {}))
+    content, rows = options.pop("content", ""), record.rows or record.fingerprint
+    data = hashlib.sha256(f"{content}/{rows}".encode()).hexdigest() if content else rows
     return {**options, "data": data[:8]}
 
 
 def _method_options(record: RunRecord) -> dict[str, Any]:
     """Everything of the plan but the task: the method's settings under their own names, the others as ``fit.lr``."""
-    return {part: values for part, values in record.plan.items() if part != "task"}
+    return {part: values for part, values in record.asked_plan.items() if part != "task"}
 
 
 def _labelled(named: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
@@ -53,19 +56,32 @@ def _labelled(named: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, s
         flat = {text: _flat(options) for text, options in found.items()}
         keys = sorted({key for options in flat.values() for key in options})
         differing = [key for key in keys if len({options.get(key) for options in flat.values()}) > 1]
+        differing = [key for key in differing if not _goes_with_the_net(key, list(flat.values()))]
         for text, options in flat.items():
             told = [f"{key}={options[key]}" for key in differing if key in options]
             labels[name, text] = " ".join([name, *told])
     return {key: labels[name, texts[key]] for key, (name, _) in named.items()}
 
 
+def _goes_with_the_net(key: str, variants: Sequence[Mapping[str, str]]) -> bool:
+    """Whether ``key`` is an option that only some of the nets have, and the name of the net tells its value."""
+    if not key.startswith(("net.", "fit.", "stages.")) or all(key in options for options in variants):
+        return False
+    of_net: dict[str | None, set[str | None]] = {}
+    for options in variants:
+        of_net.setdefault(options.get("net"), set()).add(options.get(key))
+    return len(of_net) > 1 and all(len(values) == 1 for values in of_net.values())
+
+
 def _flat(options: Mapping[str, Any]) -> dict[str, str]:
-    """Nested options as one level of texts: ``fit.lr``; a method's own settings have no prefix."""
+    """Nested options as one level of texts: ``fit.lr``; a method's own settings have no prefix, the net's name is ``net``."""
     flat: dict[str, str] = {}
     for key, value in options.items():
         if isinstance(value, dict):
             prefix = "" if key == "method" else f"{key}."
             flat |= {f"{prefix}{name}": text for name, text in _flat(value).items()}
+            if key == "net" and "net.name" in flat:
+                flat["net"] = flat.pop("net.name")
         else:
             flat[key] = str(value)
     return flat

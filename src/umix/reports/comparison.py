@@ -1,7 +1,7 @@
 """Methods side by side, over seeds: spreads of the named rates, intervals, and paired differences to a baseline."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -88,10 +88,10 @@ def compare(
     """
     if select is not None:
         known_rule(select)
-    known = {label for methods in runs.values() for label in methods}
+    known = list(dict.fromkeys(label for methods in runs.values() for label in methods))
     if baseline is not None and baseline not in known:
         raise unknown("baseline", baseline, known)
-    chosen = baseline or (BASELINE if BASELINE in known else None)
+    chosen = baseline or default_baseline(known)
     notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method as the baseline."]
     cells: dict[str, dict[str, MethodRates]] = {}
     for task, methods in runs.items():
@@ -134,6 +134,10 @@ def _small_words(summary: Summary, min_group: int) -> str:
         f"{small} of {counted(len(sizes), 'group')} {have} fewer than {min_group} test examples: judged only where the 95 % "
         "interval lies wholly below that of the worst larger group."
     )
+def default_baseline(labels: Collection[str]) -> str | None:
+    """ERM, or its first kind where all have settings in their labels, as ``erm net=mlp``; None where it was not run."""
+    kinds = (label for label in labels if label.split(" ")[0] == BASELINE)
+    return BASELINE if BASELINE in labels else next(kinds, None)
 
 
 def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Generator:

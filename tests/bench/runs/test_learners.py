@@ -1,16 +1,20 @@
 """Runs on tables with trees, and runs whose learner is left open."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
 
-from umix import RunSpec, UserError, execute, load_net, load_run, predict, task_from_table, train
-from umix.bench.runs.learners import LEARNERS, choose_learner, learner_specs
+from umix import RunSpec, Study, UserError, execute, load_net, load_run, predict, run_study, task_from_table, train
+from umix.bench.runs.learners import LEARNERS, LearnerChoice, choose_learner, learner_specs
+from umix.bench.runs.record import RunRecord
+from umix.bench.runs.store import load_runs
 from umix.cli import main
 from umix.nets.estimators.estimator import Fitted
+from umix.reports.arrange import arrange
 
 FAST = {"task.label": "bought", "task.groups": ["town"], "epochs": 4}
 
@@ -97,6 +101,24 @@ def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) ->
     assert predict(record, shop).equals(predict(chosen, shop))
     assert [path.name for path in tmp_path.iterdir() if (path / "record.json").exists()] == [record.directory.name]
     assert execute(spec(shop, "best"), out=tmp_path).model_dump() == record.model_dump()
+
+
+def test_seeds_that_take_different_learners_are_one_row_of_one_task_everywhere(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_seed(records: list[RunRecord]) -> LearnerChoice:
+        return replace(choose_learner(records), chosen=records[records[0].seed])
+
+    monkeypatch.setattr("umix.bench.runs.execute.choose_learner", by_seed)
+    methods = ["erm", {"name": "best", "settings": {"net": "auto", "trials": 1}}]
+    study = Study(tasks=[str(shop)], methods=methods, seeds=(0, 1), settings=FAST)
+    result = run_study(study, out=tmp_path)
+    rows = {label: [run.net for run in runs] for label, runs in result.records["shop.csv"].items()}
+    assert rows == {"erm": ["mlp", "mlp"], "best": ["mlp", "trees"]}
+    found = arrange(load_runs(tmp_path).records)
+    assert {label: [run.net for run in runs] for label, runs in found["shop.csv"].items()} == rows
+    again = run_study(study, out=tmp_path)  # trees read the table in another form: they are no runs on other data
+    assert [run.key for run in again.all_records] == [run.key for run in result.all_records]
 
 
 def test_the_better_learner_in_memory_is_the_one_in_a_folder(shop: Path, tmp_path: Path) -> None:

@@ -348,6 +348,13 @@ def test_the_codes_change_no_key_of_a_run_that_does_without_them(tmp_path: Path)
     assert coded.as_json()["categories"] == "codes"
 
 
+def test_codes_and_one_hot_columns_are_of_the_same_rows() -> None:
+    kinds = ({"categories": "codes"}, {}, {"data_seed": 1})
+    codes, one_hot, other = (task_from_table(people(), label="y", groups="sex", **kind) for kind in kinds)
+    assert codes.fingerprint != one_hot.fingerprint
+    assert codes.rows_fingerprint == one_hot.rows_fingerprint != other.rows_fingerprint
+
+
 def test_the_number_of_categories_is_part_of_a_tasks_fingerprint() -> None:
     from dataclasses import replace
 

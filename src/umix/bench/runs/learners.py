@@ -128,4 +128,4 @@ def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> RunRecor
 def as_run_of(choice: LearnerChoice, spec: RunSpec) -> RunRecord:
     """The record of the chosen run under the name and key of ``spec``."""
     names = {"settings": spec.settings, "key": spec.key, "preset": spec.preset, "decisions": choice.decisions}
-    return choice.chosen.model_copy(update=names)
+    return choice.chosen.model_copy(update={**names, "asked": spec.plan.asked(choice.chosen.plan)})

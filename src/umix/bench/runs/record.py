@@ -49,8 +49,13 @@ class RunRecord(Recorded):
     settings: dict[str, Any]  # as given
     preset: str = "default"
     plan: dict[str, Any]  # as executed, defaults spelled out
+    asked: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="parts of the plan that the learner, or the choice of one, made other than asked",
+    )
     key: str
     fingerprint: str
+    rows: str = ""  # the same for every form of the inputs; empty in runs of earlier versions
     groups: list[str]
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
@@ -100,6 +105,11 @@ class RunRecord(Recorded):
         """What people call the task: its name, or the name of its file."""
         task = self.plan.get("task", {})
         return str(task["label"]) if task.get("name") == "memory" else Path(self.task).name
+
+    @property
+    def asked_plan(self) -> dict[str, Any]:
+        """The plan as somebody asked for it: runs that differ only in what their learners made of it are of one kind."""
+        return {**self.plan, **self.asked}
 
     @cached_property
     def counts(self) -> dict[str, Counts]:

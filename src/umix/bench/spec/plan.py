@@ -40,6 +40,7 @@ class Plan:
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
     judge: JudgeSettings = field(default_factory=JudgeSettings)
+    asked_source: TaskSource | None = None  # where ``source`` has options that only suit the net: the source without them
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the run's numbers, with defaults filled in."""
@@ -51,6 +52,16 @@ class Plan:
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
             "judge": self.judge.model_dump(mode="json"),
         }
+
+    def asked(self, executed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The parts of this plan as somebody asked for them, where ``executed``, a plan as JSON, has them otherwise.
+
+        Nobody asks for the form of inputs that only suits a net, or for the steps of a fit without steps.
+        """
+        asked = {**self.as_json(), "task": (self.asked_source or self.source).as_json()}
+        if not self.net.by_gradients:
+            asked["fit"] = {"epochs": self.fit.epochs}
+        return {part: values for part, values in asked.items() if values != executed.get(part)}
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
         """The full name ``part.field`` of the setting that ``key`` means, its field, and its value in this plan."""
@@ -106,6 +117,7 @@ def make_plan(
         fit=fit,
         stages=stages,
         judge=JudgeSettings(**{**usual_judge(preset_name), **tables.get("judge", {})}),
+        asked_source=resolved.asked_source(),
     )
 
 
@@ -145,6 +157,12 @@ class _ResolvedSettings:
         source = self.kind(**options, **self.implied)
         _check_codes(source, self.net_name, takes_codes=takes_codes)
         return source
+
+    def asked_source(self) -> TaskSource | None:
+        """The source without options that only suit the net; None where it has none."""
+        asked = self.tables.get("task", {})
+        suited = self.kind.suited(asked, self.net_name, takes_codes=net_kind(self.net_name)[0].takes_codes)
+        return None if suited == asked else self.kind(**asked, **self.implied)
 
 
 def _resolve(

@@ -13,7 +13,7 @@ from umix.reports.charts.group_rates import group_dots, group_order, group_rows
 from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.threshold import ThresholdView, threshold_view
 from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
-from umix.reports.comparison import BASELINE, MethodRates, compare
+from umix.reports.comparison import MethodRates, compare, default_baseline
 from umix.reports.page.contests import ContestView, contest_views
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
@@ -88,9 +88,7 @@ def _section(
     named: str | None,
     left_out: list[tuple[str, str]],
 ) -> Section:
-    baseline = (
-        named if named in by_label else next((label for label in by_label if label.split(" ")[0] == BASELINE), None)
-    )
+    baseline = named if named in by_label else default_baseline(by_label)
     runs = dict(sorted(by_label.items(), key=lambda item: item[0] != baseline))
     said = headline(task, runs, select=select, baseline=baseline)
     first = next(iter(runs.values()))[0]
