@@ -129,6 +129,15 @@ def test_methods_are_ranked_by_worst_group_and_say_which_labels_they_use(record:
     assert not ranked["erm"].gains
 
 
+def test_a_method_names_the_learners_that_its_seeds_trained(record: Make) -> None:
+    runs = {
+        "erm": [record(seed, [9, 3], net="mlp") for seed in range(2)],
+        "best": [record(seed, [9, 3], "best", net=net) for seed, net in enumerate(("trees", "mlp"))],
+    }
+    cells = compare({"toy": runs}).cells["toy"]
+    assert {label: cell.learner for label, cell in cells.items()} == {"erm": "mlp", "best": "trees, mlp"}
+
+
 def test_by_the_average_rule_no_group_label_is_used(record: Make) -> None:
     comparison = compare({"toy": {"erm": [record(0, [9, 3], group_use="none")]}}, select="average")
     assert comparison.cells["toy"]["erm"].uses == "none"

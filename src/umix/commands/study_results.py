@@ -55,7 +55,11 @@ def print_study_json(result: "StudyResult") -> None:
 
     select = result.select
     runs = [
-        {"label": label, **run_json(record, select if select is None or record.has(select) else None)}
+        {
+            "label": label,
+            "learner": record.net,
+            **run_json(record, select if select is None or record.has(select) else None),
+        }
         for methods in decided_rows(result.records, select=select).values()
         for label, records in methods.items()
         for record in records

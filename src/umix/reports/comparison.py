@@ -45,6 +45,7 @@ class MethodRates:
     worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
     decide: Decide = "argmax"  # biases, where validation chose them in some run
+    learner: str = ""  # the nets, or trees, of its seeds by name; empty if not known
 
 
 @final
@@ -100,9 +101,7 @@ def compare(
         notes += [f"{task}: {', '.join(missing)} left out: no score under the rule {select}."] if missing else []
         rival = methods[chosen][0].method if chosen and chosen in methods else ""
         here = {
-            label: _cell(
-                methods[label][0], scored[label], {} if label == chosen else scored.get(chosen or "", {}), rival
-            )
+            label: _cell(methods[label], scored[label], {} if label == chosen else scored.get(chosen or "", {}), rival)
             for label in methods
             if scored[label]
         }
@@ -150,7 +149,10 @@ def _summaries(records: Sequence[RunRecord], select: str | None) -> dict[int, Su
     return {run.seed: run.summary(select) for run in records if select is None or run.has(select)}
 
 
-def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str) -> MethodRates:
+def _cell(
+    records: Sequence[RunRecord], by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str
+) -> MethodRates:
+    first = records[0]
     common = [seed for seed in by_seed if seed in against]
     summaries = list(by_seed.values())
     gains = {
@@ -178,6 +180,7 @@ def _cell(first: RunRecord, by_seed: Mapping[int, Summary], against: Mapping[int
         worst_groups=tuple(
             dict.fromkeys(summary.worst_group for summary in summaries if summary.worst_group is not None)
         ),
+        learner=", ".join(dict.fromkeys(run.net for run in records if run.net and run.seed in by_seed)),
         decide="biases" if any(summary.decide == "biases" for summary in summaries) else "argmax",
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
         interval=_interval(by_seed),

@@ -67,10 +67,11 @@ def test_settings_may_be_written_as_toml_nests_them() -> None:
 
 def test_settings_of_a_method_or_task_go_to_its_runs_alone() -> None:
     study = Study(tasks=["four_moons", "data/people.csv"], methods=["erm", "umix"])
-    given = {"umix.eta": 3, "umix.fit.lr": 0.1, "people.data_seed": 4, "fit.epochs": 2, "batch_size": 8}
+    given = {"umix.eta": 3, "umix.fit.lr": 0.1, "umix.net": "linear", "people.data_seed": 4, "fit.epochs": 2}
+    given |= {"batch_size": 8}
     made = with_settings(study, given)
     assert made.settings == {"fit.epochs": 2, "batch_size": 8}
-    assert [entry.settings for entry in made.methods] == [{}, {"umix.eta": 3, "fit.lr": 0.1}]
+    assert [entry.settings for entry in made.methods] == [{}, {"umix.eta": 3, "fit.lr": 0.1, "net": "linear"}]
     assert [entry.settings for entry in made.tasks] == [{}, {"data_seed": 4}]
 
 

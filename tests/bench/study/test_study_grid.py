@@ -10,6 +10,7 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
+from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.estimate import Pace, format_duration, total_seconds
 from umix.bench.study.study import Study
 from umix.bench.study.study_grid import (
@@ -65,6 +66,28 @@ def test_settings_of_the_method_go_over_those_of_the_task_and_the_study() -> Non
     methods = [{"name": "erm", "settings": {"batch_size": 2}}]
     fit = grid(*methods, tasks=tasks, settings={**FAST, "fit.lr": 0.5}).entries[0].spec.plan.fit
     assert (fit.epochs, fit.batch_size, fit.lr) == (2, 2, 0.5)
+
+
+def test_every_method_of_a_study_trains_the_same_learner_unless_one_is_named(table: str) -> None:
+    def nets(*methods: object, **settings: object) -> dict[str, str]:
+        made = grid(*methods, tasks=[table], settings={"task.label": "paid", **settings})
+        return {entry.label: entry.spec.plan.net_name for entry in made.entries}
+
+    assert RunSpec(task=table, method="best", settings={"task.label": "paid"}).plan.net_name == "auto"  # a run alone
+    assert nets("erm", "umix", "best") == {"erm": "mlp", "umix": "mlp", "best": "mlp"}
+    assert nets("erm", "best", net="trees") == {"erm": "trees", "best": "trees"}
+    assert nets("erm", "best", net="auto") == {"erm": "auto", "best": "auto"}
+    assert nets("erm", {"name": "best", "settings": {"net.name": "auto"}}) == {"erm": "mlp", "best": "auto"}
+    assert nets("erm", {"name": "best", "settings": {"net.among": ["mlp"]}}) == {"erm": "mlp", "best": "auto"}
+    made = grid("best", tasks=[table], settings={"task.label": "paid", "net.hidden": [4]})
+    assert made.entries[0].spec.plan.net.hidden == (4,)
+
+
+def test_what_a_preset_file_says_of_a_methods_net_is_asked_for(table: str, tmp_path: Path) -> None:
+    preset = tmp_path / "mine.toml"
+    preset.write_text('[mine.net]\nname = "mlp"\n[mine.best.net]\nname = "auto"\n')
+    made = grid("erm", "best", tasks=[table], settings={"task.label": "paid"}, preset=str(preset))
+    assert [entry.spec.plan.net_name for entry in made.entries[::2]] == ["mlp", "auto"]
 
 
 def test_runs_that_share_a_stage_share_its_key_and_are_far_apart() -> None:

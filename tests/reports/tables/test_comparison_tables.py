@@ -40,6 +40,15 @@ def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
     ]
 
 
+def test_a_column_names_the_learners_where_they_differ_and_a_note_where_they_do_not(record: Make) -> None:
+    erm, best = record(0, [9, 7], net="mlp"), record(0, [9, 5], "best", net="trees")
+    table = rates_table(compare({"toy": {"erm": [erm], "best": [best]}}), "toy")
+    assert [row[2] for row in texts(table)] == ["learner", "mlp", "trees"]
+    same = rates_table(compare({"toy": {"erm": [erm], "best": [best.model_copy(update={"net": "mlp"})]}}), "toy")
+    assert "learner" not in same.header
+    assert "Learner of every method: mlp." in same.notes
+
+
 def test_a_method_far_below_the_baseline_and_one_that_collapsed_are_warned_of_in_every_table(record: Make) -> None:
     one_class = {"hits": [[10, 0]], "sizes": [10, 10], "class_hits": [[10, 0]], "class_sizes": [10, 10]}
     runs = {

@@ -140,6 +140,17 @@ def setting_tables(
     return {**tables, "judge": {**usual, **tables.get("judge", {})}} if usual else tables
 
 
+def shared_net(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> str | None:
+    """The net of the other methods, where only a preset of umix leaves that of ``method_name`` open; None where it does not."""
+    if {"net", "net.name", "net.among"} & settings.keys() or is_preset_file(preset_name):
+        return None
+    data_kind = _preset_kind(*source_kind(task, {key.removeprefix("task.") for key in settings}))
+    base = presets_for(data_kind).get(preset_name, {})
+    if base.get(method_name, {}).get("net", {}).get("name") != AutoNet.name:
+        return None
+    return str(base.get("net", {}).get("name", data_kind.default_net))
+
+
 @final
 @dataclass(frozen=True)
 class _ResolvedSettings:

@@ -195,8 +195,8 @@ def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
     everywhere = dict(study.settings)
     for key, value in settings.items():
         owner, _, rest = key.partition(".")
-        # umix.eta is a hyperparameter of umix and keeps its name; umix.fit.lr is fit.lr, in runs of umix.
-        method_key = key if "." not in rest else rest
+        # umix.eta is a hyperparameter of umix and keeps its name; umix.fit.lr is fit.lr and umix.net is net, in runs of umix.
+        method_key = rest if "." in rest or rest == "net" else key
         if rest and any(owner in (entry.name, entry.title) for entry in methods):
             methods = [
                 _with(entry, method_key, value) if owner in (entry.name, entry.title) else entry for entry in methods

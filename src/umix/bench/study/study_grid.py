@@ -8,6 +8,7 @@ from typing import Literal, final
 from umix.bench.runs.execute import require_groups
 from umix.bench.runs.lock import is_locked
 from umix.bench.runs.places import Places
+from umix.bench.spec.plan import shared_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import SharedStage, StagePlanner
 from umix.bench.study.study import Study, StudyMethod, StudyTask, task_titles
@@ -104,6 +105,9 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bo
     settings = {**study.settings, **task.settings, **method.settings}
     preset = task.preset or study.preset
     try:
+        # best alone may choose a learner; in a comparison it would be learners that are compared, not methods.
+        net = shared_net(task.name, method.name, settings, preset_name=preset)
+        settings |= {} if net is None else {"net": net}
         specs = [
             RunSpec(
                 task=task.name,

@@ -44,9 +44,17 @@ def comparison_tables(comparison: Comparison, *, with_published: bool = False, g
 def rates_table(comparison: Comparison, task: str, *, with_published: bool = False) -> TextTable:
     """Methods as rows, the best worst group first: seeds, which group labels it uses, the named rates, the published numbers."""
     cells = comparison.ranked(task)
-    columns = [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
+    learners = list(dict.fromkeys(cell.learner for cell in cells.values()))
+    columns = [[Entry(cell.learner) for cell in cells.values()]] if len(learners) > 1 else []
+    columns += [marked([cell.rates[rate] for cell in cells.values()]) for rate in RATES]
     columns.append([Entry(percents(cell.interval)) for cell in cells.values()])
-    header = ["method", "seeds", *(TITLES[rate] for rate in RATES), "95 % CI"]
+    header = [
+        "method",
+        "seeds",
+        *(["learner"] if len(learners) > 1 else []),
+        *(TITLES[rate] for rate in RATES),
+        "95 % CI",
+    ]
     if any(cell.uses for cell in cells.values()):
         header.append("group labels")
         columns.append([Entry(cell.uses) for cell in cells.values()])
@@ -65,6 +73,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         [
             *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
             *([_USES] if "group labels" in header else []),
+            *([f"Learner of every method: {learners[0]}."] if len(learners) == 1 and learners[0] else []),
             *decision_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
