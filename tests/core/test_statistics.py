@@ -130,6 +130,19 @@ def test_swapping_a_pair_turns_the_difference_and_keeps_the_p_values() -> None:
     assert (there.p_flip, there.p_sign) == (back.p_flip, back.p_sign)
 
 
+def test_a_single_difference_has_no_test() -> None:
+    found = paired([0.5], [0.25], rng=rng())
+    assert found.spread.mean == 0.25
+    assert all(map(math.isnan, (found.interval.low, found.p_flip, found.p_sign)))
+
+
+def test_seeds_that_are_the_same_fit_are_doubted() -> None:
+    assert doubts(seeds=5, fits=1, worst_size=None) == ["all 5 seeds are the same fit, which counts once"]
+    assert doubts(seeds=5, fits=3, worst_size=None) == ["5 seeds are 3 different fits; copies count once"]
+    assert doubts(seeds=5, fits=5, worst_size=None) == []
+    assert doubts(seeds=2, fits=2, worst_size=None) == ["fewer than 3 seeds"]
+
+
 @pytest.mark.parametrize(("seeds", "size", "n"), [(3, 30, 0), (2, 30, 1), (3, 29, 1), (1, 0, 2), (5, None, 0)], ids=str)
 def test_few_seeds_and_few_examples_are_doubted(seeds: int, size: int | None, n: int) -> None:
     assert len(doubts(seeds=seeds, worst_size=size)) == n

@@ -16,10 +16,14 @@ from umix.run_folder import PREDICTIONS
 def make_record(
     seed: int, hits: list[int] | list[list[int]], method: str = "erm", task: str = "toy", **changes: object
 ) -> RunRecord:
-    """A run whose test hits out of 10 per group are ``hits``, of one epoch or several; validation is like test."""
+    """A run whose test hits out of 10 per group are ``hits``, of one epoch or several; validation is like test.
+
+    Runs with the same ``losses`` on validation are the same fit, where they have any.
+    """
     rows = hits if isinstance(hits[0], list) else [hits]
     sizes = [10] * len(rows[0])
     counts = {"hits": rows, "sizes": sizes, "class_hits": [[sum(row)] for row in rows], "class_sizes": [sum(sizes)]}
+    losses = {"tail_losses": changes.pop("losses", [])}
     parts = {"task": {"name": task}, "method": {"name": method, **changes.pop("options", {})}}
     plan = {**parts, "net": {"name": "mlp"}}
     values = {
@@ -34,7 +38,7 @@ def make_record(
         "classes": ["only"],
         "input_shape": [2],
         "train_sizes": [90, 10],
-        "split_counts": {"val": counts, "test": counts},
+        "split_counts": {"val": counts | losses, "test": counts},
         "stages": {},
         "warnings": [],
         "versions": {},

@@ -38,6 +38,34 @@ def test_differences_are_paired_over_common_seeds_only(record: Make) -> None:
     assert (gain.seeds, gain.spread.mean) == (1, pytest.approx(0.1))
 
 
+def test_seeds_that_are_identical_fits_count_as_one(record: Make) -> None:
+    erm = [record(seed, [9, 5], losses=[0.5]) for seed in range(5)]
+    trees = [record(seed, [8, 7], "best", losses=[0.4]) for seed in range(5)]
+    cells = compare({"toy": {"erm": erm, "best": trees}}).cells["toy"]
+    gain = cells["best"].gains["worst"]
+    assert (gain.seeds, gain.spread.mean) == (1, pytest.approx(0.2))
+    assert all(map(math.isnan, (cells["erm"].rates["worst"].std, gain.spread.std, gain.interval.low, gain.p_flip)))
+    assert (len(cells["best"].seeds), cells["best"].fits) == (5, 1)
+    assert cells["best"].doubts[0] == "all 5 seeds are the same fit, which counts once"
+    assert math.isnan(cells["erm"].groups["b"].std)
+
+
+def test_a_baseline_without_chance_is_compared_with_every_different_fit(record: Make) -> None:
+    erm = [record(seed, [9, 5], losses=[0.5]) for seed in range(4)]
+    umix = [record(seed, [8, 6 + seed], "umix", losses=[0.1 * seed]) for seed in (0, 1, 2)]
+    copy = record(3, [8, 8], "umix", losses=[0.2])  # of seed 2
+    cell = compare({"toy": {"erm": erm, "umix": [*umix, copy]}}).cells["toy"]["umix"]
+    assert (cell.gains["worst"].seeds, cell.gains["worst"].p_flip) == (3, 0.25)
+    assert cell.doubts[0] == "4 seeds are 3 different fits; copies count once"
+    assert cell.rates["worst"].std > 0
+
+
+def test_runs_with_equal_hits_and_other_losses_are_different_fits(record: Make) -> None:
+    runs = [record(seed, [9, 5], losses=[0.5 + seed]) for seed in range(3)]
+    cell = compare({"toy": {"erm": runs}}).cells["toy"]["erm"]
+    assert (cell.fits, cell.rates["worst"].std) == (3, 0.0)
+
+
 def test_without_common_seeds_there_is_no_difference(record: Make) -> None:
     runs = {"toy": {"erm": [record(0, [9, 5])], "new": [record(1, [8, 1])]}}
     assert not compare(runs).cells["toy"]["new"].gains

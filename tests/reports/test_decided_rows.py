@@ -24,7 +24,7 @@ def decided(record: Make) -> Make:
 
     def make(seed: int = 0, method: str = "erm", hits: list[list[int]] = HITS, **changes: object) -> RunRecord:
         rows = {"hits": hits[:1], "sizes": [100, 100], "class_hits": hits[:1], "class_sizes": [100, 100]}
-        counts = {**rows, "composition": [[100, 0], [0, 100]]}
+        counts = {**rows, "composition": [[100, 0], [0, 100]], "tail_losses": changes.pop("losses", [])}
         made = record(
             seed,
             [1, 1],
@@ -85,6 +85,45 @@ def test_a_threshold_may_be_what_validation_prefers(decided: Make) -> None:
     assert said.method == "erm + threshold"
     assert said.gain is not None
     assert said.gain.mean == pytest.approx(0.3)
+
+
+def test_a_method_is_also_compared_with_a_threshold_alone(decided: Make) -> None:
+    rows = decided_rows(
+        {
+            "toy": {
+                "erm": [decided(seed, losses=[0.1 * seed]) for seed in range(5)],
+                "umix": [decided(seed, "umix", [[90, 50], [72, 76]], losses=[0.2 + 0.1 * seed]) for seed in range(5)],
+            }
+        }
+    )["toy"]
+    said = headline("toy", rows, select=None, baseline="erm")
+    assert said.method == "umix"
+    assert said.sentences[2] == (
+        "erm + threshold, the same runs with a threshold chosen on validation, gets 75.0 % (95 % interval 65.7 % to 82.5 %) of it "
+        "right; umix gets 1.0 points more."
+    )
+    assert said.over_threshold is not None
+    assert said.over_threshold.mean == pytest.approx(0.02)
+    assert said.evidence == "strong"
+    assert said.reasons[:2] == (
+        "the worst rate changes by [+32.0, +32.0] points over 5 seeds",
+        "against erm + threshold by [+2.0, +2.0] points",
+    )
+
+
+def test_the_evidence_is_weak_where_a_threshold_alone_does_as_much(decided: Make) -> None:
+    better = [[90, 50], [72, 76]]
+    runs = {
+        "erm": [decided(seed) for seed in range(5)],
+        "umix": [decided(seed, "umix", better if seed % 2 else HITS) for seed in range(5)],
+    }
+    rows = decided_rows({"toy": runs})["toy"]
+    said = headline("toy", rows, select=None, baseline="erm")
+    assert (said.method, said.evidence) == ("umix", "weak")
+    assert any(
+        reason.startswith("the change of the worst rate against erm + threshold is not clear")
+        for reason in said.reasons
+    )
 
 
 def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) -> None:

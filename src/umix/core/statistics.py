@@ -121,22 +121,31 @@ def sign_p_value(differences: ArrayLike) -> float:
 
 
 def paired(first: ArrayLike, second: ArrayLike, *, rng: np.random.Generator) -> Paired:
-    """What ``first`` gains over ``second``, seed by seed: the values at one place belong to one seed."""
+    """What ``first`` gains over ``second``, seed by seed: the values at one place belong to one seed.
+
+    A single difference has neither an interval nor a test.
+    """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape:
         raise ValueError(f"Pairs must be of the same seeds, got {len(a)} and {len(b)} values.")
     known = (a - b)[~np.isnan(a - b)]
     interval, p = mean_interval(known, rng=rng), flip_p_value(known, rng=rng)
-    return Paired(len(known), Spread.of(known.tolist()), interval, p, sign_p_value(known))
+    tests = (p, sign_p_value(known)) if len(known) > 1 else (math.nan, math.nan)
+    return Paired(len(known), Spread.of(known.tolist()), interval, *tests)
 
 
-def doubts(*, seeds: int, worst_size: int | None) -> list[str]:
+def doubts(*, seeds: int, worst_size: int | None, fits: int | None = None) -> list[str]:
     """Why a number should not be trusted yet, in words; ``worst_size`` is how many test examples the worst group has.
+
+    ``fits`` is how many of the seeds' fits differ; by default all do.
 
     >>> doubts(seeds=2, worst_size=100)
     ['fewer than 3 seeds']
     """
     found = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
+    if fits is not None and fits < seeds:
+        found = [f"{seeds} seeds are {fits} different fits; copies count once"]
+        found = found if fits > 1 else [f"all {seeds} seeds are the same fit, which counts once"]
     if worst_size is not None and worst_size < FEW_EXAMPLES:
         found.append(f"the worst group has {counted(worst_size, 'test example')}, fewer than {FEW_EXAMPLES}")
     return found

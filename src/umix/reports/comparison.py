@@ -1,5 +1,6 @@
 """Methods side by side, over seeds: spreads of the named rates, intervals, and paired differences to a baseline."""
 
+import hashlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ class MethodRates:
     worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
     decide: Decide = "argmax"  # biases, where validation chose them in some run
+    fits: int = 0  # how many of its seeds' fits differ
     learner: str = ""  # the nets, or trees, of its seeds by name; empty if not known
 
 
@@ -96,14 +98,17 @@ def compare(
     notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method as the baseline."]
     cells: dict[str, dict[str, MethodRates]] = {}
     for task, methods in runs.items():
-        scored = {label: _summaries(records, select) for label, records in methods.items()}
-        missing = [label for label, summaries in scored.items() if not summaries]
+        scored = {
+            label: [run for run in records if select is None or run.has(select)] for label, records in methods.items()
+        }
+        missing = [label for label, records in scored.items() if not records]
         notes += [f"{task}: {', '.join(missing)} left out: no score under the rule {select}."] if missing else []
-        rival = methods[chosen][0].method if chosen and chosen in methods else ""
+        summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in scored.items()}
+        rivals, against = scored.get(chosen or "", []), summaries.get(chosen or "", {})
         here = {
-            label: _cell(methods[label], scored[label], {} if label == chosen else scored.get(chosen or "", {}), rival)
-            for label in methods
-            if scored[label]
+            label: _cell(records, summaries[label], [] if label == chosen else rivals, against)
+            for label, records in scored.items()
+            if records
         }
         cells |= {task: here} if here else {}
     if not cells:
@@ -112,11 +117,13 @@ def compare(
         )
     first = {task: next(iter(methods.values()))[0] for task, methods in runs.items()}
     sizes = {task: _sizes(record) for task, record in first.items()}
-    summaries = {task: record.summary() for task, record in first.items() if record.groups}
-    judged = {task: _small_words(summary, first[task].min_group) for task, summary in summaries.items()}
+    oracles = {
+        task: record.oracle() for task, record in first.items() if record.groups
+    }  # their sizes are all that counts
+    judged = {task: _small_words(summary, first[task].min_group) for task, summary in oracles.items()}
     margin_sizes = {
         task: {column: {name: rate.size for name, rate in rates.items()} for column, rates in summary.margins.items()}
-        for task, summary in summaries.items()
+        for task, summary in oracles.items()
     }
     least = {task: record.min_group for task, record in first.items()}
     return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least)
@@ -133,6 +140,8 @@ def _small_words(summary: Summary, min_group: int) -> str:
         f"{small} of {counted(len(sizes), 'group')} {have} fewer than {min_group} test examples: judged only where the 95 % "
         "interval lies wholly below that of the worst larger group."
     )
+
+
 def default_baseline(labels: Collection[str]) -> str | None:
     """ERM, or its first kind where all have settings in their labels, as ``erm net=mlp``; None where it was not run."""
     kinds = (label for label in labels if label.split(" ")[0] == BASELINE)
@@ -144,48 +153,75 @@ def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Genera
     return stream(seed, f"{Path(record.task).name}/{record.method}", purpose)
 
 
-def _summaries(records: Sequence[RunRecord], select: str | None) -> dict[int, Summary]:
-    """By seed, where the rule has a score."""
-    return {run.seed: run.summary(select) for run in records if select is None or run.has(select)}
+def different_pairs(records: Sequence[RunRecord], rivals: Sequence[RunRecord]) -> list[int]:
+    """The seeds that both have; of those whose two fits are copies of another seed's only the first."""
+    others = {run.seed: _fit(run) for run in rivals}
+    pairs = {run.seed: (_fit(run), others[run.seed]) for run in records if run.seed in others}
+    first = {pair: seed for seed, pair in reversed(pairs.items())}
+    return [seed for seed, pair in pairs.items() if first[pair] == seed]
+
+
+def different_fits(records: Sequence[RunRecord]) -> int:
+    """How many of the runs' fits differ: a learner without chance gives the same for every seed."""
+    return len({_fit(run) for run in records})
+
+
+def over_seeds(values: Sequence[float], fits: int) -> Spread:
+    """The spread of a number of each run, of which so many ``fits`` differ; copies of one fit have no deviation."""
+    spread = Spread.of(values)
+    return spread if fits > 1 else Spread(spread.mean, math.nan)
+
+
+def _fit(record: RunRecord) -> str:
+    """What two runs share only if they are the same fit: losses and hits of every epoch; the run's key if it has no losses."""
+    if not any(loss is not None for loss in record.split_counts["val"].tail_losses):
+        return record.key
+    counts = [(split.tail_losses, split.hits, split.class_hits) for split in record.split_counts.values()]
+    return hashlib.sha256(repr(counts).encode()).hexdigest()
 
 
 def _cell(
-    records: Sequence[RunRecord], by_seed: Mapping[int, Summary], against: Mapping[int, Summary], rival: str
+    records: Sequence[RunRecord],
+    by_seed: Mapping[int, Summary],
+    rivals: Sequence[RunRecord],
+    against: Mapping[int, Summary],
 ) -> MethodRates:
-    first = records[0]
-    common = [seed for seed in by_seed if seed in against]
-    summaries = list(by_seed.values())
+    first, fits = records[0], different_fits(records)
+    summaries, pairs = list(by_seed.values()), different_pairs(records, rivals)
     gains = {
         rate: paired(
-            _rates(by_seed, rate, common), _rates(against, rate, common), rng=drawn(first, f"{rate} over {rival}")
+            _rates(by_seed, rate, pairs),
+            _rates(against, rate, pairs),
+            rng=drawn(first, f"{rate} over {rivals[0].method}"),
         )
         for rate in ("average", "worst")
-        if common
+        if pairs
     }
+
+    def spread(values: Iterable[float | None]) -> Spread:
+        return over_seeds([_rate(value) for value in values], fits)
+
     return MethodRates(
         method=first.method,
         seeds=tuple(by_seed),
         select=summaries[0].select,
-        rates={rate: Spread.of(_rates(by_seed, rate, by_seed)) for rate in RATES},
-        groups={
-            name: Spread.of([_rate(summary.groups[name].rate) for summary in summaries]) for name in summaries[0].groups
-        },
+        rates={rate: spread(getattr(summary, rate) for summary in summaries) for rate in RATES},
+        groups={name: spread(summary.groups[name].rate for summary in summaries) for name in summaries[0].groups},
         margins={
-            column: {
-                name: Spread.of([_rate(summary.margins[column][name].rate) for summary in summaries]) for name in rates
-            }
+            column: {name: spread(summary.margins[column][name].rate for summary in summaries) for name in rates}
             for column, rates in summaries[0].margins.items()
         },
         uses=_uses(first, summaries[0].select),
         worst_groups=tuple(
             dict.fromkeys(summary.worst_group for summary in summaries if summary.worst_group is not None)
         ),
-        learner=", ".join(dict.fromkeys(run.net for run in records if run.net and run.seed in by_seed)),
+        fits=fits,
+        learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
         decide="biases" if any(summary.decide == "biases" for summary in summaries) else "argmax",
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
         interval=_interval(by_seed),
         gains=gains,
-        doubts=tuple(doubts(seeds=len(by_seed), worst_size=_worst_size(summaries))),
+        doubts=tuple(doubts(seeds=len(by_seed), fits=fits, worst_size=_worst_size(summaries))),
     )
 
 

@@ -8,6 +8,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
 from umix.core.selection import ORACLE, RULES
 from umix.core.statistics import Spread
+from umix.reports.comparison import different_fits, over_seeds
 from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
 #: What a rule must know, beyond the labels of the validation split.
@@ -51,15 +52,15 @@ def outcomes(runs: Mapping[str, Mapping[str, Sequence[RunRecord]]]) -> list[Outc
 
 def _outcome(task: str, label: str, rule: str, records: Sequence[RunRecord]) -> Outcome:
     chosen = [record.oracle() if rule == ORACLE else record.summary(rule) for record in records]
-    oracles = [record.oracle() for record in records]
+    oracles, fits = [record.oracle() for record in records], different_fits(records)
     return Outcome(
         task=task,
         method=label,
         rule=rule,
         seeds=tuple(record.seed for record in records),
-        worst=Spread.of([lowest(summary) for summary in chosen]),
-        average=Spread.of([float("nan") if one.average is None else one.average for one in chosen]),
-        regret=Spread.of([lowest(best) - lowest(one) for best, one in zip(oracles, chosen, strict=True)]),
+        worst=over_seeds([lowest(summary) for summary in chosen], fits),
+        average=over_seeds([float("nan") if one.average is None else one.average for one in chosen], fits),
+        regret=over_seeds([lowest(best) - lowest(one) for best, one in zip(oracles, chosen, strict=True)], fits),
     )
 
 

@@ -116,6 +116,22 @@ def test_a_difference_that_seeds_disagree_on_is_weak_evidence(record: Make) -> N
     )
 
 
+def test_copies_of_a_fit_are_no_strong_evidence(record: Make) -> None:
+    def copies(rates: list[int], method: str) -> list[RunRecord]:
+        runs = [scaled(record, seed, rates, method) for seed in range(5)]
+        for run in runs:
+            run.split_counts["val"].tail_losses.append(0.5)
+        return runs
+
+    runs = {"erm": copies([10, 5], "erm"), "best": copies([8, 7], "best")}
+    said = headline("toy", runs, select=None, baseline="erm")
+    assert said.evidence == "weak"
+    assert said.reasons == (
+        "all 5 seeds are the same fit, which counts once",
+        "the change of the worst rate against erm is not clear of zero: a single pair of fits has no interval",
+    )
+
+
 def test_validation_and_not_test_chooses_the_method_that_is_shown(record: Make) -> None:
     good = {"hits": [[10, 9]], "sizes": [10, 10], "class_hits": [[19]], "class_sizes": [20]}
     bad = {"hits": [[10, 1]], "sizes": [10, 10], "class_hits": [[11]], "class_sizes": [20]}

@@ -82,6 +82,21 @@ def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
     assert gains_table(compare(runs), "toy").notes[1:] == ["umix: 1 seed in common."]
 
 
+def test_copies_have_neither_deviation_nor_p_value_and_are_warned_of(record: Make) -> None:
+    erm = [record(seed, [9, 5], losses=[0.5]) for seed in range(3)]
+    trees = [record(seed, [8, 7], "best", losses=[0.4]) for seed in range(3)]
+    comparison = compare({"toy": {"erm": erm, "best": trees}})
+    table, gains = rates_table(comparison, "toy"), gains_table(comparison, "toy")
+    assert [row[:3] for row in texts(table)[1:]] == [["best", "3", "*75.0*"], ["erm", "3", "70.0"]]
+    assert "Warning: all 3 seeds are the same fit, which counts once (best, erm)." in table.notes
+    assert texts(gains)[1] == ["best", "+5.0", "–", "–", "+20.0", "–", "–"]
+    assert gains.notes[1:] == ["best: 3 seeds, but 1 different pair of fits; copies count once."]
+
+
+def test_the_table_says_what_varies_between_seeds(runs: Runs) -> None:
+    assert "over seeds (another initialisation and order, the same split)" in rates_table(compare(runs), "toy").notes[0]
+
+
 def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:
     def note(*seeds: int) -> str:
         others = {f"m{n}": [record(seed, [8, 6 + seed % 2]) for seed in range(n)] for n in seeds}

@@ -40,7 +40,9 @@ class Plan:
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
     judge: JudgeSettings = field(default_factory=JudgeSettings)
-    asked_source: TaskSource | None = None  # where ``source`` has options that only suit the net: the source without them
+    asked_source: TaskSource | None = (
+        None  # where ``source`` has options that only suit the net: the source without them
+    )
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the run's numbers, with defaults filled in."""

@@ -11,7 +11,8 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
-from umix.reports.comparison import drawn
+from umix.reports.comparison import different_fits, different_pairs, drawn
+from umix.reports.decided_rows import THRESHOLD
 from umix.reports.judged_words import collapse_words, judged_words
 from umix.reports.regret import lowest
 from umix.reports.tables.text_table import percents
@@ -44,6 +45,7 @@ class Headline:
     worst: NamedRate
     average: Spread
     gain: Spread | None  # of the worst rate over the baseline's
+    over_threshold: Spread | None  # the same over the baseline's with a chosen threshold
     cost: Spread | None  # of the average
     evidence: Evidence
     sentences: tuple[str, ...]
@@ -71,15 +73,24 @@ def headline(
     kind = "group" if records[0].groups else "class"
     worst = _worst_of(list(own.values()))
     sentences = [] if kind == "group" else ["The worst group is unknown: this task has no groups. Classes stand in."]
-    common = [seed for seed in own if seed in summaries.get(baseline or "", {})] if method != baseline else []
-    gain = cost = difference = None
-    if common:
+    rivals = [label for label in (baseline, f"{baseline}{THRESHOLD}") if label in scored and label != method]
+    pairs = {label: different_pairs(records, scored[label]) for label in rivals} if method != baseline else {}
+    differences = {
+        label: paired(
+            [lowest(own[seed]) for seed in seeds],
+            [lowest(summaries[label][seed]) for seed in seeds],
+            rng=drawn(records[0], f"worst over {scored[label][0].method}"),  # the table has the same interval
+        )
+        for label, seeds in pairs.items()
+        if seeds
+    }
+    gains = [difference.spread for difference in differences.values()]
+    cost = None
+    if differences:
         against = summaries[str(baseline)]
-        rng = drawn(records[0], f"worst over {scored[str(baseline)][0].method}")  # the table has the same interval
-        difference = paired([lowest(own[s]) for s in common], [lowest(against[s]) for s in common], rng=rng)
-        gain = difference.spread
-        cost = Spread.of([_number(own[s].average) - _number(against[s].average) for s in common])
-        sentences += _compared(task, method, str(baseline), own, against, kind)
+        changes = [_number(own[seed].average) - _number(against[seed].average) for seed in pairs[str(baseline)]]
+        cost = Spread.of(changes)
+        sentences += _compared(task, method, own, {label: summaries[label] for label in differences}, kind)
     else:
         alone = "no other method was run" if method == baseline else "no baseline was run with the same seeds"
         sentences += [
@@ -93,9 +104,20 @@ def headline(
     sentences += [
         f"{label}: {collapse_words(s)}" for label, rows in summaries.items() for s in rows.values() if s.collapsed
     ][:2]
-    evidence, reasons = _evidence(difference, len(own), worst.size, len(common), baseline, kind)
-    average = Spread.of([_number(summary.average) for summary in own.values()])
-    return Headline(method, kind, worst, average, gain, cost, evidence, tuple(sentences), tuple(reasons))
+    doubted = doubts(seeds=len(own), fits=different_fits(records), worst_size=worst.size)
+    evidence, reasons = _evidence(differences, doubted, worst.size, kind)
+    return Headline(
+        method=method,
+        kind=kind,
+        worst=worst,
+        average=Spread.of([_number(summary.average) for summary in own.values()]),
+        gain=gains[0] if gains else None,
+        over_threshold=gains[1] if len(gains) > 1 else None,
+        cost=cost,
+        evidence=evidence,
+        sentences=tuple(sentences),
+        reasons=tuple(reasons),
+    )
 
 
 def _recommended(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> str:
@@ -126,9 +148,13 @@ def _worst_of(summaries: Sequence[Summary], name: str | None = None) -> NamedRat
 
 
 def _compared(
-    task: str, method: str, baseline: str, own: Mapping[int, Summary], against: Mapping[int, Summary], kind: str
+    task: str, method: str, own: Mapping[int, Summary], rivals: Mapping[str, Mapping[int, Summary]], kind: str
 ) -> list[str]:
-    """The baseline's worst group, the same group under the method, and the method's own worst group if it is another."""
+    """The baseline's worst group, the same group under the method, and the method's own worst group if it is another.
+
+    ``rivals`` are the baseline and, where there is such a row, the same runs with a chosen threshold.
+    """
+    (baseline, against), *others = rivals.items()
     before = _worst_of(list(against.values()))
     same = _worst_of(list(own.values()), before.name)
     worst = _worst_of(list(own.values()))
@@ -138,6 +164,12 @@ def _compared(
         f"On {task}, the worst {kind} of {baseline} is {before.name} ({counted(before.size, 'test example')}): {before}.",
         f"{method} gets {same} of it right, {_points(change)}.",
     ]
+    for label, summaries in others:
+        there = _worst_of(list(summaries.values()), before.name)
+        sentences.append(
+            f"{label}, the same runs with a threshold chosen on validation, gets {there} of it right; {method} gets "
+            f"{_points(100 * (same.rate - there.rate))}."
+        )
     if worst.name != before.name:
         sentences.append(
             f"The worst {kind} of {method} itself is {worst.name} ({counted(worst.size, 'test example')}): {worst}."
@@ -173,27 +205,37 @@ def _without_collapse(summary: Summary) -> Summary:
 
 
 def _evidence(
-    difference: Paired | None, seeds: int, size: int, common: int, baseline: str | None, kind: str
+    differences: Mapping[str, Paired], doubted: Sequence[str], size: int, kind: str
 ) -> tuple[Evidence, list[str]]:
-    """How strong the evidence for a change of the worst rate is, and why."""
-    reasons = [reason.replace("worst group", f"worst {kind}") for reason in doubts(seeds=seeds, worst_size=size)]
-    if difference is None:
+    """How strong the evidence for a change of the worst rate is, and why.
+
+    ``differences`` are to the baseline and, where there is such a row, to the baseline with a threshold. The former may go either
+    way; a method that is not better than a threshold has nothing to show for itself.
+    """
+    reasons = [reason.replace("worst group", f"worst {kind}") for reason in doubted]
+    if not differences:
         return "weak", [*reasons, "nothing to compare with"]
-    interval = difference.interval
-    clear = not math.isnan(interval.low) and interval.low * interval.high > 0
-    if not clear:
-        why = (
-            "a single seed has no interval"
-            if common < 2
-            else f"its interval over seeds is {percents(interval, sign=True)} points"
-        )
-        reasons.append(f"the change of the worst rate against {baseline} is not clear of zero: {why}")
+    intervals = {label: difference.interval for label, difference in differences.items()}
+    clear = True
+    for place, (label, interval) in enumerate(intervals.items()):
+        shown = f"{percents(interval, sign=True)} points"
+        if math.isnan(interval.low):
+            unclear = "is not clear of zero: a single pair of fits has no interval"
+        elif interval.low <= 0 <= interval.high:
+            unclear = f"is not clear of zero: its interval over seeds is {shown}"
+        else:
+            unclear = f"is {shown}: a threshold alone does better" if place and interval.high < 0 else ""
+        reasons += [f"the change of the worst rate against {label} {unclear}"] if unclear else []
+        clear = clear and not unclear
+    common = min(difference.seeds for difference in differences.values())
     if 2 <= common < _MANY_SEEDS:
         reasons.append(f"with {common} seeds no test can reach p < {2 / 2**common:.3g}")
     if size < FEW_EXAMPLES or common < FEW_SEEDS or not clear:
         return "weak", reasons
+    first, *others = intervals
     reasons = [
-        f"the worst rate changes by {percents(interval, sign=True)} points over {common} seeds",
+        f"the worst rate changes by {percents(intervals[first], sign=True)} points over {common} seeds",
+        *(f"against {label} by {percents(intervals[label], sign=True)} points" for label in others),
         f"the worst {kind} has {counted(size, 'test example')}",
         *reasons,
     ]

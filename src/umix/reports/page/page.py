@@ -11,6 +11,7 @@ from umix.reports.charts.threshold import ThresholdView
 from umix.reports.gather import Gathered
 from umix.reports.page.reproduce import command, versions
 from umix.reports.page.section import Section
+from umix.reports.tables.text_table import p_value
 from umix.version import __version__
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _environment() -> "jinja2.Environment":
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "count": "{:,}".format, "bits": bits, "numbers": numbers, "cell": cell}
-    environment.filters["shape_path"] = SHAPE_PATHS.__getitem__
+    environment.filters |= {"shape_path": SHAPE_PATHS.__getitem__, "p_value": p_value}
     return environment
 
 

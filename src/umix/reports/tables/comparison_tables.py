@@ -10,8 +10,8 @@ from umix.reports.tables.text_table import Entry, TextTable, marked, p_value, pe
 
 _NONE = Spread(float("nan"), float("nan"))
 _RATES = (
-    "Test accuracy in percent, mean ± standard deviation over seeds, at the epoch that the rule selects on validation. Average: "
-    "over all test examples."
+    "Test accuracy in percent, mean ± standard deviation over seeds (another initialisation and order, the same split), at the "
+    "epoch that the rule selects on validation. Average: over all test examples."
 )
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
@@ -123,17 +123,21 @@ def gains_table(comparison: Comparison, task: str) -> TextTable:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
     columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
-    fewer = [
-        f"{label}: {counted(cell.gains['average'].seeds, 'seed')} in common."
-        for label, cell in cells.items()
-        if cell.gains["average"].seeds < len(cell.seeds)
-    ]
+    fewer = [_fewer(label, cell, comparison.cells[task][str(comparison.baseline)]) for label, cell in cells.items()]
     return TextTable(
         f"{task}: differences to {comparison.baseline}",
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
         [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
-        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *fewer],
+        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *filter(None, fewer)],
     )
+
+
+def _fewer(label: str, cell: MethodRates, baseline: MethodRates) -> str:
+    """Why there are fewer differences than seeds, in words; empty where there are not."""
+    common, pairs = len({*cell.seeds} & {*baseline.seeds}), cell.gains["average"].seeds
+    if pairs < common:
+        return f"{label}: {counted(common, 'seed')}, but {counted(pairs, 'different pair')} of fits; copies count once."
+    return f"{label}: {counted(common, 'seed')} in common." if common < len(cell.seeds) else ""
 
 
 def _signs(seeds: Sequence[int]) -> str:

@@ -85,7 +85,7 @@ def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[s
 def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task, "method": label, "learner": cell.learner}
     row |= {"select": cell.select, "decide": cell.decide}
-    row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds)}
+    row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds), "n_fits": cell.fits}
     for rate in RATES:
         row |= {f"{rate}_mean": _number(cell.rates[rate].mean), f"{rate}_std": _number(cell.rates[rate].std)}
     row |= {"worst_low": _number(cell.interval.low), "worst_high": _number(cell.interval.high)}

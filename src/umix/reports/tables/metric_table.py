@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import Spread
+from umix.reports.comparison import different_fits, over_seeds
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
@@ -27,9 +28,10 @@ def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: s
     names: list[str] = []
     for records in methods.values():
         rows = [_measured(record, metric, by) for record in records]
-        overall.append(Spread.of([row[0] for row in rows]))
-        worst.append(Spread.of([row[1] for row in rows]))
-        apart.append(Spread.of([row[2] for row in rows]))
+        fits = different_fits(records)
+        overall.append(over_seeds([row[0] for row in rows], fits))
+        worst.append(over_seeds([row[1] for row in rows], fits))
+        apart.append(over_seeds([row[2] for row in rows], fits))
         names.append("; ".join(dict.fromkeys(row[3] for row in rows)))
     best = metric.name not in _LOW
     header = ["method", "seeds", "all", "worst judged group", "which", "largest difference"]
