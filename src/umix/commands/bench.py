@@ -108,7 +108,7 @@ def bench(
                 known_rule(select)
             study = with_settings(_with_data(study, data), settings)
             study_plan = plan_study(study, data.places(out), trust_code=trust_code)
-        logging = _loggers(log, mlflow_uri, out)
+        logging = _loggers(log, mlflow_uri, out, select)
         if not plan and study_plan.to_run:
             ensure_writable(out)
         if tune is not None:
@@ -162,10 +162,10 @@ def _naming_file(file: Path | None) -> Iterator[None]:
         raise error if file is None else UserError(f"{file}: ", error) from None
 
 
-def _loggers(log: str | None, mlflow_uri: str | None, out: Path) -> "list[Logger]":
+def _loggers(log: str | None, mlflow_uri: str | None, out: Path, select: str | None) -> "list[Logger]":
     from umix.bench.loggers.registry import loggers
 
-    return loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
+    return loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
 
 
 def _workers(workers: int, threads: int, stack: ExitStack, *, start: bool) -> "Processes":

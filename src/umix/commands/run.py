@@ -91,7 +91,7 @@ def run(
         )
     engine = where.engine()
     places = data.places(out)
-    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri)
+    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
     engine.launch()
     if not engine.first:
         follow(spec, places, engine)

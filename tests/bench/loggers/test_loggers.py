@@ -1,4 +1,4 @@
-"""Loggers write every row of the run's table of epochs exactly once."""
+"""Loggers write the selected result, and every row of the run's table of epochs exactly once."""
 
 import sys
 import warnings
@@ -8,6 +8,7 @@ import pytest
 
 from umix.bench.loggers.mlflow import DATABASE
 from umix.bench.loggers.registry import loggers
+from umix.bench.loggers.selected import selected
 from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
@@ -33,7 +34,11 @@ def test_tensorboard_holds_every_epoch_once_however_often_it_is_written(record: 
     events = EventAccumulator(str(record.directory / "tensorboard"))
     events.Reload()
     rows = read_epochs(record.directory)
-    assert set(events.Tags()["tensors"]) == {row.tag for row in rows}
+    logged = {tag: events.Tensors(tag)[0].tensor_proto.float_val[0] for tag in events.Tags()["tensors"]}
+    assert {tag for tag in logged if not tag.startswith("summary/")} == {row.tag for row in rows}
+    summary = record.summary()
+    assert logged["summary/worst"] == pytest.approx(summary.worst)
+    assert logged["summary/epoch"] == summary.epoch
     for tag in {row.tag for row in rows}:
         got = [(event.step, event.tensor_proto.float_val[0]) for event in events.Tensors(tag)]
         assert got == [(row.epoch, pytest.approx(row.value, rel=1e-6)) for row in rows if row.tag == tag]
@@ -60,11 +65,35 @@ def test_mlflow_holds_settings_and_every_epoch_once_however_often_it_is_written(
     assert [(metric.step, metric.value) for metric in history] == risks
     assert run.data.params["method.name"] == "erm"
     assert run.data.params["fit.epochs"] == "2"
-    assert len(run.data.metrics) == len({row.tag for row in rows})
-    assert (run.data.metrics["fit/val/group_rate/a_1/b"], run.data.metrics["fit/val/group_rate/a_1/b 2"]) == (
-        0.25,
-        0.75,
-    )
+    metrics = {name: value for name, value in run.data.metrics.items() if not name.startswith("summary/")}
+    assert len(metrics) == len({row.tag for row in rows})
+    odd_rates = [metrics[f"fit/val/argmax/group_rate/a_1/b{more}"] for more in ("", " 2")]
+    assert odd_rates == [0.25, 0.75]
+
+
+def test_mlflow_holds_the_selected_result_under_the_names_of_the_json(record: RunRecord, tmp_path: Path) -> None:
+    pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    from mlflow import MlflowClient
+
+    summary = record.summary("average")
+    (log,) = loggers(["mlflow"], out=tmp_path, select="average")
+    log(record)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of SQLAlchemy, within MLflow
+        client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / DATABASE}")
+        (run,) = client.search_runs([client.get_experiment_by_name("umix four_moons").experiment_id])
+    logged = {name: value for name, value in run.data.metrics.items() if name.startswith("summary/")}
+    for name in ("epoch", "threshold", "average", "adjusted", "group_mean", "worst"):
+        assert logged[f"summary/{name}"] == pytest.approx(getattr(summary, name))
+    for name, group in summary.groups.items():
+        assert logged[f"summary/groups/{name}/rate"] == pytest.approx(group.rate)
+    words = {name: value for name, value in run.data.tags.items() if name.startswith("summary/")}
+    assert (words["summary/select"], words["summary/worst_group"]) == ("average", summary.worst_group)
+
+
+def test_a_run_without_a_score_under_the_rule_is_logged_under_its_own(record: RunRecord) -> None:
+    assert selected(record, "uncertainty_quintile") == selected(record, None)
+    assert selected(record, None).words["summary/select"] == "worst"
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "mlflow"])

@@ -1,1 +1,1 @@
-"""Loggers: they copy the epochs of a finished run to TensorBoard or MLflow."""
+"""Loggers: they copy the result and the epochs of a finished run to TensorBoard or MLflow."""

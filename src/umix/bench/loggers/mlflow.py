@@ -1,14 +1,15 @@
-"""MLflow: a run with its settings and the metrics of every epoch, in a database beside the runs or on a server."""
+"""MLflow: a run with its settings, its result and the metrics of every epoch, in a database beside the runs or on a server."""
 
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from umix.bench.loggers.registry import Logger
+from umix.bench.loggers.selected import Selected, selected
 from umix.bench.runs.epoch_table import EpochRow, read_epochs
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
@@ -19,8 +20,11 @@ _AT_ONCE = 1000  # most metrics that MLflow accepts in one call
 _LONGEST = 250  # longest name that every version of MLflow accepts
 
 
-def logger(out: Path, uri: str | None = None) -> Logger:
-    """A logger to the tracking server ``uri``, by default to the database ``mlflow.db`` in the folder ``out``."""
+def logger(out: Path, uri: str | None = None, select: str | None = None) -> Logger:
+    """A logger to the tracking server ``uri``, by default to the database ``mlflow.db`` in the folder ``out``.
+
+    The result is that under the rule ``select``.
+    """
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # MLflow's default waits for minutes
     try:
         from mlflow import MlflowClient
@@ -36,7 +40,7 @@ def logger(out: Path, uri: str | None = None) -> Logger:
     def log(record: RunRecord) -> None:
         rows = read_epochs(record.directory)
         with _user_errors(address):
-            _write(MlflowClient(tracking_uri=address), record, rows)
+            _write(MlflowClient(tracking_uri=address), record, selected(record, select), rows)
 
     return log
 
@@ -66,7 +70,7 @@ def _without_deprecations() -> Iterator[None]:
         yield
 
 
-def _write(client: Any, record: RunRecord, rows: Iterable[EpochRow]) -> None:
+def _write(client: Any, record: RunRecord, result: Selected, rows: Sequence[EpochRow]) -> None:
     """Write the run to MLflow; a complete entry of the same run is kept, an incomplete one is replaced."""
     from mlflow.entities import Metric, Param
 
@@ -78,11 +82,13 @@ def _write(client: Any, record: RunRecord, rows: Iterable[EpochRow]) -> None:
             return
         client.delete_run(previous.info.run_id)
     title = f"{record.method} seed {record.seed}"
-    run = client.create_run(experiment_id, run_name=title, tags={_KEY: record.key}).info.run_id
+    tags = {_KEY: record.key, **result.words}
+    run = client.create_run(experiment_id, run_name=title, tags=tags).info.run_id
     settings = {"seed": record.seed, **_flat(record.plan)}
     client.log_batch(run, params=[Param(key, str(value)[:_LONGEST]) for key, value in settings.items()])
-    names = _names(row.tag for row in rows)
-    metrics = [Metric(names[row.tag], row.value, 0, row.epoch) for row in rows]
+    names = _names([*result.numbers, *(row.tag for row in rows)])
+    metrics = [Metric(names[name], value, 0, result.epoch) for name, value in result.numbers.items()]
+    metrics += [Metric(names[row.tag], row.value, 0, row.epoch) for row in rows]
     for first in range(0, len(metrics), _AT_ONCE):
         client.log_batch(run, metrics=metrics[first : first + _AT_ONCE])
     client.set_terminated(run)

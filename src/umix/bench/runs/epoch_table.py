@@ -1,7 +1,8 @@
 """The table of a run's epochs, ``epochs.csv``: one row per stage, epoch, split and measure, so that any tool can plot it.
 
 ``measure`` is risk, learning_rate, seconds, lambda or effective_sample_size (all of ``train``), or a rate: average, worst,
-group_rate and class_rate, whose ``name`` is the group or class and which have ``hits`` and ``size`` beside the rate.
+group_rate and class_rate, whose ``name`` is the group or class and which have ``hits`` and ``size`` beside the rate. Rates are by
+argmax; what a run reports, with the decision that validation chose, is its summary.
 The training split has rates where a first stage recorded them. What is not known has no row.
 """
 
@@ -19,6 +20,7 @@ from umix.errors import UserError
 from umix.files import reading, write_whole
 from umix.run_folder import EPOCHS
 
+RATES = ("average", "worst", "group_rate", "class_rate")
 COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size")
 
 
@@ -37,12 +39,13 @@ class EpochRow(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """What loggers call the number.
+        """What loggers call the number; a rate says that it is by argmax.
 
         >>> EpochRow("fit", 0, "val", "group_rate", 0.5, name="red 1").tag
-        'fit/val/group_rate/red 1'
+        'fit/val/argmax/group_rate/red 1'
         """
-        return "/".join(part for part in (self.stage, self.split, self.measure, self.name) if part)
+        decided = "argmax" if self.measure in RATES else ""
+        return "/".join(part for part in (self.stage, self.split, decided, self.measure, self.name) if part)
 
 
 def measure_rows(stage: str, epochs: Sequence[Mapping[str, float]], **constant: float) -> Iterator[EpochRow]:
