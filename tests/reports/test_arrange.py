@@ -78,5 +78,9 @@ def test_other_rows_are_another_task_though_their_file_is_the_same(record: Make)
     assert len(arrange(runs)) == 2
 
 
+def test_runs_of_an_earlier_version_on_the_same_data_are_of_the_same_task(record: Make) -> None:
+    assert seeds(arrange([record(0, [1, 1]), record(1, [1, 1], rows="r")])) == {"toy": {"erm": [0, 1]}}
+
+
 def test_a_run_that_lies_in_two_folders_counts_once(record: Make) -> None:
     assert seeds(arrange([record(0, [1, 1]), record(0, [1, 1])])) == {"toy": {"erm": [0]}}

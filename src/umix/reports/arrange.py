@@ -17,7 +17,8 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     becomes ``umix sigma=0.0`` and ``umix sigma=0.5``.
     """
     unique = {record.key: record for record in records}.values()
-    tasks = _labelled({record.key: (record.title, _task_options(record)) for record in unique})
+    rows = {record.fingerprint: record.rows for record in unique if record.rows}  # runs of earlier versions have none
+    tasks = _labelled({record.key: (record.title, _task_options(record, rows)) for record in unique})
     by_task: dict[str, list[RunRecord]] = {}
     for record in sorted(unique, key=lambda record: (tasks[record.key], record.method, record.seed)):
         by_task.setdefault(tasks[record.key], []).append(record)
@@ -29,13 +30,13 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     return arranged
 
 
-def _task_options(record: RunRecord) -> dict[str, Any]:
+def _task_options(record: RunRecord, rows_of: Mapping[str, str]) -> dict[str, Any]:
     """The task's settings, and as one short hash what was read and which rows came of it.
 
     In which form a learner takes the rows is no matter of the task.
     """
     options = dict(record.asked_plan.get("task", {}))
-    content, rows = options.pop("content", ""), record.rows or record.fingerprint
+    content, rows = options.pop("content", ""), record.rows or rows_of.get(record.fingerprint, record.fingerprint)
     data = hashlib.sha256(f"{content}/{rows}".encode()).hexdigest() if content else rows
     return {**options, "data": data[:8]}
 
