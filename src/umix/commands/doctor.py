@@ -29,7 +29,8 @@ def doctor(
 
     The verdict is "fine", "look at this" (something is listed that may be wrong) or "broken" (cannot be trained on: exit code 2).
     TASK is a name, whose folder is compared with what was published, or the path of your own data, with the same flags as for
-    umix run. Tables, arrays and texts are read as for a run; of a folder every image is opened.
+    umix run. Tables, arrays and texts are read as for a run, and the columns of a table are listed; of a folder every image is
+    opened.
     """
     from umix.bench.doctor import check, facts
 

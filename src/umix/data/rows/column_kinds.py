@@ -155,9 +155,10 @@ def as_kind(column: "polars.Series", kind: str) -> "polars.Series":
         return _moment(column)
     if is_text(column):
         text = column.cast(polars.String).str.strip_chars()
-        if kind == "decimal_comma":
-            text = text.str.extract(_COMMA_NUMBER, 0).str.replace_all(r"[.\s]", "").str.replace(",", ".", literal=True)
-        return text.cast(polars.Float64, strict=False)
+        if kind != "decimal_comma":
+            return text.cast(polars.Float64, strict=False)
+        point = text.str.replace_all(r"[.\s]", "").str.replace(",", ".", literal=True)
+        return point.cast(polars.Float64, strict=False).set(~text.str.contains(_COMMA_NUMBER), None)
     if column.dtype.is_float() or (column.dtype.is_integer() and str(column.dtype) not in _TOO_WIDE):
         return column
     if column.dtype in (polars.Duration, polars.Time):
