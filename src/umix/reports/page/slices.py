@@ -15,7 +15,7 @@ import numpy as np
 
 from umix.core.small_tree import Tree, grow
 from umix.core.statistics import FEW_EXAMPLES, Interval, wilson
-from umix.data.tables.column_kinds import is_missing
+from umix.data.rows.column_kinds import is_missing
 from umix.reports.page.training_table import Source
 from umix.reports.predictions import Predictions
 

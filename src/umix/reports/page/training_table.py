@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
-from umix.data.rows.column_kinds import read_commas
+from umix.data.rows.column_kinds import is_plain, read_commas
 from umix.data.rows.table_file import SUFFIXES, content_hash, read_table
-from umix.data.tables.column_kinds import is_plain
 from umix.errors import Setting, UserError, unknown
 
 if TYPE_CHECKING:
