@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from umix import RunSpec, execute, method
+from umix.bench.runs.example_table import load_examples, read_examples
 from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.best import said
-from umix.methods.parts.contest import Candidate, Standing, Verdict
+from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest
 from umix.training.objective import MeanRisk
 
 SHORT = {"fit.epochs": 6, "fit.lr": 0.02, "net.name": "linear", "fit.batch_size": 64, "fit.optimizer": "adamw"}
@@ -207,3 +208,31 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path, monkeypat
 def test_wrong_settings_are_refused(setting, value):
     with pytest.raises(UserError, match=f"best.{setting}"):
         method("best", **{setting: value})
+
+
+def won_by(name, monkeypatch):
+    """Let the candidate ``name`` win, whatever validation says of it."""
+
+    def decided(trainer, candidates, **options):
+        verdict = contest(trainer, candidates, **options)
+        standings = by_score([replace(one, score=2.0 if one.name == name else -1.0) for one in verdict.standings])
+        winner = next((one for one in candidates if one.name == name), verdict.winner)
+        return replace(verdict, winner=winner, standings=tuple(standings))
+
+    monkeypatch.setattr("umix.methods.best.contest", decided)
+
+
+@pytest.mark.parametrize("name", ["erm", "group_dro", "dfr", "reweight by=class", "group_mixup power=1"])
+def test_the_weights_that_are_kept_are_those_that_the_winner_trains_with(tmp_path, monkeypatch, name):
+    won_by(name, monkeypatch)
+    task = shortcut()
+    best = run(task, tmp_path)
+    assert best.decisions["method"] == name.split()[0]
+    kept, alone = load_examples(best), read_examples(run(task, tmp_path, name.split()[0]))
+    assert ("weight" in kept.columns) == (alone is not None)
+    if alone is not None:
+        np.testing.assert_array_equal(kept["weight"], alone["weight"])
+
+
+def test_the_only_candidate_keeps_no_weights_of_another(tmp_path):
+    assert "weight" not in load_examples(run(shortcut(300), tmp_path, **{"best.trials": 1})).columns

@@ -109,6 +109,7 @@ class Best(Method):
             trainer.decisions |= {"method": DFR.name, **verdict.as_json()}
             trainer.trained_with = "validation"
             trainer.warnings += refitted[2]
+            trainer.keep(uncertainty=measured.train(measured.longest))
             return refitted[0]
         winner = verdict.winner
         trainer.decisions |= {"method": winner.method, **winner.settings, **verdict.as_json()}
@@ -205,8 +206,9 @@ class Best(Method):
     def _fit(self, winner: Candidate, measured: Measured, trainer: Trainer) -> Net:
         """The winner as a run of its own method."""
         length = measured.longest if winner.weighting is None else winner.weighting.length
+        trainer.keep(uncertainty=measured.train(length))
         if winner.weights is not None:
-            trainer.keep(uncertainty=measured.train(length), weight=winner.weights)
+            trainer.keep(weight=winner.weights)
         return trainer.fit(winner.objective, sampler=winner.sampler, uncertainty=measured.held_out(length))
 
 

@@ -84,18 +84,15 @@ class Balancing(TrainsWithGroups, abc.ABC):
         return self
 
     def weights(self, trainer: Trainer, groups: SoftGroups | None = None) -> Tensor:
-        """The weight of each training example, [n], mean 1, which is also saved with the run.
+        """The weight of each training example, [n], mean 1.
 
         ``groups`` are those of the training examples, if the caller has estimated them already.
         """
         if self.groups_from == "few":
-            weights = self._expected_weights(trainer, groups or self.soft_groups(trainer))
-        else:
-            weights = balancing_weights(
-                trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta, power=self.power
-            )
-        trainer.keep(weight=weights)
-        return weights
+            return self._expected_weights(trainer, groups or self.soft_groups(trainer))
+        return balancing_weights(
+            trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta, power=self.power
+        )
 
     def _expected_weights(self, trainer: Trainer, groups: SoftGroups) -> Tensor:
         weight = trainer.task.splits["train"].weight
@@ -111,7 +108,9 @@ class Reweight(Balancing):
     name: ClassVar[str] = "reweight"
 
     def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(weights=self.weights(trainer)))
+        weights = self.weights(trainer)
+        trainer.keep(weight=weights)
+        return trainer.fit(BatchRisk(weights=weights))
 
 
 @final
@@ -121,4 +120,6 @@ class Resample(Balancing):
     name: ClassVar[str] = "resample"
 
     def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(MeanRisk(), sampler=Weighted(self.weights(trainer)))
+        weights = self.weights(trainer)
+        trainer.keep(weight=weights)
+        return trainer.fit(MeanRisk(), sampler=Weighted(weights))
