@@ -10,6 +10,7 @@ from umix import RunSpec, execute, method
 from umix.bench.runs.example_table import load_examples, read_examples
 from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
+from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
@@ -35,11 +36,12 @@ def shortcut(n=900, *, seed=0, agreement=0.95) -> Task:
     return Task("shortcut", splits, ("0", "1"))
 
 
-def run(task, out, name="best", seed=0, **settings):
+def run(task, out, name="best", seed=0, watched=None, **settings):
+    """The record of a run that writes a checkpoint after every epoch; ``watched`` are options of ``execute``."""
     reference = reference_to(task)
-    places = Places(out, tasks=reference.tasks)
+    places = Places(out, tasks=reference.tasks, pace=EVERY_EPOCH)
     spec = RunSpec(task=reference.name, method=name, settings=SHORT | settings, seed=seed)
-    return execute(spec, places=places)
+    return execute(spec, places=places, **(watched or {}))
 
 
 @pytest.mark.parametrize("use_groups", ["test", "val", "train"])
@@ -202,6 +204,55 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path, monkeypat
     again = run(task, tmp_path / "killed")
     assert again.split_counts == whole.split_counts
     assert again.decisions == whole.decisions
+
+
+class Stopping:
+    """Progress that interrupts the run when ``stage`` begins."""
+
+    def __init__(self, stage):
+        self.stage = stage
+
+    def start(self, stage, *, total, done):
+        if stage == self.stage:
+            raise KeyboardInterrupt
+
+    def advance(self, steps): ...
+
+    def finish(self): ...
+
+    def note(self, message): ...
+
+
+def stops_at(epoch, val):
+    """Interrupts the final fit in its last epoch but one."""
+    if epoch == SHORT["fit.epochs"] - 2:
+        raise KeyboardInterrupt
+
+
+def files_of(record):
+    """What a finished run leaves, by name, without the seconds that it took."""
+    left = {path.relative_to(record.directory): path for path in record.directory.rglob("*") if path.is_file()}
+    return {str(name): path.read_bytes() for name, path in left.items() if path.suffix == ".safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("winner", "stops"), [("group_mixup power=1", ("fit",)), ("erm", ("trial", "fit", "trial")), ("dfr", ("trial",))]
+)
+def test_a_run_stopped_in_its_fit_or_in_a_trial_of_dfr_ends_as_if_nothing_had_happened(
+    tmp_path, monkeypatch, winner, stops
+):
+    won_by(winner, monkeypatch)
+    task = shortcut()
+    whole = run(task, tmp_path / "whole")
+    watched = {"fit": {"on_epoch": stops_at}, "trial": {"progress": Stopping("reference")}}
+    for stop in stops:
+        with pytest.raises(KeyboardInterrupt):
+            run(task, tmp_path / "stopped", watched=watched[stop])
+    again = run(task, tmp_path / "stopped")
+    assert again.split_counts == whole.split_counts
+    assert again.decisions == whole.decisions
+    assert again.warnings == whole.warnings
+    assert files_of(again) == files_of(whole)
 
 
 @pytest.mark.parametrize(("setting", "value"), [("trials", 0), ("time", 0.0), ("mixing", "colour")])

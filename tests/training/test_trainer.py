@@ -231,3 +231,26 @@ def test_a_side_fit_returns_its_net_and_state_and_is_shared_by_content(trainer: 
     assert not first.reports["twins"].reused
     assert again.reports["twins"].reused
     assert not other.reports["twins"].reused
+
+
+def test_a_trial_leaves_no_trace_in_the_run(trainer: Make, tmp_path: Path) -> None:
+    seen: list[int] = []
+    run = trainer(directory=tmp_path / "run", cache=tmp_path / "stages", on_epoch=lambda epoch, val: seen.append(epoch))
+    trial = run.scratch()
+    trial.adopt(trial.reference(ErmStage("reference", 4)))
+    trial.keep(weight=torch.ones(140))
+    trial.warn("This is about the trial.")
+    trial.decisions["k"] = 1
+    assert not (tmp_path / "run").exists()
+    assert not any([run.kept, run.warnings, run.decisions, run.reports, seen])
+    assert run.history.counts("val").epochs == 0
+
+
+def test_a_trial_sees_what_the_run_sees_and_shares_its_stages(trainer: Make, tmp_path: Path) -> None:
+    run = trainer(directory=tmp_path / "run", cache=tmp_path / "stages", seed=3)
+    run.splits = {**run.splits, "val": run.splits["val"].rows(torch.arange(9))}
+    trial = run.scratch()
+    assert trial.splits is run.splits
+    net = trial.reference(ErmStage("reference", 4))
+    assert torch.equal(parameters(run.reference(ErmStage("reference", 4))), parameters(net))
+    assert run.reports["reference"].reused

@@ -101,24 +101,23 @@ class Best(Method):
         )
         refitted = self._refitted(trainer)
         if refitted is not None:
-            verdict = verdict.including(refitted[1])
+            verdict = verdict.including(refitted)
         trainer.decisions |= said(
             verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"
         )
-        if refitted is not None and verdict.standings[0] is refitted[1]:
+        if verdict.standings[0] is refitted:
             trainer.decisions |= {"method": DFR.name, **verdict.as_json()}
             trainer.trained_with = "validation"
-            trainer.warnings += refitted[2]
             trainer.keep(uncertainty=measured.train(measured.longest))
-            return refitted[0]
+            return DFR().train(trainer)
         winner = verdict.winner
         trainer.decisions |= {"method": winner.method, **winner.settings, **verdict.as_json()}
         if winner.method in (GroupMixup.name, GroupDRO.name):
             trainer.trained_with = "validation" if trainer.use_groups == "val" else "training"
         return self._fit(winner, measured, trainer)
 
-    def _refitted(self, trainer: Trainer) -> tuple[Net, Standing, list[str]] | None:
-        """DFR with its standing and warnings, where all groups are known.
+    def _refitted(self, trainer: Trainer) -> Standing | None:
+        """The standing of DFR, where all groups are known.
 
         It is judged on the part of validation that it was not fitted to, if the groups there are large enough to be sure of them.
         """
@@ -129,19 +128,16 @@ class Best(Method):
             return None  # a refitted head would ignore them
         if not all(len(split) and bool((split.some_groups >= 0).all()) for split in splits):
             return None
-        warned = len(trainer.warnings)
+        trial = trainer.scratch()
         try:
-            net = DFR().train(trainer)
+            DFR().train(trial)
         except UserError as error:
             trainer.decisions["not tried"] = f"dfr: {error}"
             return None
-        warnings = trainer.warnings[warned:]
-        del trainer.warnings[warned:]  # nobody can act on them unless DFR wins
-        counts = trainer.history.counts("val")
+        counts = trial.history.counts("val")
         if not counts.groups_choose:
             return None
-        standing = standing_of("dfr", counts, best_score(counts, "worst"), "worst", decide=trainer.decide)
-        return net, standing, warnings
+        return standing_of("dfr", counts, best_score(counts, "worst"), "worst", decide=trainer.decide)
 
     def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate]:
         """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them."""

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -79,6 +79,7 @@ class Trainer:
     progress: Progress = field(default_factory=Silent)
     pace: CheckpointPace = USUAL
     on_epoch: Callable[[int, Counts], None] | None = None
+    splits: Mapping[str, Split] = field(default_factory=dict)  # those of the task, on the device, unless they are given
     reports: dict[str, StageReport] = field(default_factory=dict, init=False)
     logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
     warnings: list[str] = field(default_factory=list, init=False)
@@ -96,8 +97,15 @@ class Trainer:
                 f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
             )
         require_fitting_net(self.net, self.example, self.task.n_classes)
-        self.splits: Mapping[str, Split] = {name: split.to(self.device) for name, split in self.task.splits.items()}
+        self.splits = self.splits or {name: split.to(self.device) for name, split in self.task.splits.items()}
         self.history = self.new_history(self.final_settings.epochs)
+
+    def scratch(self) -> "Trainer":
+        """A trainer for a trial: it shares stages with other runs, but has no folder, and nothing that it records is this run's.
+
+        A trial that is worth it is trained again as the run itself.
+        """
+        return replace(self, directory=None, hold=False, on_epoch=None)
 
     @property
     def example(self) -> Tensor:
