@@ -15,8 +15,11 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.best import said
-from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest
+from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest, standing_of
+from umix.nets.mlp import MLP
+from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
+from umix.training.trainer import Trainer
 
 SHORT = {"fit.epochs": 6, "fit.lr": 0.02, "net.name": "linear", "fit.batch_size": 64, "fit.optimizer": "adamw"}
 
@@ -155,6 +158,32 @@ def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
 def test_trials_limit_the_candidates(tmp_path):
     record = run(shortcut(), tmp_path, **{"best.trials": 3})
     assert len(record.decisions["standings"]) == 3
+
+
+@pytest.mark.parametrize(("trials", "is_tried"), [(10, False), (11, True), (1000, True)])
+def test_dfr_takes_its_turn_among_the_trials(tmp_path, trials, is_tried):
+    standings = run(shortcut(), tmp_path, **{"best.trials": trials}).decisions["standings"]
+    assert len(standings) <= trials
+    assert ("dfr" in [standing["candidate"] for standing in standings]) == is_tried
+
+
+def test_dfr_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypatch):
+    counted = {}
+
+    def standing(name, counts, *rest, **options):
+        counted[name] = counts
+        return standing_of(name, counts, *rest, **options)
+
+    monkeypatch.setattr("umix.methods.best.standing_of", standing)
+    task = shortcut()
+    run(task, tmp_path)
+    assert counted["dfr"].sizes.tolist() == task.splits["val"].groups.sizes.tolist()
+
+
+def test_dfr_is_not_tried_where_only_the_weights_of_examples_are_wanted():
+    trainer = Trainer(shortcut(), MLP(hidden=()), FitSettings(epochs=3, lr=0.02, batch_size=64), only_weigh=True)
+    method("best").train(trainer)
+    assert "dfr" not in [standing["candidate"] for standing in trainer.decisions["standings"]]
 
 
 def test_a_race_out_of_time_is_judged_by_its_first_round(tmp_path):

@@ -112,6 +112,17 @@ def test_selection_sees_only_the_half_that_was_not_fitted(trainer: Make) -> None
     assert run.history.counts("test").sizes.tolist() == run.task.splits["test"].groups.sizes.tolist()
 
 
+def test_cross_fitted_logits_are_those_of_the_layer_that_was_fitted_to_the_other_part(trainer: Make) -> None:
+    run, method = trainer(), DFR(repeats=2)
+    logits = method.cross_fitted(trainer())
+    net = method.train(run)
+    chosen, rest = halves_of(run, method)
+    val = run.task.splits["val"]
+    np.testing.assert_allclose(logits[rest], net(val.x[rest]).detach(), atol=1e-5)
+    assert logits[chosen].isfinite().all()
+    assert not torch.allclose(logits[chosen], net(val.x[chosen]).detach(), atol=0.1)
+
+
 def test_the_head_is_the_mean_of_refits_on_balanced_subsets_of_the_half(trainer: Make) -> None:
     run, method = trainer(seed=3), DFR(repeats=3, c=0.3)
     net = method.train(run)

@@ -2,8 +2,9 @@
 
 Candidates are ERM, class reweighting, all kinds of weights that UMIX can give, and what known groups allow: mixup with group
 weights and GroupDRO, with groups of all training rows or with estimates from a few rows, and with training groups also DFR.
-Every candidate is judged with the decision (class biases) that suits it, so "ERM + threshold" is among them. Whoever wins is
-trained as an ordinary run of its method.
+Every candidate is judged with the decision (class biases) that suits it, so "ERM + threshold" is among them. DFR is fitted to
+validation itself: there it is judged by two last layers, each on the half that the other was fitted to. Whoever wins is trained as
+an ordinary run of its method.
 
 Where validation groups may be used, the worst of them decides. Where they may not, a rule decides that sees classes, the average
 and how certain ERM was (``parts.contest``).
@@ -42,6 +43,7 @@ from umix.methods.reweight import Reweight
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk
+from umix.training.race import counts_of
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -86,8 +88,9 @@ class Best(Method):
         require_mixable(self.mixing, trainer)
         measured = self._umix.measure(trainer)
         limit_cost(trainer, measured.best_val)
-        candidates = self._candidates(measured, trainer)[: self.trials]
-        if len(candidates) == 1:
+        tried = self._candidates(measured, trainer)[: self.trials]
+        candidates = [one for one in tried if isinstance(one, Candidate)]
+        if len(tried) == 1:
             only = candidates[0]
             chosen = f"best trained {only.name}, the only candidate: trials=1 allows no contest."
             trainer.decisions |= {"method": only.method, **only.settings, "chosen": chosen}
@@ -99,50 +102,37 @@ class Best(Method):
             content=self.model_dump_json(exclude={"time", "trials"}) + trainer.use_groups,
             time=self.time,
         )
-        refitted = self._refitted(trainer)
+        dfr = next((one for one in tried if isinstance(one, DFR)), None)
+        refitted = None if dfr is None else self._standing(dfr, trainer)
         if refitted is not None:
             verdict = verdict.including(refitted)
         trainer.decisions |= said(
             verdict, verdict.standings[0], erm=measured.best_val, decides=trainer.decide == "biases"
         )
-        if verdict.standings[0] is refitted:
+        if dfr is not None and verdict.standings[0] is refitted:
             trainer.decisions |= {"method": DFR.name, **verdict.as_json()}
             trainer.trained_with = "validation"
             trainer.keep(uncertainty=measured.train(measured.longest))
-            return DFR().train(trainer)
+            return dfr.train(trainer)
         winner = verdict.winner
         trainer.decisions |= {"method": winner.method, **winner.settings, **verdict.as_json()}
         if winner.method in (GroupMixup.name, GroupDRO.name):
             trainer.trained_with = "validation" if trainer.use_groups == "val" else "training"
         return self._fit(winner, measured, trainer)
 
-    def _refitted(self, trainer: Trainer) -> Standing | None:
-        """The standing of DFR, where all groups are known.
-
-        It is judged on the part of validation that it was not fitted to, if the groups there are large enough to be sure of them.
-        """
-        splits = (trainer.task.splits["train"], trainer.task.splits["val"])
-        if trainer.use_groups != "train" or not trainer.task.groups or self.trials is not None:
-            return None
-        if splits[0].weight is not None:
-            return None  # a refitted head would ignore them
-        if not all(len(split) and bool((split.some_groups >= 0).all()) for split in splits):
-            return None
-        trial = trainer.scratch()
+    def _standing(self, dfr: DFR, trainer: Trainer) -> Standing | None:
+        """What ``dfr`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""
         try:
-            DFR().train(trial)
+            counts = counts_of(trainer, dfr.cross_fitted(trainer.scratch()))
         except UserError as error:
             trainer.decisions["not tried"] = f"dfr: {error}"
             return None
-        counts = trial.history.counts("val")
-        if not counts.groups_choose:
-            return None
-        return standing_of("dfr", counts, best_score(counts, "worst"), "worst", decide=trainer.decide)
+        return standing_of(dfr.name, counts, best_score(counts, "worst"), "worst")
 
-    def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate]:
+    def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate | DFR]:
         """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them."""
         balanced = Reweight(by="class").weights(trainer).to(trainer.device)
-        found = [
+        found: list[Candidate | DFR] = [
             Candidate("erm", ERM.name, {}, MeanRisk()),
             Candidate(
                 "reweight by=class",
@@ -159,16 +149,19 @@ class Best(Method):
         turns = zip_longest(self._with_groups(trainer), weighed)
         found += [one for turn in turns for one in turn if one is not None]
         weights = trainer.splits["train"].weight is not None
-        able = [one for one in found if trainer.can_train(one.objective)]
-        return [one for one in able if one.objective.takes_weights or not weights]
+        able = [one for one in found if isinstance(one, DFR) or trainer.can_train(one.objective)]
+        return [one for one in able if isinstance(one, DFR) or one.objective.takes_weights or not weights]
 
-    def _with_groups(self, trainer: Trainer) -> list[Candidate]:
-        """Candidates that train with groups: with those of all training rows, with estimates from a few, or none."""
+    def _with_groups(self, trainer: Trainer) -> list[Candidate | DFR]:
+        """Candidates that train with groups: with those of all training rows, with estimates from a few, or none.
+
+        DFR is among them where all groups are known, and those of validation are large enough to decide.
+        """
         groups, source = self._groups(trainer)
         if groups is None:
             return []
         where: dict[str, Any] = {} if source == "train" else {"groups_from": source}
-        found: list[Candidate] = []
+        found: list[Candidate | DFR] = []
         for power in reversed(_POWERS):
             mixup = GroupMixup(power=power, groups_from=source, mixing=self.mixing)
             weights = mixup.weights(trainer, groups)
@@ -181,7 +174,13 @@ class Best(Method):
         objective, sampler = dro.recipe(groups, trainer)
         settings = {f"group_dro.{key}": value for key, value in {"step_size": dro.step_size, **where}.items()}
         name = "group_dro" + (" groups_from=few" if where else "")
-        return [*found, Candidate(name, GroupDRO.name, settings, objective, sampler)]
+        found.append(Candidate(name, GroupDRO.name, settings, objective, sampler))
+        train, val = trainer.task.splits["train"], trainer.task.splits["val"]
+        all_known = source == "train" and bool((val.some_groups >= 0).all())
+        sure = trainer.judging.groups_decide(val.groups.sizes.cpu().numpy())
+        if all_known and sure and train.weight is None and not trainer.only_weigh:  # it knows no weights of examples
+            found.append(DFR())
+        return found
 
     def _groups(self, trainer: Trainer) -> tuple[SoftGroups | None, GroupsFrom]:
         """The groups of the training rows as far as they may be used, and where they come from."""

@@ -24,7 +24,9 @@ from typing import Annotated, ClassVar, Literal, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
+from torch import Tensor
 
 from umix.core.quiet_fit import quiet_fit
 from umix.core.streams import stream
@@ -40,6 +42,7 @@ from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Penalty = Literal["l1", "l2"]
+Rows = NDArray[np.int64]
 
 _NEVER = -1e9  # the bias of a class that the balanced data do not contain: below all other logits, but finite
 _ITERATIONS = 1000
@@ -103,22 +106,50 @@ class DFR(Method):
             trainer.warn(
                 f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
             )
-        chosen, rest = stratified_split(group, share=self.share, rng=stream(trainer.seed, "dfr", "half"))
+        fitted, rest = self._parts(trainer)
+        net, features = self._reference(trainer)
+        set_last_layer(net, torch.from_numpy(self._layer(trainer, features, fitted)))
+        return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))
+
+    def cross_fitted(self, trainer: Trainer) -> Tensor:
+        """Logits of every validation example by a last layer that was fitted to the other part of validation, [n, classes].
+
+        They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that.
+        """
+        parts = self._parts(trainer)
+        _, features = self._reference(trainer)
+        logits = torch.empty(len(features), trainer.task.n_classes)
+        for fitted, others in (parts, parts[::-1]):
+            layer = torch.from_numpy(self._layer(trainer, features, fitted))
+            logits[others] = (features[others].cpu().double() @ layer[:, :-1].T + layer[:, -1]).float()
+        return logits.to(trainer.device)
+
+    def _parts(self, trainer: Trainer) -> tuple[Rows, Rows]:
+        """The rows of validation that are fitted, and the others; the same in every run with one seed."""
+        val = trainer.splits["val"]
+        rng = stream(trainer.seed, "dfr", "half")
+        fitted, rest = stratified_split(val.group.cpu().numpy(), share=self.share, rng=rng)
         if not len(rest):
             raise too_few_to_divide(val, "group")
+        return fitted, rest
+
+    def _reference(self, trainer: Trainer) -> tuple[Net, Tensor]:
+        """The ERM net, and its features of all validation examples, [n, width]."""
         (stage,) = self.erm_stages(trainer.settings.epochs)
         net = trainer.reference(stage)
         linear_head(net)  # raises here, before the regressions, if it is none
-        features = require_finite(trainer.features(net, "val"), what="features", stage=stage.name)
-        z, y = features[chosen].cpu().double().numpy(), val.y[chosen].cpu().numpy()
+        return net, require_finite(trainer.features(net, "val"), what="features", stage=stage.name)
+
+    def _layer(self, trainer: Trainer, features: Tensor, rows: Rows) -> NDArray[np.float64]:
+        """Weights and biases [classes, width + 1]: the mean of regressions on balanced subsets of these validation ``rows``."""
+        val = trainer.splits["val"]
+        z, y, group = features[rows].cpu().double().numpy(), val.y[rows].cpu().numpy(), val.group[rows].cpu().numpy()
         fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
         for repeat in range(self.repeats):
             rng = stream(trainer.seed, "dfr", "subset", repeat)
-            rows = balanced_subset(group[chosen], rng=rng)
-            fits.append(fit(z[rows], y[rows], seed=int(rng.integers(2**31))))
+            subset = balanced_subset(group, rng=rng)
+            fits.append(fit(z[subset], y[subset], seed=int(rng.integers(2**31))))
         failed = sum(not converged for _, converged in fits)
         if failed:
             trainer.warn(f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c.")
-        weight = torch.from_numpy(np.mean([head for head, _ in fits], axis=0))
-        set_last_layer(net, weight)
-        return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))
+        return np.asarray(np.mean([head for head, _ in fits], axis=0))

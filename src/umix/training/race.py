@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from umix.core.decisions import candidate_biases
+from umix.core.epoch_counts import Counts
 from umix.data.samplers import Sampler, Shuffled
 from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
@@ -157,6 +158,13 @@ def race(
     seconds = time.perf_counter() - began
     trainer.reports[RACE] = StageReport(stage.key, round_.until, seconds, reused=reused)
     return results
+
+
+def counts_of(trainer: "Trainer", logits: Tensor) -> Counts:
+    """What a race counts of a candidate with these validation ``logits`` [n_val, classes], as if it had trained for an epoch."""
+    observer = _observer(trainer, None, members=1)
+    observer.count(logits[None])
+    return observer.result(0, epochs=1).counts
 
 
 @contextmanager

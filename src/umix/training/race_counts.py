@@ -63,7 +63,10 @@ class RaceCounts:
         self._hits: list[Tensor] = []  # of every epoch: [members, decisions, groups + classes]
 
     def observe(self, net: Net, epoch: int) -> None:
-        logits = fleet_logits(net, self._val, batch_size=self._batch_size)
+        self.count(fleet_logits(net, self._val, batch_size=self._batch_size))
+
+    def count(self, logits: Tensor) -> None:
+        """Count the hits of another epoch, whose ``logits`` are [members, n_val, classes]."""
         hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
         self._hits.append(hits.int().cpu())
 
