@@ -284,6 +284,18 @@ def test_a_run_stopped_in_its_fit_or_in_a_trial_of_dfr_ends_as_if_nothing_had_ha
     assert files_of(again) == files_of(whole)
 
 
+def test_a_resumed_run_with_another_winner_does_not_go_on_from_the_first_ones_checkpoint(tmp_path, monkeypatch):
+    """A contest with a time limit may come further when the run is resumed, and choose another candidate."""
+    task = shortcut()
+    won_by("erm", monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        run(task, tmp_path / "stopped", watched={"on_epoch": stops_at})
+    won_by("group_mixup power=1", monkeypatch)
+    again, whole = (run(task, tmp_path / out) for out in ("stopped", "whole"))
+    assert again.split_counts == whole.split_counts
+    assert files_of(again) == files_of(whole)
+
+
 @pytest.mark.parametrize(("setting", "value"), [("trials", 0), ("time", 0.0), ("mixing", "colour")])
 def test_wrong_settings_are_refused(setting, value):
     with pytest.raises(UserError, match=f"best.{setting}"):

@@ -204,7 +204,8 @@ class Best(Method):
         trainer.keep(uncertainty=measured.train(length))
         if winner.weights is not None:
             trainer.keep(weight=winner.weights)
-        return trainer.fit(winner.objective, sampler=winner.sampler, uncertainty=measured.held_out(length))
+        held_out = measured.held_out(length)
+        return trainer.fit(winner.objective, sampler=winner.sampler, uncertainty=held_out, content=winner.name)
 
 
 def said(verdict: Verdict, chosen: Standing, *, erm: float, decides: bool = True) -> dict[str, str]:

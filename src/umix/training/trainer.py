@@ -126,12 +126,14 @@ class Trainer:
         step: Step = descend,
         companion: bool = False,
         uncertainty: HeldOutUncertainty | None = None,
+        content: str = "",
     ) -> Net:
         """A new net trained to minimise ``objective``, with hits on val and test counted after every epoch.
 
         With ``companion`` the net gets a second net of the same architecture, trained by the same
         optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
-        each example. A trainer that shall ``only_weigh`` trains nothing here.
+        each example. ``content`` names the objective where a resumed run may choose another: then the fit starts again. A trainer
+        that shall ``only_weigh`` trains nothing here.
         """
         settings = self.final_settings
         self.history = self.new_history(settings.epochs, uncertainty=uncertainty)
@@ -140,7 +142,7 @@ class Trainer:
             net.companion = self.fresh_net(FINAL, "companion")
         if objective.mixes and not self.net.by_gradients and not self.only_weigh:
             self.decisions["mixing"] = NOTHING_MIXED
-        self.final_fit(net, objective, settings, sampler, step)
+        self.final_fit(net, objective, settings, sampler, step, content=content)
         return net
 
     def final_fit(
@@ -151,11 +153,13 @@ class Trainer:
         sampler: Sampler | None,
         step: Step = descend,
         train: Split | None = None,
+        content: str = "",
     ) -> None:
         """Train ``net`` under the eyes of the run's history; nothing is trained where examples are only weighed."""
         if self.only_weigh:
             return
-        stage = Stage(FINAL, settings, self.seed, self.key(FINAL, settings), self.directory)
+        key = self.key(FINAL, settings, **({"objective": content} if content else {}))
+        stage = Stage(FINAL, settings, self.seed, key, self.directory)
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
         self.history.net = self.history.net or net
         self.run_fit(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
