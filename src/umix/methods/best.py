@@ -131,17 +131,7 @@ class Best(Method):
 
     def _candidates(self, measured: Measured, trainer: Trainer) -> list[Candidate | DFR]:
         """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them."""
-        balanced = Reweight(by="class").weights(trainer).to(trainer.device)
-        found: list[Candidate | DFR] = [
-            Candidate("erm", ERM.name, {}, MeanRisk()),
-            Candidate(
-                "reweight by=class",
-                Reweight.name,
-                {"reweight.by": "class"},
-                BatchRisk(weights=balanced),
-                weights=balanced,
-            ),
-        ]
+        found: list[Candidate | DFR] = [*simple_candidates(trainer)]
         umix = self._umix
         shared = {f"{UMIX.name}.{name}": getattr(umix, name) for name in ("sigma", "alpha", "mixing")}
         shared["trajectory.epochs"] = measured.longest
@@ -177,8 +167,7 @@ class Best(Method):
         found.append(Candidate(name, GroupDRO.name, settings, objective, sampler))
         train, val = trainer.task.splits["train"], trainer.task.splits["val"]
         all_known = source == "train" and bool((val.some_groups >= 0).all())
-        sure = trainer.judging.groups_decide(val.groups.sizes.cpu().numpy())
-        if all_known and sure and train.weight is None and not trainer.only_weigh:  # it knows no weights of examples
+        if all_known and chooses_by_groups(trainer) and train.weight is None and not trainer.only_weigh:  # it knows no weights of examples
             found.append(DFR())
         return found
 

@@ -13,6 +13,8 @@ from umix.bench.runs.learners import LEARNERS, LearnerChoice, choose_learner, le
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.store import load_runs
 from umix.cli import main
+from umix.core.epoch_counts import Counts
+from umix.core.selection import best_score
 from umix.nets.estimators.estimator import Fitted
 from umix.reports.arrange import arrange
 
@@ -127,6 +129,31 @@ def test_the_better_learner_in_memory_is_the_one_in_a_folder(shop: Path, tmp_pat
     assert memory.decisions == folder.decisions
     assert memory.summary() == folder.summary()
     assert memory.predict(shop).equals(folder.predict(shop))
+
+
+def test_epochs_of_the_net_are_reported_with_the_counts_of_the_better_learner_so_far(
+    shop: Path, tmp_path: Path
+) -> None:
+    seen: list[tuple[int, Counts]] = []
+    mlp, trees = learner_specs(spec(shop, net="auto"))
+    execute(spec(shop, net="auto"), out=tmp_path, on_epoch=lambda epoch, val: seen.append((epoch, val)))
+    assert [epoch for epoch, _ in seen] == [0, 1, 2, 3]
+    net, forest = (execute(one, out=tmp_path / "alone").decided_counts["val"] for one in (mlp, trees))
+    for epoch, val in seen:
+        reached = [best_score(counts, "worst") for counts in (net.only(range(epoch + 1)), forest)]
+        assert best_score(val, "worst") == max(reached)
+
+
+def test_a_run_with_an_open_learner_stops_where_its_caller_says(shop: Path, tmp_path: Path) -> None:
+    def stop(epoch: int, val: Counts) -> None:
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(spec(shop, net="auto"), out=tmp_path / "stopped", on_epoch=stop)
+    again = execute(spec(shop, net="auto"), out=tmp_path / "stopped")
+    whole = execute(spec(shop, net="auto"), out=tmp_path / "whole")
+    assert (again.split_counts, again.decisions) == (whole.split_counts, whole.decisions)
 
 
 def test_an_open_learner_needs_a_method_that_all_can_be_trained_with(shop: Path) -> None:

@@ -165,6 +165,19 @@ def test_a_pruned_trial_leaves_no_run_and_the_others_go_on(tmp_path: Path, monke
     assert len(runs(tmp_path)) == len(list((tmp_path / "tune-four_moons-umix").glob("four_moons-*"))) == 4
 
 
+def test_a_trial_whose_learner_is_left_open_is_pruned_and_leaves_no_unfinished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optuna.Trial, "should_prune", lambda trial: trial.number == 1)
+    settings = {"epochs": 3, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "net": "auto"}
+    tuned = tune("four_moons", "umix", trials=3, settings=settings, space={**SPACE, "eta": [1.0, 9.0]}, out=tmp_path)
+    states = [trial.state for trial in sorted(tuned.trials, key=lambda trial: trial.number)]
+    assert states == ["complete", "pruned", "complete"]
+    left = [folder for folder in (tmp_path / "tune-four_moons-umix").rglob("four_moons-*") if folder.is_dir()]
+    assert left
+    assert all((folder / "record.json").exists() for folder in left)
+
+
 def test_impossible_settings_take_a_trial_and_are_kept_with_their_error_but_those_of_the_start_are_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from umix.bench.runs.learners import as_run_of, choose_learner, learner_places, learner_specs, take_over
+from umix.bench.runs.learners import (
+    as_run_of,
+    better_counts,
+    choose_learner,
+    learner_places,
+    learner_specs,
+    take_over,
+)
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
@@ -50,7 +57,8 @@ def execute(
         engine: the devices. If several processes share it, all of them call this function.
         progress: is told about every stage.
         on_epoch: ``on_epoch(epoch, val)`` is given the validation counts after every epoch of the final fit. If it raises, the run
-            stops there and can be resumed; epochs that are repeated then are given again.
+            stops there and can be resumed; epochs that are repeated then are given again. If the learner is left open, it is given
+            the counts of the best learner so far after every epoch of the one that is trained last, a net if there is one.
         wait: if another process is executing the run, wait for it and return its record; False raises Busy instead.
 
     """
@@ -59,7 +67,7 @@ def execute(
     places = places or Places(Path("runs" if out is None else out))
     progress, engine = progress or Silent(), engine or Engine()
     if isinstance(spec.plan.net, AutoNet):
-        return _execute_learners(spec, places, task, engine=engine, progress=progress, wait=wait)
+        return _execute_learners(spec, places, task, engine=engine, progress=progress, on_epoch=on_epoch, wait=wait)
     name = (
         spec.directory_name
     )  # reads the files of the net: a net that is not there is refused before the data are loaded
@@ -75,20 +83,40 @@ def execute(
 
 
 def _execute_learners(
-    spec: RunSpec, places: Places, task: Task | None, *, engine: Engine, progress: Progress, wait: bool
+    spec: RunSpec,
+    places: Places,
+    task: Task | None,
+    *,
+    engine: Engine,
+    progress: Progress,
+    on_epoch: Callable[[int, Counts], None] | None,
+    wait: bool,
 ) -> RunRecord:
     """The run of the better learner; the runs of all learners are executed first, or loaded if they are finished."""
-    records = []
-    for one in learner_specs(spec):
-        # Another learner may take the same table in another form.
-        shared = task if one.plan.source == spec.plan.source else None
-        if _can_train(one, shared, engine):
-            below = learner_places(places)
-            records.append(execute(one, places=below, task=shared, engine=engine, progress=progress, wait=wait))
+    # Another learner may take the same table in another form.
+    tasks = {one.key: task if one.plan.source == spec.plan.source else None for one in learner_specs(spec)}
+    specs = [one for one in learner_specs(spec) if _can_train(one, tasks[one.key], engine)]
+    records: dict[str, RunRecord] = {}
+
+    def watch(epoch: int, val: Counts) -> None:
+        if on_epoch is not None and len(records) == len(specs) - 1:
+            on_epoch(epoch, better_counts(list(records.values()), val))
+
+    # Estimators are fitted in one go: they come first, so that a net can be stopped that does not come near them.
+    for one in sorted(specs, key=lambda one: one.plan.net.by_gradients):
+        records[one.key] = execute(
+            one,
+            places=learner_places(places),
+            task=tasks[one.key],
+            engine=engine,
+            progress=progress,
+            on_epoch=watch,
+            wait=wait,
+        )
     directory = places.run_folder(spec)
     if engine.first and not (directory / RECORD).exists():
         with run_lock(places.out, spec.directory_name, wait=wait, note=progress.note):
-            take_over(choose_learner(records), spec, directory)
+            take_over(choose_learner([records[one.key] for one in specs]), spec, directory)
             remove_unfinished(directory)
     return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
 

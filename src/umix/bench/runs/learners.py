@@ -14,7 +14,8 @@ import numpy as np
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.selection import best_score, worst_size
+from umix.core.epoch_counts import Counts
+from umix.core.selection import RULES, best_score, worst_size
 from umix.files import write_whole
 from umix.methods.registry import METHODS
 from umix.nets.auto import AutoNet
@@ -80,6 +81,16 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
     learner = {"learner": {"name": chosen.name, "standings": rows, "words": words}} if len(standings) > 1 else {}
     return LearnerChoice(chosen.record, {**chosen.record.decisions, **learner})
+
+
+def better_counts(finished: Sequence[RunRecord], val: Counts) -> Counts:
+    """The validation counts of the learner that is ahead: of a ``finished`` run, or ``val``, of the run that is trained now."""
+    if not finished:
+        return val
+    ahead = max((_Standing.of(record) for record in finished), key=lambda one: one.score)
+    rule = ahead.record.rule()
+    reached = best_score(val, rule) if ahead.record.decide == "biases" else RULES[rule](val).max()
+    return val if reached > ahead.score else ahead.record.decided_counts["val"]
 
 
 @final

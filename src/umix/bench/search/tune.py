@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 from filelock import FileLock
 
 from umix.bench.runs.execute import execute
+from umix.bench.runs.learners import learner_places, learner_specs
 from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import (
     PRUNING_CHECKS,
@@ -48,7 +49,7 @@ from umix.errors import MachineError, UserError
 from umix.files import ensure_writable
 from umix.limits import MOST_TRIALS, require_count
 from umix.machine_faults import machine_faults
-from umix.run_folder import weights_folder
+from umix.run_folder import RECORD, weights_folder
 from umix.settings import Range
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
@@ -234,7 +235,11 @@ class _Worker:
                 scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
                 trial.report(sum(scores) / len(scores), step)
             if trial.should_prune():
-                shutil.rmtree(directory, ignore_errors=True)  # a pruned run is never resumed
+                below = learner_places(self.places)
+                folders = [directory, *(below.run_folder(one) for one in learner_specs(spec))]
+                for folder in folders:  # a pruned run is never resumed
+                    if not (folder / RECORD).exists():  # the run of another learner may be that of other trials too
+                        shutil.rmtree(folder, ignore_errors=True)
                 raise TrialPruned
 
         try:

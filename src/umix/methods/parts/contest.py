@@ -176,7 +176,7 @@ def contest(
     better: what cannot be told from noise is not worth a more complicated method.
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(trainer) else "worst_class"
-    simple = [] if rule == "worst" else _simple(trainer)
+    simple = [] if rule == "worst" else simple_candidates(trainer)
     names = {one.name for one in candidates}
     raced = [*candidates, *(one for one in simple if one.name not in names)]
 
@@ -216,7 +216,7 @@ def score_words(standing: Standing) -> str:
     return "over the budget" if np.isnan(standing.score) else f"{standing.score:.1%}"
 
 
-def _simple(trainer: Trainer) -> list[Candidate]:
+def simple_candidates(trainer: Trainer) -> list[Candidate]:
     """ERM and class reweighting: what every choice without groups is compared with."""
     train = trainer.splits["train"]
     balanced = inverse_frequency(train.y, by=train.weight).to(trainer.device)
