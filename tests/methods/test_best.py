@@ -60,6 +60,15 @@ def test_the_winner_is_the_run_of_its_own_method(tmp_path, use_groups):
         assert best.split_counts[split].hits == again.split_counts[split].hits
 
 
+def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
+    won_by("dfr", monkeypatch)
+    best, alone = (run(shortcut(), tmp_path, name) for name in ("best", "dfr"))
+    assert best.split_counts == alone.split_counts
+    assert best.warnings == alone.warnings
+    weights = "weights/epoch-0000.safetensors"
+    assert files_of(best)[weights] == files_of(alone)[weights]
+
+
 def test_what_is_known_of_the_groups_decides_what_is_tried(tmp_path):
     task, tried = shortcut(), {}
     for use_groups in ("test", "val", "train"):

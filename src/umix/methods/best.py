@@ -25,7 +25,6 @@ from umix.methods.erm import ERM
 from umix.methods.group_dro import GroupDRO
 from umix.methods.group_mixup import GroupMixup
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.contest import (
     Candidate,
     Standing,
@@ -39,10 +38,8 @@ from umix.methods.parts.contest import (
 from umix.methods.parts.mixers import Mixing, require_mixable
 from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
 from umix.methods.parts.uncertainty_weights import Measured
-from umix.methods.reweight import Reweight
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.training.objective import MeanRisk
 from umix.training.race import counts_of
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
