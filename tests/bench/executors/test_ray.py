@@ -1,10 +1,11 @@
-"""Runs on a local Ray cluster, a worker of which is killed."""
+"""Runs on a Ray cluster of this machine, whose workers and nodes are killed."""
 
 import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Never
 
 import pytest
 
@@ -15,6 +16,9 @@ from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
+
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster
 
 pytest.importorskip("ray")
 pytestmark = [
@@ -30,15 +34,20 @@ def spec(seed: int = 0, **settings: object) -> RunSpec:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
+def cluster() -> "Iterator[Cluster]":
+    """A cluster of the tests' own node, which executes no run, and a node with two processors."""
     import pytest_socket
     import ray
+    from ray.cluster_utils import Cluster
 
     pytest_socket.enable_socket()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
-    yield
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes.add_node(num_cpus=2)
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+    yield nodes
     ray.shutdown()
+    nodes.shutdown()
 
 
 @pytest.mark.usefixtures("cluster")
@@ -68,6 +77,38 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on_from_its_checkpoint(tmp
     assert outcomes[slow.key].record.split_counts == expected.record.split_counts
     assert outcomes[quick.key].record is not None
     assert not list(tmp_path.glob(".ray-*"))
+
+
+@pytest.mark.system
+def test_a_run_whose_node_dies_goes_on_on_another_one_and_is_still_heard_of(cluster: "Cluster", tmp_path: Path) -> None:
+    slow, starts = spec(**SLOW), []
+
+    def on_event(event: Event) -> None:
+        if event.kind == "start":
+            starts.append(event.done)
+        saved = (tmp_path / slow.directory_name / "checkpoint.safetensors").exists()
+        if event.kind == "steps" and saved and len(starts) == 1:
+            starts.append(-1)
+            (node,) = cluster.worker_nodes
+            cluster.remove_node(node, allow_graceful=False)
+            cluster.add_node(num_cpus=2)
+
+    (outcome,) = Ray().run([slow], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+    assert outcome.record is not None
+    assert starts[:2] == [0, -1]
+    assert starts[-1] > 0
+
+
+def test_an_error_of_the_event_queue_is_not_an_error_of_the_study() -> None:
+    from ray.exceptions import RayActorError
+
+    from umix.bench.executors.ray import _pop_events
+
+    class Dead:
+        def qsize(self) -> Never:
+            raise RayActorError
+
+    assert _pop_events(Dead()) == []
 
 
 @pytest.mark.usefixtures("cluster")

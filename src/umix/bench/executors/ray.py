@@ -66,9 +66,11 @@ class Ray:
     def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
         from ray.exceptions import RayError
         from ray.util.queue import Queue
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         places = replace(places, out=places.out.absolute())
-        events = Queue(actor_options={"num_cpus": 0})
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
+        events = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})  # other nodes may die
         task = self._ray.remote(max_retries=_RETRIES, **self._share)(_run_on_node)
         token = _write_token(places.out)
         threads = max(1, int(self._share["num_cpus"]))
@@ -210,8 +212,14 @@ def _write_token(out: Path) -> str:
 
 
 def _pop_events(events: Any) -> list[Event]:
-    size = events.qsize()
-    return list(events.get_nowait_batch(size)) if size else []
+    """What the runs have reported; nothing if the queue does not answer, because runs do not depend on their events."""
+    from ray.exceptions import RayError
+
+    try:
+        size = events.qsize()
+        return list(events.get_nowait_batch(size)) if size else []
+    except RayError:
+        return []
 
 
 def _first_line(error: Exception) -> str:
