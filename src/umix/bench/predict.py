@@ -3,7 +3,6 @@
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
@@ -48,7 +47,7 @@ class Prediction:
 class PredictedBlocks:
     """The predictions of ``net`` for new data, a table for each block of it: ``biases`` decide labels, probabilities are the net's.
 
-    A thread reads the next block while the net is at work. ``notes`` are complete after the last block.
+    ``notes`` are complete after the last block.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class PredictedBlocks:
 
     def __iter__(self) -> "Iterator[polars.DataFrame]":
         done = 0
-        for inputs in _read_ahead(iter(self._blocks)):
+        for inputs in self._blocks:
             self._notes.add(inputs.notes)
             n = len(inputs.x)
             self._progress.start("predict", total=done + n, done=done)
@@ -121,18 +120,6 @@ def _batches(inputs: NewInputs, workers: int | None) -> Iterator[torch.Tensor]:
         return
     for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
         yield batch.x
-
-
-def _read_ahead(blocks: Iterator[NewInputs]) -> Iterator[NewInputs]:
-    """The blocks, each of which is read by a thread while the one before it is used."""
-    pool = ThreadPoolExecutor(1)
-    try:
-        following = pool.submit(next, blocks, None)
-        while (block := following.result()) is not None:
-            following = pool.submit(next, blocks, None)
-            yield block
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # a read from a pipe may never end
 
 
 def predicted(

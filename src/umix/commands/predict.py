@@ -1,9 +1,9 @@
 """``umix predict``."""
 
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -11,7 +11,6 @@ from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
-from umix.commands.standard_input import standard_input
 from umix.errors import UserError, one_line
 from umix.terminal import ERR, OUT, Bars, OutputClosed
 
@@ -55,10 +54,10 @@ def predict(
         _stream(run, new, select, decide, quiet=quiet, trust_code=trust_code)
         return
     record = load_run(run)
-    with Bars(quiet=quiet) as bars, _opened(new) as data:
+    with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
         prediction = write_predictions(
-            record, data, output, select=select, decide=decide, progress=bars, trust_code=trust_code
+            record, _opened(new), output, select=select, decide=decide, progress=bars, trust_code=trust_code
         )
     _print_notes(prediction.notes)
     if as_json:
@@ -86,11 +85,11 @@ def _stream(
 
     record = load_run(run)
     try:
-        with Bars(quiet=quiet) as bars, _opened(new) as data:
+        with Bars(quiet=quiet) as bars:
             bars.label = record.directory.name
             notes = stream_predictions(
                 record,
-                data,
+                _opened(new),
                 sys.stdout.buffer,
                 select=select,
                 decide=decide,
@@ -102,9 +101,16 @@ def _stream(
     _print_notes(notes)
 
 
-def _opened(new: Path) -> AbstractContextManager[Path | IO[bytes]]:
+def _opened(new: Path) -> Path | IO[bytes]:
     """Standard input for ``-``, other paths as they are."""
-    return standard_input() if new == _PIPE else nullcontext(new)
+    if new != _PIPE:
+        return new
+    if sys.stdin is None:
+        raise UserError("Standard input must be open to be read, but it is closed; name a file.")
+    import polars  # noqa: F401 — its handler of Ctrl-C lets a read go on, so that Python would never look at the signal
+
+    signal.siginterrupt(signal.SIGINT, True)
+    return sys.stdin.buffer
 
 
 def _print_notes(notes: Sequence[str]) -> None:

@@ -30,9 +30,11 @@ from umix.methods.parts.contest import (
     Standing,
     Verdict,
     by_score,
+    chooses_by_groups,
     contest,
     limit_cost,
     score_words,
+    simple_candidates,
     standing_of,
 )
 from umix.methods.parts.mixers import Mixing, require_mixable
@@ -164,7 +166,8 @@ class Best(Method):
         found.append(Candidate(name, GroupDRO.name, settings, objective, sampler))
         train, val = trainer.task.splits["train"], trainer.task.splits["val"]
         all_known = source == "train" and bool((val.some_groups >= 0).all())
-        if all_known and chooses_by_groups(trainer) and train.weight is None and not trainer.only_weigh:  # it knows no weights of examples
+        weighs = train.weight is not None or trainer.only_weigh  # it knows no weights of examples
+        if all_known and chooses_by_groups(trainer) and not weighs:
             found.append(DFR())
         return found
 

@@ -42,9 +42,11 @@ def cluster() -> "Iterator[Cluster]":
 
     pytest_socket.enable_socket()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    before = signal.getsignal(signal.SIGTERM)
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes.add_node(num_cpus=2)
     ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+    signal.signal(signal.SIGTERM, before)
     yield nodes
     ray.shutdown()
     nodes.shutdown()
