@@ -39,7 +39,7 @@ def makers(kind: str | None) -> list[tuple[str, Maker]]:
 
 
 def one_case(
-    number: int, *, seed: int, kind: str | None, scratch: Path, keep: bool = False
+    number: int, *, seed: int, kind: str | None, scratch: Path, keep: bool = False, limit: float = LIMIT
 ) -> tuple[str, str, Outcome]:
     """Kind, description and outcome of the case ``number``: makers take turns, and each draws from the number and the seed."""
     all_makers = makers(kind)
@@ -48,7 +48,7 @@ def one_case(
     folder.mkdir(parents=True)
     rng = np.random.default_rng([seed, number])
     case = maker(folder, rng)
-    outcome = run_case(case, folder, limit=LIMIT)
+    outcome = run_case(case, folder, limit=limit)
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return name, f"{maker.__name__}: {case.what}", outcome

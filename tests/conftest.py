@@ -5,6 +5,8 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import torch
 from hypothesis import settings
 
 from umix.bench.executors.processes import Processes
+from umix.checkpoint_pace import CheckpointTimer
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.nets.mlp import MLP
@@ -28,6 +31,14 @@ settings.load_profile("umix")
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_clock() -> Iterator[None]:
+    """In this process checkpoints do not depend on how fast a fit is: the clock that says when they are due stands still."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umix.training.fit.CheckpointTimer", partial(CheckpointTimer, clock=lambda: 0.0))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -119,10 +130,17 @@ def run_in_two(start_program: Callable[..., BaseProcess]) -> Callable[..., str]:
         values = {"arguments": [str(script), str(folder), *arguments], "port": str(folder / "port"), "warn": warn}
         said = [folder / f"said-{rank}" for rank in range(2)]
         running = [start_program(ONE_OF_TWO, output=said[rank], rank=rank, **values) for rank in range(2)]
+        while any(process.is_alive() for process in running) and not any(process.exitcode for process in running):
+            wait([process.sentinel for process in running if process.is_alive()])
+        failed = [
+            f"{each.exitcode}: {said[rank].with_suffix('.err').read_text()}"
+            for rank, each in enumerate(running)
+            if each.exitcode
+        ]
         for process in running:
-            process.join(300)
-        failed = [rank for rank, process in enumerate(running) if process.exitcode != 0]
-        return f"{running[failed[0]].exitcode}: {said[failed[0]].with_suffix('.err').read_text()}" if failed else ""
+            process.kill()  # it may wait for one that has failed
+            process.join()
+        return failed[0] if failed else ""
 
     return run
 
@@ -200,43 +218,11 @@ def example_plugin(install: Callable[..., None], tmp_path: Path) -> Path:
     return folder
 
 
-#: Folders and files whose tests train runs, start processes or open a browser. ``make check`` leaves them out.
-SLOW = (
-    "adapters",
-    "api",
-    "bench/executors",
-    "bench/loggers",
-    "bench/runs",
-    "bench/search",
-    "bench/study",
-    "bench/test_at_once.py",
-    "bench/test_predict.py",
-    "commands",
-    "contract",
-    "data/benchmarks",
-    "data/tables/test_preprocessing.py",
-    "data/test_other_benchmarks.py",
-    "docs",
-    "exports",
-    "identities",
-    "methods",
-    "nets/test_hf.py",
-    "nets/test_providers.py",
-    "reports/charts/test_theory_figures.py",
-    "reports/page",
-    "test_benchmarks.py",
-    "test_cli.py",
-    "test_examples.py",
-    "test_registry.py",
-    "test_typed.py",
-    "theory",
-    "training/test_parallel.py",
-    "training/test_trainer.py",
-)
+#: Fixtures that start processes, or need a browser, a disk to fill or a library of an extra.
+SYSTEM = {"browser", "cluster", "disk", "run_in_two", "start_program", "tiny_bert"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(SLOW):
-            item.add_marker("slow")
+        if isinstance(item, pytest.Function) and SYSTEM.intersection(item.fixturenames):
+            item.add_marker("system")

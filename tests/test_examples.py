@@ -25,6 +25,6 @@ def test_an_example_runs_as_it_is_and_shows_the_rate_of_every_group(
 ) -> None:
     said = tmp_path / "said"
     process = start_program(PROGRAM, output=said, example=str(file), folder=str(tmp_path))
-    process.join(200)
+    process.join()
     assert process.exitcode == 0, said.with_suffix(".err").read_text()
     assert "worst" in said.read_text() or "95 % CI" in said.read_text()

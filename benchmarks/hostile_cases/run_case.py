@@ -40,7 +40,7 @@ class _TookTooLong(BaseException):
 
 
 def run_case(case: Case, folder: Path, *, limit: float) -> Outcome:
-    """The outcome of ``case``, whose files lie in ``folder``; after ``limit`` seconds it counts as a hang."""
+    """The outcome of ``case``, whose files lie in ``folder``; after ``limit`` seconds it counts as a hang; 0 is no limit."""
     canary = folder.with_name(f"{folder.name}.canary")
     before = {path: _content(path) for path in case.outputs}
     began = time.perf_counter()

@@ -101,9 +101,10 @@ def test_one_batch_is_read_ahead_and_no_more():
     x = Read(stored(20))
     got = planned_batches(x, order(), plan(20), 2)
     next(got)
-    time.sleep(0.2)
-    assert sorted(x.read[1:]) == sorted(torch.cat(order()[:2]).tolist())
+    while len(x.read) < 1 + 2 * 5:  # the first example is read for its shape
+        time.sleep(0.001)
     got.close()
+    assert sorted(x.read[1:]) == sorted(torch.cat(order()[:2]).tolist())
 
 
 def test_mapped_images_are_not_changed_ahead(monkeypatch):
@@ -111,9 +112,8 @@ def test_mapped_images_are_not_changed_ahead(monkeypatch):
     monkeypatch.setattr(Mapped, "take", lambda self, rows: (taken.extend(rows.tolist()), take(self, rows))[1])
     got = planned_batches(Mapped(stored(20), "mapped"), order(), plan(20), 2)
     next(got)
-    time.sleep(0.05)
-    assert sorted(taken) == sorted(order()[0].tolist())
     got.close()
+    assert sorted(taken) == sorted(order()[0].tolist())
 
 
 @pytest.mark.parametrize("workers", [0, 1, 4])

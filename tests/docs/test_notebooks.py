@@ -33,7 +33,7 @@ def test_a_notebook_runs_and_says_what_is_stored_in_it(
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
     stored = words(notebook)
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert words(notebook) == stored
 
 

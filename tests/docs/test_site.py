@@ -16,6 +16,8 @@ PAGES = (
 )
 #: Rules of Axe that another scheme or width can break.
 COLOURS, SIZES = ["color-contrast", "link-in-text-block"], ["scrollable-region-focusable", "target-size"]
+#: Tables are put into frames that scroll after the page is loaded.
+SCROLLING = "[...document.querySelectorAll('.md-typeset table:not([class])')].every(one => one.closest('.md-typeset__scrollwrap'))"
 WIDE, NARROW = {"width": 1300, "height": 900}, {"width": 390, "height": 800}
 
 
@@ -29,6 +31,7 @@ def site(project: Path) -> Path:
 def page(browser: Any) -> Iterator[Any]:
     """An empty page; at the end it has asked for nothing but files, and nothing has failed in it."""
     context, asked, complaints = browser.new_context(viewport=WIDE), [], []
+    context.set_default_timeout(0)  # a busy machine takes its time
     page = context.new_page()
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: complaints.append(message.text))
@@ -80,11 +83,12 @@ def test_axe_finds_no_serious_fault(
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="Axe is not installed").Axe()
     context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(0)
     faults = []
     for name in PAGES:
         page = context.new_page()
         page.goto((site / name).as_uri())
-        page.wait_for_timeout(100)  # frames that scroll are made after the page is loaded
+        page.wait_for_function(SCROLLING)
         for found in axe.run(page, options={"runOnly": rules} if rules else None).response["violations"]:
             if found["impact"] in ("serious", "critical"):
                 faults.append(f"{name}: {found['id']}: {found['nodes'][0]['html']}")

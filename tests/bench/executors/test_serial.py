@@ -60,7 +60,7 @@ def test_a_run_of_another_process_comes_last(tmp_path: Path) -> None:
     def another_process() -> None:
         with run_lock(tmp_path, others.directory_name):
             held.set()
-            let_go.wait(30)
+            let_go.wait()
 
     def on_event(event: Event) -> None:
         if event.kind == "note":
@@ -69,7 +69,7 @@ def test_a_run_of_another_process_comes_last(tmp_path: Path) -> None:
 
     holder = threading.Thread(target=another_process)
     holder.start()
-    held.wait(30)
+    held.wait()
     keys = [outcome.key for outcome in Serial().run([others, own], Places(tmp_path), on_event)]
     holder.join()
     assert keys == [own.key, others.key]

@@ -16,12 +16,12 @@ from umix.bench.runs.lock import Busy, is_locked, run_lock
 from umix.bench.spec.run_spec import RunSpec
 
 HOLD = """
-import time
+import signal
 from pathlib import Path
 from umix.bench.runs.lock import run_lock
 with run_lock(Path(folder), "a-run"):
     print("held", flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 SETTINGS = {
     "epochs": 12,
