@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check lint types layers pytest format bench docs dist test-minimum clean
+.PHONY: help setup demo test test-system chromium check lint types layers pytest format bench docs dist flakes test-minimum clean
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
-	@echo "make test   every check: format, lint, types, layers, tests"
-	@echo "make check  the quick checks: all of that without the slow tests"
+	@echo "make test   format, lint, types, layers and the tests that need nothing but Python: under 4 minutes"
+	@echo "make test-system  the other tests: processes, signals, Ray, a browser, full disks, optional libraries, the documentation"
+	@echo "make check  the inner loop, under a minute: lint, types, layers and a few tests of every package"
 	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
 	@echo "make docs   build the documentation into site/"
 	@echo "make dist   build the wheel and the sdist into dist/ and try them in an empty environment"
-	@echo "make test-minimum  the quick tests with the oldest versions that pyproject.toml allows"
+	@echo "make flakes  run the tests again and again on a busy machine; rewrites benchmarks/results/flakes.json"
+	@echo "make test-minimum  the tests of make test with the oldest versions that pyproject.toml allows"
 	@echo "make clean  remove the environment and caches (runs/ is left alone)"
 
 $(READY): pyproject.toml constraints.txt
@@ -30,8 +32,25 @@ demo: $(READY)
 
 test: lint types layers pytest
 
+test-system: $(READY) chromium
+	$(BIN)/pytest -n logical --maxprocesses 4 -m system
+
+# The report and the documentation are tested in a browser; where none can be installed, those tests are skipped and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  echo "chromium cannot be installed: the tests of pages in a browser are skipped"
+
+# A few quick tests of every package; of the contract, that of ERM.
+SLICE := $(addprefix tests/,core/test_weights.py core/test_mixing.py core/test_selection.py data/test_task.py data/test_samplers.py \
+  data/rows data/texts nets/test_mlp.py nets/test_cnn.py training/test_history.py training/test_race.py \
+  methods/test_umix.py methods/test_group_dro.py contract identities theory/test_glm.py bench/spec/test_run_spec.py \
+  bench/runs/test_execute.py bench/study/test_study.py api/test_train.py adapters/loop adapters/sklearn/test_frames.py \
+  exports/test_state_dict.py reports/tables reports/test_comparison.py reports/page/test_headline.py commands/test_listings.py \
+  commands/test_predict.py test_files.py test_registry.py test_settings.py)
 check: lint types layers
-	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not slow" tests
+	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not system" -k "not keeps_the_contract or erm" $(SLICE)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -44,7 +63,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest -n logical --maxprocesses 4
+	$(BIN)/pytest -n logical --maxprocesses 4 -m "not system"
 
 format: $(READY)
 	$(BIN)/ruff format .
@@ -71,13 +90,16 @@ dist: $(READY)
 	$(BIN)/python -m build --quiet
 	PYTHON=$(BIN)/python .ci/check-dist
 
+flakes: $(READY)
+	$(BIN)/python benchmarks/flakes.py
+
 # The lower bounds of pyproject.toml in an environment of their own. With pytest 9 the checks of scikit-learn 1.8 warn.
 MINIMUM := .venv-minimum
 test-minimum:
 	rm -rf $(MINIMUM) && $(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[hf,search]' \
 	  'pytest<9' fairlearn hypothesis pytest-randomly pytest-socket pytest-xdist
-	$(MINIMUM)/bin/pytest -q -n logical --maxprocesses 4 -m "not slow" tests
+	$(MINIMUM)/bin/pytest -q -n logical --maxprocesses 4 -m "not system" tests
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .cache site

@@ -20,11 +20,8 @@ runpy.run_path(example, run_name="__main__")
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=[file.stem for file in EXAMPLES])
-def test_an_example_runs_as_it_is_and_shows_the_rate_of_every_group(
-    file: Path, tmp_path: Path, start_program: Callable[..., BaseProcess]
-) -> None:
+def test_an_example_runs_as_it_is(file: Path, tmp_path: Path, start_program: Callable[..., BaseProcess]) -> None:
     said = tmp_path / "said"
     process = start_program(PROGRAM, output=said, example=str(file), folder=str(tmp_path))
     process.join()
     assert process.exitcode == 0, said.with_suffix(".err").read_text()
-    assert "worst" in said.read_text() or "95 % CI" in said.read_text()

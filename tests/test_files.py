@@ -45,17 +45,13 @@ def _aside(directory, *, host=None, pid):
 @pytest.fixture
 def living():
     """The id of a process that lives as long as the test."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        yield process.pid
-        process.communicate(b"\n")
+    return os.getppid()
 
 
 @pytest.fixture
 def dead():
-    """The id of a process that has ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    return process.pid
+    """The id of no process: larger than any can be."""
+    return 2**22 + 1
 
 
 def test_write_whole_writes_exactly_the_content_and_nothing_beside_it(tmp_path):
@@ -126,6 +122,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatc
     assert _names(tmp_path) == ["state"]
 
 
+@pytest.mark.system
 def test_a_real_limit_on_file_size_leaves_the_old_file_and_nothing_aside(tmp_path):
     (tmp_path / "state").write_bytes(b"old")
     program = """
@@ -292,6 +289,7 @@ def test_what_killed_processes_left_of_a_file_goes_when_it_is_written_again(tmp_
     assert _names(tmp_path) == sorted([other.name, "state"])
 
 
+@pytest.mark.system
 def test_what_a_killed_process_left_aside_is_swept(tmp_path):
     program = """
         import os, pathlib, sys

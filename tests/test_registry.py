@@ -157,6 +157,7 @@ def test_the_example_package_adds_a_method_a_task_and_a_net(
     assert main(["presets", "two_rings"]) == 0
 
 
+@pytest.mark.system
 def test_worker_processes_know_installed_packages_too(
     example_plugin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,7 @@ def test_its_table_prints_and_is_a_frame(study: umix.StudyResult) -> None:
     assert "<pre" in study._repr_html_()
 
 
+@pytest.mark.system
 def test_workers_run_tasks_in_memory_with_the_same_numbers(study: umix.StudyResult, tmp_path: Path) -> None:
     other = umix.run_study(tasks=[task()], methods=["erm"], seeds=[0, 1], settings=FAST, out=tmp_path, workers=2)
     ours = [record.split_counts for record in other.records["table"]["erm"]]

@@ -190,6 +190,7 @@ def test_what_is_wrong_in_a_study_file_is_said_with_its_name(
     )
 
 
+@pytest.mark.system
 def test_every_run_of_a_study_can_be_logged(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     assert main([*BENCH, "-q", "--log", "tensorboard", "--out", str(tmp_path)]) == 0

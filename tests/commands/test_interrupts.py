@@ -73,7 +73,8 @@ def test_an_interrupt_in_a_callback_that_ignores_exceptions_is_not_lost(
 
     def facts(*_: object, **__: object) -> None:
         Dropped()
-        time.sleep(30)
+        while True:
+            time.sleep(0.01)
 
     monkeypatch.setattr("umix.bench.doctor.facts", facts)
     assert main(["doctor"]) == 130
@@ -125,6 +126,7 @@ def test_output_that_nobody_reads_ends_quietly_and_a_full_disk_with_a_sentence(
     assert said.count("\n") == code
 
 
+@pytest.mark.system
 def test_python_has_nothing_to_add_when_it_ends() -> None:
     program = f"'{sys.executable}' -m umix --version > /dev/full"
     done = subprocess.run(["/bin/sh", "-c", program], capture_output=True, text=True, check=False)

@@ -128,6 +128,7 @@ def test_json_has_no_place_beside_csv(record: RunRecord, capfd: pytest.CaptureFi
     assert capfd.readouterr().err.startswith("umix: --json must be given with an output file")
 
 
+@pytest.mark.system
 def test_a_pipe_that_is_closed_ends_quietly(record: RunRecord, tmp_path: Path) -> None:
     polars.concat([people(2000)] * 40).write_csv(tmp_path / "new.csv")
     command = f"{sys.executable} -m umix predict '{record.directory}' - -o - < '{tmp_path / 'new.csv'}' | head -2"

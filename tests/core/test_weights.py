@@ -46,16 +46,6 @@ def test_uncertainty_is_the_share_of_mistakes_in_the_window(drawn):
     assert u.shape == (len(correct),)
 
 
-@given(trajectories(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=30)
-def test_permuting_examples_permutes_uncertainty(drawn, random):
-    correct, start, length = torch.from_numpy(drawn[0]), drawn[1], drawn[2]
-    order = list(range(len(correct)))
-    random.shuffle(order)
-    u = uncertainty(correct, start=start, length=length)
-    assert torch.equal(uncertainty(correct[order], start=start, length=length), u[order])
-
-
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float32, torch.float64], ids=str)
 def test_uncertainty_is_the_same_from_any_type_of_zeros_and_ones(dtype):
     correct = torch.tensor([[1, 0, 1, 0], [1, 1, 1, 1]]).to(dtype)

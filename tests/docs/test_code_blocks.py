@@ -20,6 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from umix.cli import main
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[2]
 GENERATED = ("reference/methods/", "reference/cli.md", "reference/settings.md")
 #: Kinds of blocks that are run; kinds that are nothing to run.

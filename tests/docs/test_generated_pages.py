@@ -15,6 +15,8 @@ from umix.methods.registry import METHODS
 from umix.nets.registry import NETS
 from umix.training.fit_settings import FitSettings
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[2]
 OWN = tuple(METHODS.own)
 

@@ -7,6 +7,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.system
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs").rglob("*.ipynb"))
 PATHS = re.compile(r"/(tmp|home|root|work|Users)/")
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 #: A page of each kind, with pictures, code, a notebook, tables, signatures and formulas.
 PAGES = (
     "index.html",

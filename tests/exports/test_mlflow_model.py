@@ -12,6 +12,7 @@ from umix.errors import UserError
 from umix.exports import mlflow_model
 
 
+@pytest.mark.system
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_the_model_predicts_as_umix_does_and_nothing_of_it_is_pickled(
     record: RunRecord, people: polars.DataFrame, tmp_path: Path

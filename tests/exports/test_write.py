@@ -46,6 +46,7 @@ def predicted(run: RunRecord, new: polars.DataFrame) -> tuple[list[str], np.ndar
     return table["label"].to_list(), table.select("p_poor", "p_rich").to_numpy()
 
 
+@pytest.mark.system
 def test_onnx_takes_raw_columns_gives_the_predictions_of_umix_and_says_what_it_is(
     record: RunRecord, new: polars.DataFrame, tmp_path: Path
 ) -> None:
@@ -190,6 +191,7 @@ def test_trees_are_refused_with_what_to_do_instead(arrays: RunRecord, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.system
 def test_what_onnx_cannot_express_is_refused_in_one_sentence(
     arrays: RunRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

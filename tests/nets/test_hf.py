@@ -11,6 +11,8 @@ from umix.errors import UserError
 from umix.nets.hf import HuggingFace
 from umix.nets.registry import net_kind, net_settings
 
+pytestmark = pytest.mark.system
+
 transformers = pytest.importorskip("transformers")
 
 IMAGE, IDS = torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(1)), torch.tensor([5, 7, 9, 0, 0])

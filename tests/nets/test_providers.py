@@ -24,6 +24,7 @@ def built(settings, example=IMAGE, seed=0, n_classes=2):
 # MONAI
 
 
+@pytest.mark.system
 def test_monai_nets_give_what_their_last_layer_is_given():
     from monai.networks.nets import DenseNet121
 
@@ -36,23 +37,27 @@ def test_monai_nets_give_what_their_last_layer_is_given():
         assert torch.equal(net.features(x), model(x))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["SEResNet50", "resnet18"])
 def test_monai_nets_of_other_signatures_take_other_channels_too(name):
     net = built(net_settings(f"monai:{name}"), torch.rand(1, 48, 48), n_classes=3)
     assert net(torch.rand(2, 1, 48, 48)).shape == (2, 3)
 
 
+@pytest.mark.system
 def test_monai_nets_from_scratch_come_from_the_seed():
     one, again, other = (built(net_settings("monai:resnet10"), seed=seed).state_dict() for seed in (0, 0, 1))
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.system
 def test_an_unknown_net_of_monai_gets_the_nearest_known_one():
     with pytest.raises(UserError, match=r"^Unknown net of MONAI 'DenseNet12'; did you mean 'DenseNet121'"):
         built(net_settings("monai:DenseNet12"))
 
 
+@pytest.mark.system
 def test_monai_refuses_tables_and_what_is_no_classifier():
     with pytest.raises(UserError, match=r"^The net monai:DenseNet121 takes images .*got examples of shape \[7\]"):
         built(net_settings("monai:DenseNet121"), torch.rand(7))
@@ -60,12 +65,14 @@ def test_monai_refuses_tables_and_what_is_no_classifier():
         built(net_settings("monai:Discriminator"))
 
 
+@pytest.mark.system
 def test_freezing_a_monai_net_needs_weights(tmp_path):
     with pytest.raises(UserError, match="freeze must be used with a pretrained body, but monai:resnet10"):
         net_settings("monai:resnet10", freeze=True)
     assert net_settings("monai:resnet10", freeze=True, weights=tmp_path / "any").freeze
 
 
+@pytest.mark.system
 def test_weights_of_a_local_file_are_loaded_and_their_content_is_in_the_key(tmp_path):
     from monai.networks.nets import resnet10
 
@@ -83,6 +90,7 @@ def test_weights_of_a_local_file_are_loaded_and_their_content_is_in_the_key(tmp_
     assert str(tmp_path) not in str(settings.as_json())
 
 
+@pytest.mark.system
 def test_weights_of_another_architecture_and_pickles_are_refused(tmp_path):
     save_file({"x": torch.zeros(2)}, tmp_path / "other.safetensors")
     with pytest.raises(UserError, match=r"must hold the weights of this net, but \d+ of \d+ are missing"):
@@ -94,6 +102,7 @@ def test_weights_of_another_architecture_and_pickles_are_refused(tmp_path):
         net_settings("monai:resnet10", weights=tmp_path / "absent.pth").content  # noqa: B018
 
 
+@pytest.mark.system
 def test_files_of_torch_are_refused_where_reading_them_may_run_code(tmp_path, monkeypatch):
     torch.save({"x": torch.zeros(2)}, tmp_path / "weights.pth")
     monkeypatch.setattr(torch, "__version__", "2.5.1+cpu")

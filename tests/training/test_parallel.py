@@ -31,6 +31,8 @@ from umix.training.epoch_log import MEASURES
 from umix.training.launch import engine_for
 from umix.training.parallel import share
 
+pytestmark = pytest.mark.system
+
 SCRIPT = Path(__file__).parent / "shared_fits.py"
 FITS = runpy.run_path(str(SCRIPT))
 RUN = FITS["RUN"]

@@ -1,7 +1,5 @@
 """torch's optimisers without the wrappers of their methods: the same numbers, and torch's compiler is not imported."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,19 +56,3 @@ def test_a_step_keeps_no_graph_and_leaves_gradients_switched_on() -> None:
     optimizer.step()
     assert weight.is_leaf
     assert torch.is_grad_enabled()
-
-
-def test_neither_a_fit_nor_its_checkpoint_imports_the_compiler() -> None:
-    program = """
-import sys, torch
-from umix.training.fit_settings import FitSettings
-net = torch.nn.Linear(2, 2)
-for name in ("sgd", "adam", "adamw"):
-    optimizer = FitSettings(optimizer=name).make_optimizer(net)
-    net(torch.ones(1, 2)).sum().backward()
-    optimizer.step()
-    optimizer.load_state_dict(optimizer.state_dict())
-print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
-"""
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"

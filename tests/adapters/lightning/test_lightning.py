@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Sampler, TensorDataset
 from umix import IndexedDataset, UserError
 
 pytestmark = [
+    pytest.mark.system,
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # of Lightning's own code
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),
     pytest.mark.filterwarnings("ignore:Checkpoint directory .* exists"),

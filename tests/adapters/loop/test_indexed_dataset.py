@@ -14,6 +14,7 @@ X = torch.arange(20.0)[:, None]
 ROWS = TensorDataset(X, torch.arange(20) % 2)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_loader_in_any_order_gives_each_example_its_own_index(workers: int) -> None:
     loader = DataLoader(IndexedDataset(ROWS), batch_size=6, shuffle=True, num_workers=workers)

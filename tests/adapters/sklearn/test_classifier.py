@@ -3,8 +3,6 @@
 import inspect
 import pickle
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import umix
 from umix import UMIXClassifier, UserError
 from umix.bench.spec.presets import preset
 from umix.core.rates import worst
@@ -301,8 +298,3 @@ def test_large_offsets_do_not_hide_small_differences(blobs: tuple[np.ndarray, np
     assert np.allclose(
         quick().fit(x + 1.7e9, y).predict_proba(x + 1.7e9), quick().fit(x, y).predict_proba(x), atol=1e-2
     )
-
-
-def test_scikit_learn_waits_until_the_classifier_is_asked_for() -> None:
-    subprocess.run([sys.executable, "-c", "import sys, umix; assert 'sklearn' not in sys.modules"], check=True)
-    assert "UMIXClassifier" in dir(umix)

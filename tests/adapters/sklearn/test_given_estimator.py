@@ -121,6 +121,7 @@ def test_erm_with_argmax_and_the_last_look_is_the_estimator_itself(
     np.testing.assert_allclose(model.predict_proba(x), own.predict_proba(x), rtol=0, atol=1e-14)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("package", ["lightgbm", "xgboost", "catboost"])
 def test_other_libraries_are_looked_at_stage_by_stage_and_take_texts_as_labels(
     package: str, three: tuple[np.ndarray, np.ndarray]
@@ -248,6 +249,7 @@ def test_frames_with_texts_and_categories_reach_the_estimator_as_they_are(
     assert set(piped.predict(frame)) <= {"no", "yes"}
 
 
+@pytest.mark.system
 def test_catboost_takes_names_of_columns_that_hold_texts(people: tuple[pandas.DataFrame, np.ndarray]) -> None:
     """Its lists of options are not those that were given, so scikit-learn's clone refuses it."""
     catboost = pytest.importorskip("catboost")
@@ -267,11 +269,16 @@ def test_sparse_matrices_lists_of_texts_and_polars_frames_are_rows_too(three: tu
     dense = plain(LogisticRegression()).fit(x, y).predict(x)
     for rows in (sparse.csr_array(x), sparse.coo_matrix(x), polars.DataFrame(x), x.tolist()):
         assert np.array_equal(plain(LogisticRegression()).fit(rows, y).predict(rows), dense)
+    texts = [f"{label} tree number {place % 7}" for place, label in enumerate(y)]
+    assert plain(make_pipeline(CountVectorizer(), LogisticRegression())).fit(texts, y).score(texts, y) == 1
+
+
+@pytest.mark.system
+def test_sparse_matrices_are_rows_of_lightgbm_too(three: tuple[np.ndarray, np.ndarray]) -> None:
+    x, y = three
     lightgbm = pytest.importorskip("lightgbm")
     trees = lightgbm.LGBMClassifier(n_estimators=4, verbosity=-1, n_jobs=1)
     assert quick(trees, epochs=2).fit(sparse.csr_matrix(x), y).score(sparse.csr_matrix(x), y) > 0.7
-    texts = [f"{label} tree number {place % 7}" for place, label in enumerate(y)]
-    assert plain(make_pipeline(CountVectorizer(), LogisticRegression())).fit(texts, y).score(texts, y) == 1
 
 
 def test_inputs_are_not_scaled_or_rounded() -> None:

@@ -23,6 +23,8 @@ from umix import Groups, IndexedDataset, UserError, WeightedMixup
 from umix.adapters.transformers import GroupMetrics, RecordingTrainer, UMIXTrainer
 from umix.adapters.transformers.classification_head import classification_head
 
+pytestmark = pytest.mark.system
+
 N = 40
 
 

@@ -15,6 +15,8 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
 
+pytestmark = pytest.mark.system
+
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
 SLOW = {"epochs": 40, "batch_size": 1, "sizes": [60, 4, 4, 60]}
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("ray")
 pytestmark = [
+    pytest.mark.system,
     pytest.mark.enable_socket,  # Ray talks to itself by TCP
     pytest.mark.filterwarnings("ignore"),  # of Ray's own
 ]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are not forked")
 def test_a_process_that_is_ready_has_one_thread_and_has_imported_what_training_needs() -> None:

@@ -24,6 +24,7 @@ def record(tmp_path: Path) -> RunRecord:
     return execute(RunSpec(task="four_moons", method="erm", settings=SETTINGS), out=tmp_path)
 
 
+@pytest.mark.system
 def test_tensorboard_holds_every_epoch_once_however_often_it_is_written(record: RunRecord, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -44,6 +45,7 @@ def test_tensorboard_holds_every_epoch_once_however_often_it_is_written(record: 
         assert got == [(row.epoch, pytest.approx(row.value, rel=1e-6)) for row in rows if row.tag == tag]
 
 
+@pytest.mark.system
 def test_mlflow_holds_settings_and_every_epoch_once_however_often_it_is_written(
     record: RunRecord, tmp_path: Path
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_missing_extra_is_said_before_anything_is_trained(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.system
 def test_a_server_that_does_not_answer_is_said_before_anything_is_trained(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     with pytest.raises(

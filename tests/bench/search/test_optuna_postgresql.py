@@ -11,6 +11,8 @@ from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study_search import SearchJob
 
+pytestmark = pytest.mark.system
+
 URL = os.environ.get("UMIX_TEST_POSTGRESQL")
 FAST = {"epochs": 2, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "net.hidden": [4]}
 

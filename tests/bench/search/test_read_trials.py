@@ -12,6 +12,8 @@ from umix.bench.search.tune import tune
 from umix.errors import UserError
 from umix.settings import Range
 
+pytestmark = pytest.mark.system
+
 pytest.importorskip("optuna")
 
 TINY = {"task.sizes": [24, 8, 8, 24], "task.eval_size": 8, "fit.epochs": 1, "fit.batch_size": 64}

@@ -29,6 +29,8 @@ from umix.bench.search.tune import SearchResult, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 
+pytestmark = pytest.mark.system
+
 SETTINGS = {"epochs": 3, "task.sizes": [30, 6, 6, 30], "task.eval_size": 10, "net.hidden": [4]}
 SPACE: dict[str, Any] = {"length": [1, 2], "alpha": [0.5], "sigma": [0.5, 1.0]}
 

@@ -12,6 +12,8 @@ from umix.bench.study.study_grid import make_grid
 from umix.bench.study.study_search import search_grid, search_jobs
 from umix.errors import UserError
 
+pytestmark = pytest.mark.system
+
 STUDY = Study(
     tasks=["four_moons"],
     methods=["erm", "focal", "coral"],

@@ -3,8 +3,6 @@
 import datetime
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -368,17 +366,6 @@ def test_codes_are_the_default_for_nets_that_take_them_and_only_there() -> None:
     assert TableSource.suited({"label": "y"}, "trees", takes_codes=True) == {"label": "y", "categories": "codes"}
     assert TableSource.suited({"categories": "one_hot"}, "trees", takes_codes=True) == {"categories": "one_hot"}
     assert TableSource.suited({"label": "y"}, "mlp") == {"label": "y"}
-
-
-def test_texts_of_few_values_need_no_skrub(tmp_path: Path) -> None:
-    people().write_csv(tmp_path / "table.csv")
-    code = (
-        "import sys; from umix import task_from_table; "
-        f"task_from_table({str(tmp_path / 'table.csv')!r}, label='y', groups='sex', categories='codes'); "
-        "print('skrub' in sys.modules, 'sklearn' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
 
 
 def test_the_gap_texts_are_those_of_skrub() -> None:

@@ -11,12 +11,13 @@ from umix.nets.estimators.own import AnyLibrary, OwnEstimator, library_of
 from umix.nets.estimators.trees import Trees
 from umix.nets.registry import net_settings
 
-LIBRARIES = ("trees", "lightgbm", "xgboost", "catboost", "sklearn.linear_model:LogisticRegression")
-OWN = LIBRARIES[-1]
+EXTRAS = ("lightgbm", "xgboost", "catboost")
+OWN = "sklearn.linear_model:LogisticRegression"
+LIBRARIES = ("trees", *(pytest.param(name, marks=pytest.mark.system) for name in EXTRAS), OWN)
 
 
 def settings_of(name: str, **options: object) -> EstimatorSettings:
-    if name in ("lightgbm", "xgboost", "catboost"):
+    if name in EXTRAS:
         pytest.importorskip(name)
     made = net_settings(name, **options)
     assert isinstance(made, EstimatorSettings)

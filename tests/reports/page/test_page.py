@@ -1,10 +1,7 @@
 """The page holds what the records say, escaped, in one file that asks for nothing."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -196,17 +193,6 @@ def test_what_has_no_score_under_the_rule_is_left_out_and_named(
     assert main(["report", str(tmp_path), "--select", "uncertainty_quintile"]) == 0
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "erm: Left out: no score under the rule uncertainty_quintile." in text
-
-
-def test_a_report_is_made_without_torch(tmp_path: Path, study: Study) -> None:
-    study(tmp_path, seeds=1)
-    code = (
-        "import sys; from umix.cli import main; "
-        f"code = main(['report', {str(tmp_path)!r}]); sys.exit(code or 3 * ('torch' in sys.modules))"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    )
 
 
 def test_held_out_failures_and_flips_are_told(html: str) -> None:
