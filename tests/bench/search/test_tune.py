@@ -1,14 +1,19 @@
 """A search is scored on validation only, is never worse than the settings it started from, and can be resumed."""
 
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import optuna
 import pytest
+import sqlalchemy
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord, load_run
@@ -17,6 +22,7 @@ from umix.bench.search.halving_pruner import HalvingPruner
 from umix.bench.search.optuna_study import (
     claim,
     enqueue,
+    give_back,
     is_start,
     open_study,
     quiet_optuna,
@@ -27,7 +33,7 @@ from umix.bench.search.optuna_study import (
 )
 from umix.bench.search.tune import SearchResult, tune
 from umix.bench.spec.run_spec import RunSpec
-from umix.errors import UserError
+from umix.errors import MachineError, UserError
 
 pytestmark = pytest.mark.system
 
@@ -222,7 +228,7 @@ def test_a_trial_of_a_dead_process_is_queued_again_as_it_is_and_a_living_ones_is
             trial.report(0.5, 1)
             trial.set_user_attr("worker", [trial.user_attrs["worker"][0], pid])
         assert trials_used(study) == 2
-        requeue_dead_trials(study, alone=True)
+        requeue_dead_trials(study, alone=True, unclaimed={})
         assert trials_used(study) == 1
         again = study.ask()
         assert (again.number, again.suggest_float("a", 0, 1), is_start(again)) == (0, 0.25, True)
@@ -239,9 +245,113 @@ def test_a_trial_that_died_before_all_was_drawn_leaves_its_draw_to_the_next(tmp_
             trial.suggest_float("a", 0, 1)
         record_settings(whole, whole.params)
         study.ask()  # died before it was claimed
-        requeue_dead_trials(study, alone=True)
+        requeue_dead_trials(study, alone=True, unclaimed={})
         assert [trial.state.name for trial in study.trials] == ["WAITING", "FAIL", "WAITING"]
         assert [claim(study, study.ask(), alone=True) for _ in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_a_trial_in_a_shared_database_that_nobody_claims_is_queued_again_after_two_minutes(tmp_path: Path) -> None:
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
+        study.ask()  # its process died before the first heartbeat
+        unclaimed: dict[Any, float] = {}
+        for _ in range(2):
+            requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
+            assert [trial.state.name for trial in study.trials] == ["RUNNING"]
+        unclaimed = {trial: seen - 121 for trial, seen in unclaimed.items()}
+        requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
+        assert [trial.state.name for trial in study.trials] == ["WAITING"]
+        study.ask()  # another process takes it, and is about to claim it
+        requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
+        assert [trial.state.name for trial in study.trials] == ["RUNNING"]
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_a_trial_has_a_heartbeat_when_it_is_claimed_and_a_new_one_when_it_is_taken_again(tmp_path: Path) -> None:
+    def requeued() -> list[str]:
+        requeue_dead_trials(study, alone=False, unclaimed={})
+        return [trial.state.name for trial in study.trials]
+
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
+        trial = study.ask()
+        claim(study, trial, alone=False)
+        executed_elsewhere(tmp_path / "study.db")
+        give_back(study, trial)
+        study.ask()
+        assert requeued() == ["RUNNING"]
+        executed_elsewhere(tmp_path / "study.db")
+        assert requeued() == ["FAIL"]
+
+
+def executed_elsewhere(file: Path) -> None:
+    """All trials of the database are those of another machine that has been silent for years."""
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE trial_user_attributes SET value_json = '[\"elsewhere\", 1]' WHERE key = 'worker'")
+        database.execute("UPDATE trial_heartbeats SET heartbeat = '2000-01-01 00:00:00.000000'")
+
+
+def test_the_last_trial_of_a_machine_that_fell_silent_is_made_by_another_from_the_same_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(spec: RunSpec, **places: Any) -> Never:
+        raise SystemExit
+
+    storage = f"sqlite:///{tmp_path / 'shared.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "execute", killed)
+        with pytest.raises(SystemExit):
+            tuned_in(tmp_path, 1, storage=storage)
+    executed_elsewhere(tmp_path / "shared.db")
+    (trial,) = tuned_in(tmp_path, 1, storage=storage).trials
+    assert (trial.state, trial.start) == ("complete", True)
+
+
+@contextlib.contextmanager
+def unreachable_database(*, here: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Inside the block, every statement for a database fails where ``here`` is true."""
+
+    def refuse(*args: Any) -> None:
+        if here():
+            try:
+                raise sqlalchemy.exc.OperationalError("SELECT 1", {}, Exception("connection refused\nIs it running?"))
+            except sqlalchemy.exc.OperationalError:
+                raise sqlalchemy.exc.PendingRollbackError("Cannot reconnect.")  # noqa: B904 (as SQLAlchemy does)
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", refuse)
+    try:
+        yield
+    finally:
+        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", refuse)
+
+
+@pytest.mark.parametrize(
+    ("owner", "last"),
+    [(search, "requeue_dead_trials"), (search, "claim"), (search, "execute"), (search._Worker, "trial")],
+    ids=["before a trial", "before its settings", "in its run", "after a trial"],
+)
+def test_a_search_whose_database_goes_away_says_so_and_goes_on_when_it_is_back(
+    owner: Any, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, call = f"sqlite:///{tmp_path / 'shared.db'}", getattr(owner, last)
+    with contextlib.ExitStack() as outage, monkeypatch.context() as patch:
+
+        def then_gone(*args: Any, **more: Any) -> Any:
+            result = call(*args, **more)
+            outage.enter_context(unreachable_database())
+            return result
+
+        patch.setattr(owner, last, then_gone)
+        with pytest.raises(
+            MachineError, match=r"^The database sqlite:\S*shared.db .*\(connection refused\).* is kept\.$"
+        ):
+            tuned_in(tmp_path, 1, storage=storage)
+    (trial,) = tuned_in(tmp_path, 1, storage=storage).trials
+    assert (trial.number, trial.state, trial.start) == (0, "complete", True)
+
+
+def test_a_lost_heartbeat_is_no_error_of_the_search(tmp_path: Path) -> None:
+    with unreachable_database(here=lambda: threading.current_thread() is not threading.main_thread()):
+        assert len(tuned_in(tmp_path, 1).trials) == 1
 
 
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")

@@ -6,9 +6,11 @@ All processes together execute as many trials as the budget allows.
 import logging
 import os
 import socket
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
     import optuna
 
 Pruning = Literal["median", "halving", "none"]
+#: When a process first saw the trials, by number and start, that no process has claimed.
+Unclaimed = dict[tuple[int, datetime | None], float]
 
 #: How often per run Optuna decides whether to prune it: often enough to save time, rarely enough to cost none.
 PRUNING_CHECKS = 10
-_BEAT = 30  # seconds between two heartbeats of a worker
-_SILENCE = 120  # seconds without a heartbeat after which a worker on another machine counts as dead
-_WORKER, _ERROR, _ABOUT, _START, _DRAW, _SETTINGS = "worker", "error", "umix", "start", "draw", "settings"
+#: Seconds without a sign of life after which a worker on another machine counts as dead.
+SILENCE = 120
+#: The attribute of a trial that names the process that has claimed it.
+WORKER = "worker"
+_ERROR, _ABOUT, _START, _DRAW, _SETTINGS = "error", "umix", "start", "draw", "settings"
 
 
 def need_optuna() -> None:
@@ -57,15 +63,12 @@ def open_study(
 
     ``about`` is stored with a new study. Resuming it with another ``about`` raises UserError.
     """
-    with locked(folder):  # processes that create the tables of a database at once would disturb each other
-        database = _storage(storage, folder)
-    try:
+    from umix.bench.search.search_database import open_database
+
+    with open_database(storage, folder) as database:
         with locked(folder):
             study = _study(name, database, about=about, prune=prune)
         yield study
-    finally:
-        database.remove_session()
-        database.engine.dispose()  # else its connections stay open until they are garbage-collected
 
 
 def _study(
@@ -99,36 +102,6 @@ def _study(
             ".",
         )
     return study
-
-
-def _storage(url: str | None, folder: Path) -> "optuna.storages.RDBStorage":
-    import optuna
-    import sqlalchemy
-
-    if url is None:
-        url = f"sqlite:///{(folder / 'study.db').absolute()}"
-    for short in ("postgresql://", "postgres://"):
-        if url.startswith(short):
-            url = url.replace(short, "postgresql+psycopg://", 1)
-    options = {"connect_args": {"timeout": _SILENCE}} if url.startswith("sqlite") else {"pool_pre_ping": True}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are experimental
-            return optuna.storages.RDBStorage(
-                url, engine_kwargs=options, heartbeat_interval=_BEAT, grace_period=_SILENCE
-            )
-    except ImportError:
-        kind = url.partition(":")[0].partition("+")[0]
-        fix = "pip install 'umix[postgresql]'" if kind == "postgresql" else "install it, or use sqlite or postgresql"
-        raise UserError(
-            Setting("storage"), f" must have a driver for {kind} databases, but it is not installed: {fix}."
-        ) from None
-    except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.DBAPIError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise UserError(
-            Setting("storage"),
-            f" must be the URL of a database that can be opened, such as sqlite:///study.db, but: {reason}.",
-        ) from None
 
 
 def sampler_for(name: str, draw: int) -> "optuna.samplers.BaseSampler":
@@ -170,7 +143,7 @@ def claim(study: "optuna.Study", trial: "optuna.Trial", *, alone: bool) -> int:
         taken = {other.user_attrs.get(_DRAW, other.number) for other in others if _is_used(other)}
         draw = next(number for number in count() if number not in taken) if alone else trial.number
         trial.set_user_attr(_DRAW, draw)
-    trial.set_user_attr(_WORKER, [socket.gethostname(), os.getpid()])
+    trial.set_user_attr(WORKER, [socket.gethostname(), os.getpid()])
     return int(draw)
 
 
@@ -198,26 +171,33 @@ def give_back(study: "optuna.Study", trial: "optuna.Trial | optuna.trial.FrozenT
         study._storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
 
 
-def requeue_dead_trials(study: "optuna.Study", *, alone: bool) -> None:
-    """Give back the trials of dead processes of this machine; with ``alone`` also those that no process has claimed."""
-    from optuna.trial import TrialState
+def requeue_dead_trials(study: "optuna.Study", *, alone: bool, unclaimed: Unclaimed) -> None:
+    """Give back the trials of dead processes of this machine, and those that no process claims; give up silent ones of others.
 
-    for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-        host, pid = trial.user_attrs.get(_WORKER, ("", 0))
-        unclaimed = alone and not host
-        dead = host == socket.gethostname() and (pid == os.getpid() or not is_alive(pid))  # this process is at none
-        if unclaimed or dead:
-            give_back(study, trial)
-
-
-def others_at_work(study: "optuna.Study") -> int:
-    """How many trials are being executed; those of other machines that have fallen silent are given up first."""
+    A process claims a trial at once. With ``alone``, one that is not claimed has lost its process. Without, it may be that of a
+    process on another machine, which has two minutes. ``unclaimed`` is what this function has seen in its earlier calls.
+    """
     import optuna
 
+    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+        host, pid = trial.user_attrs.get(WORKER, ("", 0))
+        if host:
+            dead = host == socket.gethostname() and (pid == os.getpid() or not is_alive(pid))  # this process is at none
+        else:
+            now = time.monotonic()
+            dead = alone or now - unclaimed.setdefault((trial.number, trial.datetime_start), now) > SILENCE
+        if dead:
+            give_back(study, trial)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         optuna.storages.fail_stale_trials(study)
-    return len(study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]))
+
+
+def others_at_work(study: "optuna.Study") -> int:
+    """How many trials are being executed."""
+    from optuna.trial import TrialState
+
+    return len(study.get_trials(deepcopy=False, states=[TrialState.RUNNING]))
 
 
 def reported_steps(study: "optuna.Study", trial: "optuna.Trial") -> set[int]:
@@ -228,6 +208,14 @@ def reported_steps(study: "optuna.Study", trial: "optuna.Trial") -> set[int]:
 def enqueue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:
     """Add a trial with ``params`` to the study; ``start`` marks the settings that the search starts from."""
     study.enqueue_trial(dict(params), user_attrs={_START: start})
+
+
+def has_start(study: "optuna.Study") -> bool:
+    """Whether the settings that the search starts from are tried, will be, or have failed."""
+    return any(
+        is_start(trial) and (trial.state.name == "WAITING" or _is_used(trial))
+        for trial in study.get_trials(deepcopy=False)
+    )
 
 
 def is_start(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, final
 
 from filelock import FileLock
 
@@ -21,9 +21,11 @@ from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import (
     PRUNING_CHECKS,
     Pruning,
+    Unclaimed,
     claim,
     enqueue,
     give_back,
+    has_start,
     is_start,
     need_optuna,
     open_study,
@@ -120,10 +122,6 @@ def tune(
     lock = FileLock(search.folder / ".lock")
     opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
     with quiet_optuna(), opened as study:
-        with lock:
-            if not study.get_trials(deepcopy=False):
-                defaults = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
-                enqueue(study, defaults, start=True)
         progress = progress or Silent()
         worker = _Worker(
             search, study, trials, trial_places, loaded_task, engine, progress, watch, lock=lock, alone=storage is None
@@ -170,16 +168,23 @@ class _Worker:
     alone: bool
     failure: UserError | None = field(default=None, init=False)
     _waits: bool = field(default=False, init=False)
+    _unclaimed: Unclaimed = field(default_factory=dict, init=False)
 
     def execute_next(self) -> bool:
         """Execute a trial, or wait a moment where other processes are at the last ones; False if all have ended."""
+        interrupt = None
         with self.lock:  # until the trial is claimed
-            requeue_dead_trials(self.study, alone=self.alone)
+            requeue_dead_trials(self.study, alone=self.alone, unclaimed=self._unclaimed)
+            if not has_start(self.study):
+                space = self.search.space.items()
+                enqueue(self.study, {key: value.default for key, value in space if value.includes_default}, start=True)
             if trials_used(self.study) < self.trials:
                 try:
                     self.study.optimize(self.trial, n_trials=1, catch=(UserError, _FullError))
                 except _GivenBack as given_back:
-                    raise cast(BaseException, given_back.__cause__) from None
+                    interrupt = given_back.__cause__
+                if interrupt is not None:
+                    raise interrupt  # here, where it keeps its own cause
                 return True
         running = others_at_work(self.study)
         if running and not self._waits:
@@ -190,6 +195,8 @@ class _Worker:
 
     def trial(self, trial: "optuna.Trial") -> float:
         """The mean validation score of the settings that ``trial`` draws."""
+        from optuna.exceptions import StorageInternalError
+
         try:
             draw = claim(self.study, trial, alone=self.alone)
             self.lock.release()
@@ -205,8 +212,8 @@ class _Worker:
             record_failure(trial, error)
             self.failure = error
             raise
-        except (KeyboardInterrupt, MachineError) as error:
-            with contextlib.suppress(Exception):  # of a database on a full disk; then it is the trial of a dead process
+        except (KeyboardInterrupt, MachineError, StorageInternalError) as error:
+            with contextlib.suppress(Exception):  # of the database; then it is the trial of a dead process
                 give_back(self.study, trial)
             raise _GivenBack from error
         return sum(scores) / len(scores)

@@ -1,0 +1,111 @@
+"""The database of a search: a file, or a server that several machines share and that may go away."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import sqlalchemy
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+
+from umix.bench.search.optuna_study import SILENCE, WORKER
+from umix.errors import MachineError, Setting, UserError
+from umix.files import locked
+from umix.machine_faults import machine_error
+
+_BEAT = 30  # seconds between two heartbeats of a worker
+
+
+@contextlib.contextmanager
+def open_database(url: str | None, folder: Path) -> Iterator[RDBStorage]:
+    """Inside the block, the database at ``url``, by default a file in ``folder``; if it goes away, MachineError is raised."""
+    url = f"sqlite:///{(folder / 'study.db').absolute()}" if url is None else url
+    try:
+        with locked(folder):  # processes that create the tables of a database at once would disturb each other
+            database = _connect(url)
+        try:
+            yield database
+        finally:
+            database.remove_session()
+            database.engine.dispose()  # else its connections stay open until they are garbage-collected
+    except (UserError, MachineError):
+        raise
+    except Exception as error:
+        reason = _outage(error)
+        if reason is None:
+            raise
+        raise machine_error(error) or MachineError(
+            f"The database {_without_password(url)} cannot be reached ({reason}); run the same command again when it is back: "
+            "what is finished is kept."
+        ) from error
+
+
+@final
+class _Database(RDBStorage):
+    """Optuna's storage with a heartbeat of every trial as soon as a process claims it or takes it again.
+
+    Optuna never gives up a trial that has had no heartbeat, and gives up one whose heartbeat is old at once.
+    """
+
+    def record_heartbeat(self, trial_id: int) -> None:
+        with contextlib.suppress(StorageInternalError):  # it would end Optuna's thread with a traceback
+            RDBStorage.record_heartbeat(self, trial_id)
+
+    def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
+        if key == WORKER:
+            RDBStorage.record_heartbeat(self, trial_id)
+        RDBStorage.set_trial_user_attr(self, trial_id, key, value)
+
+    def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
+        if state == TrialState.RUNNING:
+            RDBStorage.record_heartbeat(self, trial_id)
+        return RDBStorage.set_trial_state_values(self, trial_id, state, values)
+
+
+def _connect(url: str) -> RDBStorage:
+    for short in ("postgresql://", "postgres://"):
+        if url.startswith(short):
+            url = url.replace(short, "postgresql+psycopg://", 1)
+    options = {"connect_args": {"timeout": SILENCE}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats are experimental
+            return _Database(url, engine_kwargs=options, heartbeat_interval=_BEAT, grace_period=SILENCE)
+    except ImportError:
+        kind = url.partition(":")[0].partition("+")[0]
+        fix = "pip install 'umix[postgresql]'" if kind == "postgresql" else "install it, or use sqlite or postgresql"
+        raise UserError(
+            Setting("storage"), f" must have a driver for {kind} databases, but it is not installed: {fix}."
+        ) from None
+    except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.DBAPIError) as error:
+        raise UserError(
+            Setting("storage"),
+            f" must be the URL of a database that can be opened, such as sqlite:///study.db, but: {_reason(error)}.",
+        ) from None
+
+
+def _outage(error: BaseException) -> str | None:
+    """Why the database did not answer, if that is behind ``error``."""
+    chain = [error]
+    while (behind := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        chain.append(behind)
+    if not any(isinstance(link, StorageInternalError) for link in chain):
+        return None  # it is not about the search's database
+    unanswered = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError)
+    return next((_reason(link) for link in chain if isinstance(link, unanswered)), None)
+
+
+def _reason(error: sqlalchemy.exc.SQLAlchemyError) -> str:
+    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def _without_password(url: str) -> str:
+    """``url`` without what may be secret.
+
+    >>> _without_password("postgresql://ann:secret@host:5432/base?sslpassword=secret")
+    'postgresql://ann:***@host:5432/base'
+    """
+    return str(sqlalchemy.make_url(url).set(query={}))
