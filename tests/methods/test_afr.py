@@ -88,7 +88,7 @@ def test_without_a_shift_and_with_equal_classes_it_is_a_plain_fit_of_the_last_la
     net, y = Net(torch.nn.Identity(), torch.nn.Linear(3, 2)), torch.arange(10) % 2
     batch = Batch(torch.randn(10, 3, generator=rng), y, torch.arange(10))
     mu = AFR(gamma=0.0).weights(torch.randn(10, 2, generator=rng), y)
-    found, _ = AFR(gamma=0.0).objective(mu).risk(net, batch, {}, np.random.default_rng(0))
+    found, _ = AFR(gamma=0.0).objective(mu, net.head).risk(net, batch, {}, np.random.default_rng(0))
     torch.testing.assert_close(found, MeanRisk().risk(net, batch, {}, np.random.default_rng(0))[0])
 
 
@@ -155,10 +155,10 @@ def test_classes_of_one_row_leave_nothing_to_hold_out(trainer: Make, moons: Task
 def test_the_penalty_is_on_the_way_from_the_parameters_before_the_first_step() -> None:
     net = Net(torch.nn.Identity(), torch.nn.Linear(2, 2))
     batch = Batch(torch.ones(1, 2), torch.tensor([0]), torch.tensor([0]))
-    objective = NearStart(inner=MeanRisk(), lam=3.0)
-    first, state = objective.risk(net, batch, {}, None)
+    objective = NearStart(inner=MeanRisk(), lam=3.0, like=net.head)
+    first, state = objective.risk(net, batch, objective.init(0), None)
     torch.testing.assert_close(first, MeanRisk().risk(net, batch, {}, None)[0])
     with torch.no_grad():
         net.head.bias += 2.0
-    second, state = objective.risk(net, batch, state, None)
+    second, state = objective.risk(net, replace(batch, step=1), state, None)
     torch.testing.assert_close(second, MeanRisk().risk(net, batch, {}, None)[0] + 3 * 2 * 4)

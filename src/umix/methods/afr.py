@@ -29,8 +29,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, final
 
 import numpy as np
+import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from umix.core.last_layer_weights import shifted_weights
 from umix.core.weights import inverse_frequency
@@ -42,7 +43,7 @@ from umix.methods.parts.layer_fit import LayerFit
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.last_layer import fit_last_layer
+from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
@@ -51,10 +52,14 @@ from umix.training.trainer import Trainer
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NearStart(Objective):
-    """The risk of ``inner`` and ``lam``·‖φ − φ₀‖², where φ is the last layer and φ₀ the same before the first step."""
+    """The risk of ``inner`` and ``lam``·‖φ − φ₀‖², where φ is the last layer and φ₀ the same before the first step.
+
+    ``like`` is a layer of the same shape.
+    """
 
     inner: Objective
     lam: float
+    like: nn.Module
 
     @property
     def mixes(self) -> bool:  # type: ignore[override]
@@ -63,9 +68,12 @@ class NearStart(Objective):
     def logging_lambda(self, see: Callable[[float], None]) -> "NearStart":
         return replace(self, inner=self.inner.logging_lambda(see))
 
+    def init(self, n_groups: int) -> State:
+        return {name: torch.zeros_like(parameter) for name, parameter in self.like.named_parameters()}
+
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         risk, _ = self.inner.risk(net, batch, {}, rng)
-        if not state:
+        if batch.step == 0:
             state = {name: parameter.detach().clone() for name, parameter in net.head.named_parameters()}
         moved = [(parameter - state[name]).square().sum() for name, parameter in net.head.named_parameters()]
         return risk + self.lam * sum(moved), state
@@ -104,14 +112,15 @@ class AFR(LayerFit):
         rows = train.rows(held_out)
         mu = self.weights(trainer.logits(net, rows), rows.y)
         settings = self.layer_settings(trainer, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-        return fit_last_layer(trainer, net, rows, self.objective(mu), settings=settings, sampler=Passes(self.steps))
+        objective = self.objective(mu, linear_head(net))
+        return fit_last_layer(trainer, net, rows, objective, settings=settings, sampler=Passes(self.steps))
 
     def weights(self, logits: Tensor, y: Tensor) -> Tensor:
         """The weight μ of each row that was held out, [n], sum 1, from the ``logits`` of ERM."""
         p = logits.cpu().double().softmax(1).gather(1, y.cpu()[:, None])[:, 0]  # not every device has float64
         return shifted_weights(p, inverse_frequency(y.cpu()), gamma=self.gamma).float().to(y.device)
 
-    def objective(self, mu: Tensor) -> Objective:
-        """What the last layer minimises on all rows at once; their mean loss is weighted, so the weights are n·μ."""
+    def objective(self, mu: Tensor, layer: nn.Module) -> Objective:
+        """What the last ``layer`` minimises on all rows at once; their mean loss is weighted, so the weights are n·μ."""
         mixed = MixupRisk(weights=len(mu) * mu, sigma=self.sigma, alpha=self.alpha, mixing="features")
-        return NearStart(inner=mixed, lam=self.lam) if self.lam else mixed
+        return NearStart(inner=mixed, lam=self.lam, like=layer) if self.lam else mixed

@@ -31,7 +31,7 @@ class Objective(abc.ABC):
     slows: tuple[tuple[int, float], ...] = ()  # from the step on, the learning rate is multiplied by the factor
 
     def init(self, n_groups: int) -> State:
-        """The state before the first batch."""
+        """The state before the first batch: every tensor that it ever has, in its shape, else no checkpoint of it is loaded."""
         return {}
 
     @property
