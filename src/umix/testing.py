@@ -6,11 +6,12 @@
 Each check trains for a few epochs on a small four_moons; together they take a few seconds.
 """
 
+import contextlib
 import pickle
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +24,14 @@ from umix.core.epoch_counts import Counts
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
+from umix.files import read_tensors
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.run_folder import CHECKPOINT
+from umix.training.epoch_log import MEASURES
 from umix.training.fit_settings import FitSettings
+from umix.training.loop import TICK
 from umix.training.progress import Progress, Silent
 from umix.training.race import RACE
 from umix.training.stage import FINAL
@@ -34,8 +39,9 @@ from umix.training.stage_key import StageInputs, erm_fit
 from umix.training.trainer import Trainer
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
-_FIT = FitSettings(epochs=4, lr=0.05, batch_size=32)
+_FIT = FitSettings(epochs=3, lr=0.05, batch_size=88)
 _NET = MLP(hidden=(16,))
+_KILLS = 6  # most times that a run is killed
 
 
 class ContractError(AssertionError):
@@ -48,75 +54,46 @@ def check_method(method: Method) -> None:
         check(method)
 
 
-def check_same_seed_same_net(method: Method) -> None:
-    """Two runs with the same seed give equal parameters, bit by bit; another seed gives other parameters."""
-    first, second, other = (_train(method, _trainer(seed=seed)) for seed in (0, 0, 1))
-    _require(_equal(first, second), method, "must give the same net for the same seed")
-    _require(not _equal(first, other), method, "must give another net for another seed")
+def check_training(method: Method) -> None:
+    """Training depends on the data, the settings and the seed alone, and changes nothing but the net.
 
-
-def check_data_not_changed(method: Method) -> None:
-    """The task is the same after training as before."""
-    task = _task()
+    The same seed gives equal parameters, bit by bit, and another seed others. The task and the states of torch's and NumPy's global
+    generators stay as they were. Training groups matter only to methods that declare ``needs_groups`` or ``needs_some_groups``. The
+    stages before the final fit are those that the method describes.
+    """
+    task, generators = _task(), _global_generators()
     before = task.fingerprint
-    trainer = _trainer(task=task)
-    _train(method, trainer)
+    net = _train(method, trainer := _trainer(task=task))
+    untouched = generators == _global_generators()
+    _require(untouched, method, "must draw from the stream it is given, never from the global generators")
     after = Task(task.name, {name: replace(split) for name, split in task.splits.items()}, task.classes).fingerprint
     _require(before == after, method, "must not change the data it trains on")
-
-
-def check_global_random_state_untouched(method: Method) -> None:
-    """Training does not change the state of torch's and NumPy's global generators."""
-    torch_before, numpy_before = torch.get_rng_state(), str(np.random.get_state())
-    _train(method, _trainer())
-    same = torch.equal(torch_before, torch.get_rng_state()) and numpy_before == str(np.random.get_state())
-    _require(same, method, "must draw from the stream it is given, never from the global generators")
-
-
-def check_groups_untouched_unless_declared(method: Method) -> None:
-    """A method that declares neither ``needs_groups`` nor ``needs_some_groups`` gives the same net for any training groups."""
-    if method.needs_groups or method.needs_some_groups:
-        return
-    task = _task()
-    train = task.splits["train"]
-    one_group = Groups.from_ids(torch.zeros(len(train), dtype=torch.int64), task.groups)
-    blind = Task(task.name, {**task.splits, "train": replace(train, groups=one_group)}, task.classes)
-    same = _equal(_train(method, _trainer(task=task)), _train(method, _trainer(task=blind)))
-    _require(same, method, "must not use training groups without declaring needs_groups")
+    _require(_equal(net, _train(method, _trainer())), method, "must give the same net for the same seed")
+    if not method.needs_groups and not method.needs_some_groups:
+        same = _equal(net, _train(method, _trainer(task=_task(_in_one_group))))
+        _require(same, method, "must not use training groups without declaring needs_groups")
+    _require(not _equal(net, _train(method, _trainer(seed=1))), method, "must give another net for another seed")
+    _require_described_stages(method, trainer)
 
 
 def check_resume(method: Method) -> None:
-    """A run that is killed in any epoch of any stage and resumed gives the same parameters and counts, bit by bit."""
-    with tempfile.TemporaryDirectory() as folder:
-        copier = _Copier(Path(folder) / "whole")
-        whole = _trainer(directory=copier.directory, progress=copier)
-        expected = _train(method, whole)
-        for done, left in enumerate(copier.copies, start=1):
-            resumed = _trainer(directory=left)
-            net = _train(method, resumed)
-            _require(_equal(expected, net), method, f"must end with the same net when resumed after {done} epochs")
-            same = all(_equal_counts(whole.history.counts(s), resumed.history.counts(s)) for s in ("val", "test"))
-            _require(same, method, f"must end with the same counts when resumed after {done} epochs")
+    """A run that is killed again and again goes on where it was each time, and leaves what a run leaves that is not killed.
 
-
-def check_stages_are_described(method: Method) -> None:
-    """The stages before the final fit are those that ``erm_stages`` describes, and ``stages`` lists their settings.
-
-    A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
-    Several of the same kind have a number behind the listed name: ``twins``, ``twins-1``.
+    That is the same net, counts, choices, warnings and files, bit by bit. Short runs are killed in every epoch of every stage.
     """
-    trainer = _trainer()
-    _train(method, trainer)
-    described = method.erm_stages(trainer.settings.epochs)
-    inputs = StageInputs.of(trainer.task, trainer.net)
-    keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
-    names = [name for name in trainer.reports if name not in (FINAL, RACE)]
-    trained, later = [trainer.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
-    _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
-    kinds = {re.sub(r"-\d+$", "", name) for name in later}
-    _require(kinds <= set(method.stages), method, f"must name {later} in its class variable stages")
-    unlisted = {stage.settings_name for stage in described} - set(method.stages)
-    _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _Attempt(method, Path(folder) / "whole")
+        most = max(1, -(-len(whole.epochs) // _KILLS))
+        attempt = _Attempt(method, Path(folder) / "killed", most=most)
+        for done in range(0, len(whole.epochs), most):
+            if done:
+                attempt = _Attempt(method, attempt.left, most=most)
+            expected = whole.epochs[done : done + most]
+            got = " ".join([", ".join(attempt.epochs) or "nothing", *attempt.notes]).rstrip(".")
+            rule = f"must go on with {', '.join(expected)} when it was killed after {done} epochs, got {got}"
+            _require(attempt.epochs == expected, method, rule)
+        for what in _differences(whole, attempt):
+            _require(False, method, f"must end with the same {what} when it was killed and resumed")
 
 
 def check_picklable(method: Method) -> None:
@@ -135,21 +112,18 @@ def check_picklable(method: Method) -> None:
 
 def check_finite_on_hostile_batches(method: Method) -> None:
     """Parameters stay finite on batches of one example, on batches that miss groups, and on constant inputs."""
-    constant = _task(lambda split: replace(split, x=torch.ones_like(_tensor(split))))
-    cases = {
-        "batches of one example": _trainer(settings=FitSettings(epochs=2, lr=0.01, batch_size=1), task=_task(_few))
-    }
-    cases |= {"batches that miss groups": _trainer(settings=FitSettings(epochs=2, lr=0.01, batch_size=3))}
-    cases |= {"constant inputs": _trainer(task=constant)}
-    for name, trainer in cases.items():
-        net = _train(method, trainer)
+    few = _task(_few)
+    constant = _task(lambda split: replace(_few(split), x=torch.ones_like(_tensor(_few(split)))))
+    cases = {"batches of one example": (1, few), "batches that miss groups": (3, few), "constant inputs": (8, constant)}
+    for name, (batch_size, task) in cases.items():
+        net = _train(method, _trainer(settings=FitSettings(epochs=1, lr=0.01, batch_size=batch_size), task=task))
         finite = all(torch.isfinite(parameter).all() for parameter in net.parameters())
         _require(finite, method, f"must keep the parameters finite on {name}")
 
 
 def check_beats_chance(method: Method) -> None:
     """The method reaches an accuracy above chance on four_moons."""
-    trainer = _trainer(settings=FitSettings(epochs=15, lr=0.1, batch_size=32))
+    trainer = _trainer(settings=FitSettings(epochs=8, lr=0.3, batch_size=64))
     _train(method, trainer)
     counts = trainer.history.counts("test")
     best = float(counts.all_hits.max()) / counts.n
@@ -157,41 +131,103 @@ def check_beats_chance(method: Method) -> None:
 
 
 CHECKS: tuple[Callable[[Method], None], ...] = (
-    check_same_seed_same_net,
-    check_data_not_changed,
-    check_global_random_state_untouched,
-    check_groups_untouched_unless_declared,
+    check_training,
     check_resume,
-    check_stages_are_described,
     check_picklable,
     check_finite_on_hostile_batches,
     check_beats_chance,
 )
 
 
-class _Copier:
-    """A progress that copies the folder of a run in the middle of every epoch: what a process that is killed there leaves.
+class _KilledError(BaseException):
+    """Ends an attempt."""
 
-    A short epoch reports its progress once, before anything is saved. ``copies`` are the folders, the first of which has one
-    finished epoch.
+
+class _Attempt:
+    """A run in ``directory``, which is killed in the epoch after ``most``.
+
+    ``epochs`` are those that it trained, and ``notes`` what it said. ``left`` is a copy of the folder as it was in the middle of
+    the epoch in which the run was killed: what a process leaves that ends there.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, method: Method, directory: Path, *, most: int | None = None) -> None:
         self.directory = directory
-        self.copies: list[Path] = []
-        self._begun = False
+        self.left = directory.with_name(f"{directory.name}+")
+        self.epochs: list[str] = []
+        self.notes: list[str] = []
+        self.net: Net | None = None
+        self._most = most
+        self._stage, self._step = "", 0
+        self.trainer = _trainer(directory=directory, progress=self)
+        with contextlib.suppress(_KilledError):
+            self.net = _train(method, self.trainer)
 
-    def start(self, stage: str, *, total: int, done: int) -> None: ...
+    def start(self, stage: str, *, total: int, done: int) -> None:
+        self._stage, self._step = stage, done
 
     def advance(self, steps: int) -> None:
-        if self._begun:
-            copy = self.directory.with_name(f"killed-{len(self.copies) + 1}")
-            self.copies.append(shutil.copytree(self.directory, copy))
-        self._begun = True
+        self._step += steps
+        if steps == TICK:  # a long epoch, which reports more than once
+            return
+        if len(self.epochs) == self._most:
+            shutil.copytree(self.directory, self.left)
+            raise _KilledError
+        self.epochs.append(f"the epoch of {self._stage} until step {self._step}")
 
     def finish(self) -> None: ...
 
-    def note(self, message: str) -> None: ...
+    def note(self, message: str) -> None:
+        self.notes.append(f"({message})")
+
+
+def _differences(first: _Attempt, second: _Attempt) -> Iterator[str]:
+    """What two attempts that were not killed do not have in common."""
+    one, other = first.trainer, second.trainer
+    if first.net is None or second.net is None or not _equal(first.net, second.net):
+        yield "net"
+    if not all(_equal_counts(one.history.counts(name), other.history.counts(name)) for name in ("val", "test")):
+        yield "counts"
+    if str(one.decisions) != str(other.decisions):
+        yield "choices"
+    if one.warnings != other.warnings:
+        yield "warnings"
+    of_first, of_second = (_files(attempt.directory) for attempt in (first, second))
+    for name in sorted({*of_first, *of_second}):
+        if of_first.get(name) != of_second.get(name):
+            yield f"file {name}"
+
+
+def _files(directory: Path) -> dict[str, object]:
+    """The content of every file in ``directory``; that of checkpoints without the seconds that epochs took."""
+    return {
+        str(path.relative_to(directory)): _checkpoint(path) if path.name == CHECKPOINT else path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def _checkpoint(path: Path) -> object:
+    tensors, metadata = read_tensors(path, kind="checkpoint")
+    tensors["history/epochs/measures"][:, MEASURES.index("seconds")] = 0
+    return metadata, {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}
+
+
+def _require_described_stages(method: Method, trainer: Trainer) -> None:
+    """The stages before the final fit were those that ``erm_stages`` describes, and ``stages`` lists their settings.
+
+    A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
+    Several of the same kind have a number behind the listed name: ``twins``, ``twins-1``.
+    """
+    described = method.erm_stages(trainer.settings.epochs)
+    inputs = StageInputs.of(trainer.task, trainer.net)
+    keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
+    names = [name for name in trainer.reports if name not in (FINAL, RACE)]
+    trained, later = [trainer.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
+    _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
+    kinds = {re.sub(r"-\d+$", "", name) for name in later}
+    _require(kinds <= set(method.stages), method, f"must name {later} in its class variable stages")
+    unlisted = {stage.settings_name for stage in described} - set(method.stages)
+    _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
 
 
 def _trainer(
@@ -221,18 +257,28 @@ def _train(method: Method, trainer: Trainer) -> Net:
 
 
 def _task(change: Callable[[Split], Split] = lambda split: split) -> Task:
+    """The small four_moons after a ``change`` of its training split; points are images of 1 × 2, so that boxes can be mixed too."""
     task = _TASK.load()
-    return Task(task.name, {**task.splits, "train": change(task.splits["train"])}, task.classes)
+    splits = {name: replace(split, x=_tensor(split)[:, None]) for name, split in task.splits.items()}
+    return Task(task.name, {**splits, "train": change(splits["train"])}, task.classes)
+
+
+def _in_one_group(split: Split) -> Split:
+    return replace(split, groups=Groups.from_ids(torch.zeros(len(split), dtype=torch.int64), split.groups.names))
 
 
 def _few(split: Split) -> Split:
-    return split.rows(torch.arange(0, len(split), 8))
+    return split.rows(torch.arange(0, len(split), 12))
 
 
 def _tensor(split: Split) -> Tensor:
     if not isinstance(split.x, Tensor):
         raise TypeError("four_moons is held in memory")
     return split.x
+
+
+def _global_generators() -> tuple[bytes, str]:
+    return torch.get_rng_state().numpy().tobytes(), str(np.random.get_state())
 
 
 def _equal(first: Net, second: Net) -> bool:

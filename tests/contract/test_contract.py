@@ -1,7 +1,8 @@
 """Every method keeps the contract; and the contract catches methods that do not."""
 
-from collections.abc import Callable
-from typing import ClassVar, final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar, Literal, final, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -9,51 +10,142 @@ import torch
 from torch import Tensor
 
 from umix.data.batch import Batch
+from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
-from umix.methods.umix import UMIX
 from umix.nets.net import Net
 from umix.testing import (
-    CHECKS,
     ContractError,
     check_finite_on_hostile_batches,
-    check_global_random_state_untouched,
-    check_groups_untouched_unless_declared,
     check_method,
     check_picklable,
     check_resume,
-    check_same_seed_same_net,
-    check_stages_are_described,
+    check_training,
 )
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 #: Settings that keep a method's stages short on the small task; everything else is its default.
-SHORT = {
-    "umix": {"length": 3},
-    **{name: {"layer_epochs": 3} for name in ("afr", "self", "cb_last_layer", "crt")},
+SHORT: dict[str, dict[str, object]] = {
+    **{name: {"length": 2} for name in ("umix", "lisa_umix")},
+    **{name: {"layer_epochs": 3, "layer_lr": 0.1} for name in ("afr", "self", "cb_last_layer", "crt")},
+    **{name: {"attribute_epochs": 2} for name in ("ssa", "pg_dro")},
+    "eiil": {"inference_steps": 10},
+}
+
+MIXED = [{"mixing": "features"}, {"mixing": "cutmix"}]
+INFERRED = [
+    {"adjustment": 1.0},
+    {"then": "umix", "class_balance": True, "mixing": "features"},
+    {"then": "umix", "class_balance": False, "mixing": "cutmix"},
+]
+WEIGHED = [
+    {"eta": "auto", "pool": "auto", "length": "auto", "budget": 0.1},
+    {"pool": "class", "normalize": False, "start": 1, "record": "epoch_end", "mixing": "features"},
+    {"pool": "balance", "uncertainty": "ensemble", "mixing": "cutmix"},
+    {"pool": "cell", "power": 0.5},
+]
+BY_GROUP = [
+    {"scheme": "effective"},
+    {"by": "group", "scheme": "effective"},
+    {"by": "group", "groups_from": "few", "power": 0.5},
+]
+
+#: Settings that switch the optional parts of a method on, as many at once as go together. What a method does after a number of
+#: steps or epochs happens here within the few that the contract trains.
+VARIANTS: dict[str, list[dict[str, object]]] = {
+    "best": [{"trials": 3, "time": 1e6, "mixing": "features"}, {"trials": 2, "mixing": "cutmix"}],
+    "umix": [*WEIGHED, {"per_example": True, "sigma": 1.0}],
+    "mixup": MIXED,
+    "focal": [{"class_balance": "inverse"}, {"class_balance": "effective"}],
+    "cvar_dro": [{"alpha": "auto"}],
+    "chi2_dro": [{"alpha": "auto"}],
+    "jtt": [{"identification_epochs": "auto", "upweight": "auto"}, {"record": "online"}],
+    "lff": [{"smoothing": 0.9}],
+    "eiil": INFERRED,
+    "xrm": [{**INFERRED[0], "twin_epochs": 1, "tries": 2}, *INFERRED[1:]],
+    "george": [
+        {**INFERRED[0], "reference_epochs": 1, "kind": "kmeans", "clusters": 2},
+        {**INFERRED[1], "by": "hardness", "clusters": 2},
+        {**INFERRED[2], "clusters": 2},
+    ],
+    "spare": [{"clusters": 2, "power": "auto"}],
+    "afr": [{"lam": 0.1}, {"lam": 0.1, "sigma": 0.5}],
+    "self": [{"by": "loss"}],
+    "evals": [{"k": 10, "penalty": "l2"}],
+    "reweight": BY_GROUP,
+    "resample": BY_GROUP,
+    "logit_adjustment": [{"when": "post_hoc"}],
+    "ldam": [{"reweight_from": 0.5}],
+    "dfr": [{"penalty": "l2", "share": 0.8, "repeats": 2}],
+    "ssa": [{"adjustment": 1.0}],
+    "pg_dro": [{"adjustment": 1.0, "estimate": "net", "batches": "shuffled"}],
+    "group_dro": [{"step_size": 0.5, "adjustment": 1.0}, {"step_size": "auto"}, {"groups_from": "few"}],
+    "group_mixup": [{"mixing": "features", "per_example": True}, {"mixing": "cutmix", "groups_from": "few"}],
+    "ingroup_mixup": MIXED,
+    "lisa": [
+        {"mixing": "features", "balance": False, "per_example": True},
+        {"mixing": "cutmix", "partners": "group"},
+    ],
+    "lisa_umix": [*WEIGHED, {"balance": True}],
+    "domainmix": MIXED,
+    "pde": [{"group_size": 5, "warm_up": 0.3, "added": 0.8, "expansions": 2, "lr_factor": 0.5}],
+    "irm": [{"anneal": 3}, {"anneal": 4}],  # between two epochs, and within one
+    "ib_irm": [{"anneal": 3, "bottleneck_anneal": 7}],
+    "vrex": [{"anneal": 4}],
+    "fish": [{"warmup": 4}],
 }
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", METHODS)
-def test_method_keeps_the_contract(name: str, check: Callable[[Method], None]) -> None:
-    check(METHODS[name](**SHORT.get(name, {})))
+CASES = [(name, settings) for name in METHODS for settings in ({}, *VARIANTS.get(name, ()))]
+
+
+def made(name: str, settings: dict[str, object]) -> Method:
+    return METHODS[name](**{**SHORT.get(name, {}), **settings})
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("name", "settings"),
     [
-        {"mixing": "features"},
-        {"per_example": True, "sigma": 1.0},
-        {"record": "epoch_end"},
-        {"uncertainty": "ensemble"},
+        pytest.param(name, of, id=",".join([name, *(f"{key}={value}" for key, value in of.items())]))
+        for name, of in CASES
     ],
-    ids=["features", "per_example", "epoch_end", "ensemble"],
 )
-def test_every_kind_of_umix_keeps_the_contract(settings: dict[str, object]) -> None:
-    check_method(UMIX(length=2, **settings))
+def test_method_keeps_the_contract(name: str, settings: dict[str, object]) -> None:
+    check_method(made(name, settings))
+
+
+def choices(annotation: object) -> Iterator[object]:
+    """The values that a field of this type may have besides numbers."""
+    if annotation is bool:
+        yield from (False, True)
+    for part in get_args(annotation):
+        if get_origin(annotation) is Literal:
+            yield part
+        else:
+            yield from choices(part)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_optional_part_of_a_method_is_switched_on_in_a_variant(name: str) -> None:
+    for field, info in METHODS[name].model_fields.items():
+        tried = [made(name, settings).model_dump()[field] for settings in VARIANTS.get(name, [])]
+        switched_off = info.default is None or (info.default == 0 and info.annotation is not bool)
+        assert not switched_off or any(value != info.default for value in tried), f"{field} is {info.default} in all"
+        assert {*choices(info.annotation)} <= {info.default, *tried}, f"{field} is never one of its choices"
+
+
+@pytest.mark.parametrize("name", ["erm", "jtt", "group_dro"])
+def test_the_contract_fails_where_no_checkpoint_can_be_loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: Path, **options: object) -> None:
+        raise UserError(f"{path} must be whole, but it is not; delete it.")
+
+    monkeypatch.setattr("umix.training.fit.load_checkpoint", fails)
+    with pytest.raises(
+        ContractError, match=r"must go on with .* when it was killed after 1 epochs, got .* starts again"
+    ):
+        check_resume(made(name, {}))
 
 
 class GlobalNoise(Objective):
@@ -87,6 +179,30 @@ def broken(objective: Callable[[], Objective], label: str) -> type[Method]:
             return trainer.fit(objective())
 
     return Broken
+
+
+class Unseeded(Objective):
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        return net(batch.x + np.random.default_rng().random()).square().mean(), state
+
+
+class UndeclaredState(Objective):
+    """Makes its state with the first batch, so that checkpoints hold what no objective has before it."""
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        return torch.nn.functional.cross_entropy(net(batch.x), batch.y), {"seen": torch.ones(1)}
+
+
+class CountsItsAttempts(Method):
+    name: ClassVar[str] = "counts"
+    paper: ClassVar[str] = "none"
+
+    def train(self, trainer: Trainer) -> Net:
+        if trainer.directory is not None:
+            trainer.directory.mkdir(exist_ok=True)
+            with open(trainer.directory / "attempts.txt", "a") as attempts:
+                attempts.write("another")
+        return trainer.fit(MeanRisk())
 
 
 class PeeksAtGroups(Method):
@@ -123,24 +239,16 @@ class DoesNotListItsStage(Method):
 @pytest.mark.parametrize(
     ("method", "check", "complaint"),
     [
-        (broken(GlobalNoise, "noise")(), check_global_random_state_untouched, "global generators"),
-        (broken(GlobalNoise, "noise")(), check_same_seed_same_net, "same net for the same seed"),
-        (broken(Drifts, "drifts")(), check_resume, "when resumed after 1 epochs"),
-        (broken(Explodes, "explodes")(), check_finite_on_hostile_batches, "finite on batches of one example"),
-        (PeeksAtGroups(), check_groups_untouched_unless_declared, "without declaring needs_groups"),
-        (broken(Drifts, "local")(), check_picklable, "pickl"),
-        (HidesItsStage(), check_stages_are_described, r"must name \['reference'\] in its class variable stages"),
-        (DoesNotListItsStage(), check_stages_are_described, "must name {'reference'} in its class variable stages"),
-    ],
-    ids=[
-        "global noise",
-        "unseeded",
-        "forgets on resume",
-        "explodes",
-        "peeks at groups",
-        "not picklable",
-        "hides a stage",
-        "unlisted",
+        pytest.param(broken(GlobalNoise, "noise")(), check_training, "global generators", id="global noise"),
+        pytest.param(broken(Unseeded, "unseeded")(), check_training, "same net for the same seed", id="unseeded"),
+        pytest.param(PeeksAtGroups(), check_training, "without declaring needs_groups", id="peeks at groups"),
+        pytest.param(HidesItsStage(), check_training, r"must name \['reference'\] in", id="hides a stage"),
+        pytest.param(DoesNotListItsStage(), check_training, "must name {'reference'} in", id="unlisted stage"),
+        pytest.param(broken(Drifts, "drifts")(), check_resume, "same net when it was killed", id="forgets on resume"),
+        pytest.param(broken(UndeclaredState, "late")(), check_resume, "objective has no 'seen'", id="undeclared state"),
+        pytest.param(CountsItsAttempts(), check_resume, "same file attempts.txt", id="another file"),
+        pytest.param(broken(Explodes, "explodes")(), check_finite_on_hostile_batches, "of one example", id="explodes"),
+        pytest.param(broken(Drifts, "local")(), check_picklable, "pickl", id="not picklable"),
     ],
 )
 def test_the_contract_catches_a_broken_method(method: Method, check: Callable[[Method], None], complaint: str) -> None:

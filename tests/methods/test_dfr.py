@@ -22,7 +22,6 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
 from umix.nets.mlp import MLP
-from umix.testing import check_method
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -183,13 +182,6 @@ def test_a_fit_that_does_not_converge_is_reported(trainer: Make, monkeypatch: py
     run = trainer()
     DFR(repeats=2).train(run)
     assert run.warnings == ["2 of 2 logistic regressions did not converge; try a smaller c."]
-
-
-@pytest.mark.parametrize(
-    "settings", [{"penalty": "l2", "repeats": 2}, {"share": 0.8, "repeats": 2}], ids=["l2", "share"]
-)
-def test_every_kind_of_dfr_keeps_the_contract(settings: dict[str, object]) -> None:
-    check_method(DFR(**settings))
 
 
 SMALL = {"sizes": [40, 8, 8, 40], "eval_size": 10, "epochs": 2, "hidden": [8]}

@@ -16,7 +16,6 @@ from umix.methods.domainmix import DomainMix, DomainMixup
 from umix.methods.parts.mixers import MIXERS
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
-from umix.testing import check_method
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -90,10 +89,6 @@ def test_every_mixing_has_finite_gradients_and_leaves_the_batch_alone(group: lis
         objective.risk(net, batch, {}, np.random.default_rng(seed))[0].backward()
         assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
     assert torch.equal(before, batch.x)
-
-
-def test_mixing_features_keeps_the_contract() -> None:
-    check_method(DomainMix(mixing="features"))
 
 
 def test_cutmix_without_images_is_refused_before_training(trainer: Make, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from umix.files import read_tensors
 from umix.methods.eiil import EIIL
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
-from umix.testing import check_resume
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -105,10 +104,6 @@ def test_the_weights_command_writes_environments_and_says_that_there_are_no_weig
     assert table.columns == ["index", "label", "group", "environment"]
     assert set(table["environment"].to_list()) <= {0, 1}
     assert len(table) == 96
-
-
-def test_it_resumes_in_either_stage() -> None:
-    check_resume(EIIL(reference_epochs=2))
 
 
 def test_a_learning_rate_without_a_part_means_that_of_the_fit() -> None:

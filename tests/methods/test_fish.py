@@ -15,7 +15,6 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.fish import Fish, FreshRisk, MetaStep
 from umix.nets.net import Net
-from umix.testing import check_resume
 from umix.training.engine import Engine, Prepared
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
@@ -111,10 +110,6 @@ def test_only_parameters_go_back_and_counters_stay_whole() -> None:
 
 def test_the_optimiser_starts_anew_after_the_warm_up() -> None:
     assert FreshRisk(warmup=6).reset_at == (6,)
-
-
-def test_it_resumes_across_the_end_of_the_warm_up() -> None:
-    check_resume(Fish(warmup=13))
 
 
 @pytest.mark.parametrize("bad", [{"meta_lr": 0}, {"meta_lr": 1.5}, {"warmup": -1}])

@@ -16,7 +16,6 @@ from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.mlp import MLP
-from umix.testing import check_resume
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -114,10 +113,6 @@ def test_overlapping_groups_are_refused_and_declared_training_groups_used(traine
     run = trainer(task=Task(moons.name, {**moons.splits, "train": declared}, moons.classes), groups=True)
     GroupDRO().train(run)
     assert run.task.training_groups == ("no", "yes")
-
-
-def test_q_survives_a_resume() -> None:
-    check_resume(GroupDRO(step_size=0.5, adjustment=1.0))
 
 
 def test_an_auto_step_size_is_chosen_by_the_worst_validation_group_and_is_a_run_with_it(trainer: Make) -> None:

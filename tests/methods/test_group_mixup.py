@@ -20,7 +20,6 @@ from umix.methods.mixup import Mixup
 from umix.methods.parts.soft_groups import SoftGroups
 from umix.methods.reweight import Resample, Reweight
 from umix.nets.net import Net
-from umix.testing import check_method
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -138,7 +137,3 @@ def test_the_default_does_not_enter_the_key() -> None:
 def test_illegal_settings_are_refused() -> None:
     with pytest.raises(UserError, match=r"group_mixup\.power must be a number in \[0, 1\], got 2"):
         GroupMixup(power=2)
-
-
-def test_group_mixup_keeps_the_contract() -> None:
-    check_method(GroupMixup(per_example=True, mixing="features"))

@@ -13,7 +13,6 @@ from umix.errors import UserError
 from umix.methods.ib_irm import IBIRM, BottleneckRisk
 from umix.methods.irm import IRM
 from umix.nets.mlp import MLP
-from umix.testing import check_resume
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import Objective, State
@@ -74,10 +73,6 @@ def test_the_optimiser_forgets_wherever_a_weight_changes(trainer: Make, bottlene
     objective = BottleneckRisk(n_groups=4, penalty=5.0, anneal=7, bottleneck=bottleneck, bottleneck_anneal=11)
     run.fit(objective, sampler=Balanced(run.splits["train"].group), step=spy)
     assert steps == expected
-
-
-def test_it_resumes_across_both_anneal_steps() -> None:
-    check_resume(IBIRM(anneal=9, bottleneck_anneal=20))
 
 
 @pytest.mark.parametrize("bad", [{"bottleneck": -1}, {"bottleneck_anneal": -1}])

@@ -11,7 +11,6 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.irm import IRM, InvariantRisk
 from umix.nets.mlp import MLP
-from umix.testing import check_resume
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import MeanRisk, Objective, State
@@ -87,11 +86,6 @@ def forgotten(run: Trainer, objective: Objective) -> list[int]:
 def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(trainer: Make, optimizer: str) -> None:
     run = trainer(groups=True, fit={"optimizer": optimizer})
     assert forgotten(run, InvariantRisk(n_groups=4, penalty=5.0, anneal=7)) == [0, 7]
-
-
-@pytest.mark.parametrize("anneal", [9, 13], ids=["between epochs", "within an epoch"])
-def test_it_resumes_across_the_anneal_step(anneal: int) -> None:
-    check_resume(IRM(anneal=anneal))
 
 
 @pytest.mark.parametrize("bad", [{"penalty": -1}, {"anneal": -1}, {"anneal": 0.5}])

@@ -20,7 +20,6 @@ from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.umix import UMIX
 from umix.nets.linear import Linear
 from umix.nets.net import Net
-from umix.testing import check_resume, check_stages_are_described
 from umix.training.evaluate import correctness
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -210,8 +209,3 @@ def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(tra
         averages[name] = test.all_hits[choice.epoch] / test.n
     assert averages["paper"] < averages["erm"] - 0.1
     assert averages["auto"] > averages["erm"] - 0.05
-
-
-def test_auto_keeps_the_contract() -> None:
-    check_stages_are_described(JTT(**AUTO))
-    check_resume(JTT(**AUTO))

@@ -21,7 +21,6 @@ from umix.methods.parts.offset_risk import OffsetRisk
 from umix.nets.estimators.trees import Trees
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.testing import check_method
 from umix.training.objective import MeanRisk, Objective
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -148,10 +147,6 @@ def test_a_head_without_biases_is_refused_in_words(trainer: Make, monkeypatch: p
     monkeypatch.setattr(Trainer, "reference", lambda self, stage: net)
     with pytest.raises(UserError, match=r"must be linear with a bias, got one without; set .*=trained"):
         LogitAdjustment(when="post_hoc").train(run)
-
-
-def test_post_hoc_keeps_the_contract() -> None:
-    check_method(LogitAdjustment(when="post_hoc"))
 
 
 def test_a_finished_run_on_a_task_is_judged_once(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.pde import PDE
 from umix.nets.net import Net
-from umix.testing import check_resume
 from umix.training.objective import MeanRisk
 from umix.training.stage import FINAL
 from umix.training.trainer import Trainer
@@ -110,10 +109,6 @@ def test_the_learning_rate_drops_at_the_first_expansion(trainer: Make) -> None:
     PDE(warm_up=0.3, lr_factor=0.1).train(run)  # 1.2 of 4 epochs: the first epoch after that is the third
     rates = [row["learning_rate"] for row in run.logs[FINAL].rows()]
     assert rates == pytest.approx([0.05, 0.05, 0.005, 0.005])
-
-
-def test_it_resumes_before_and_after_the_learning_rate_has_dropped() -> None:
-    check_resume(PDE(warm_up=0.5, added=0.8, expansions=2, lr_factor=0.5))
 
 
 def test_a_tiny_group_is_warned_of_and_a_group_size_takes_more_rows_of_the_others(trainer: Make, moons: Task) -> None:

@@ -21,12 +21,6 @@ from umix.methods.erm import ERM
 from umix.methods.registry import METHODS
 from umix.methods.reweight import Resample, Reweight
 from umix.nets.net import Net
-from umix.testing import (
-    check_finite_on_hostile_batches,
-    check_groups_untouched_unless_declared,
-    check_picklable,
-    check_same_seed_same_net,
-)
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -87,19 +81,6 @@ def test_groups_are_needed_only_to_balance_groups(kind: type[Reweight]) -> None:
     assert not kind(by="class").needs_groups
     assert kind(by="group").needs_groups
     assert METHODS[kind.name].needs_groups_if == "if by=group"
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "check", [check_same_seed_same_net, check_picklable, check_finite_on_hostile_batches], ids=lambda c: c.__name__
-)
-def test_balancing_groups_keeps_the_contract(kind: type[Reweight], check: Callable[[object], None]) -> None:
-    check(kind(by="group", scheme="effective"))
-
-
-@BOTH
-def test_balancing_classes_never_looks_at_groups(kind: type[Reweight]) -> None:
-    check_groups_untouched_unless_declared(kind(by="class", scheme="effective"))
 
 
 @BOTH

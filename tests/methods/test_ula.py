@@ -20,7 +20,6 @@ from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.ula import ULA
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.testing import check_resume
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -107,10 +106,6 @@ def test_the_stage_of_the_reference_has_settings_of_its_own(trainer: Make) -> No
     run = trainer(stages={"reference": {"epochs": 2, "lr": 0.3}})
     ULA().train(run)
     assert run.reports["reference"].epochs == 2
-
-
-def test_it_resumes_in_either_stage() -> None:
-    check_resume(ULA(reference_epochs=2))
 
 
 @pytest.mark.parametrize("bad", [{"eta": -1}, {"temperature": 0}, {"reference_epochs": 0}])

@@ -11,7 +11,6 @@ from umix.errors import UserError
 from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.testing import check_method
 from umix.training.evaluate import correctness
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
@@ -88,7 +87,3 @@ def test_the_plan_knows_the_settings_of_the_members() -> None:
         RunSpec(task="four_moons", method="umix", settings={"ensemble.lr": 0})
     with pytest.raises(UserError, match=r"Unknown setting of umix 'member-0\.lr'"):
         RunSpec(task="four_moons", method="umix", settings={"member-0.lr": 1})
-
-
-def test_it_keeps_the_contract_and_resumes_member_by_member() -> None:
-    check_method(ensemble(length=2))

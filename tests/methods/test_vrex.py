@@ -11,7 +11,6 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.vrex import RiskVariance, VREx
 from umix.nets.mlp import MLP
-from umix.testing import check_resume
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 
@@ -54,11 +53,6 @@ def test_a_large_penalty_makes_the_risks_of_the_groups_more_equal(trainer: Make)
 
 def test_the_risk_changes_where_the_optimiser_is_reset() -> None:
     assert RiskVariance(n_groups=4, penalty=5.0, anneal=7).reset_at == (7,)
-
-
-@pytest.mark.parametrize("anneal", [9, 13], ids=["between epochs", "within an epoch"])
-def test_it_resumes_across_the_anneal_step(anneal: int) -> None:
-    check_resume(VREx(anneal=anneal))
 
 
 @pytest.mark.parametrize("bad", [{"penalty": -1}, {"anneal": -1}])

@@ -9,7 +9,7 @@ from umix.data.batch import Batch
 from umix.training.engine import Prepared
 from umix.training.objective import Objective, State
 
-_TICK = 64  # steps between two updates of the progress bar
+TICK = 64  # steps between two updates of the progress bar
 
 #: Takes one step on a batch and returns the objective's state after it; ``descend`` is the usual one.
 Step = Callable[[Prepared, Objective, Batch, State, np.random.Generator, float | None], State]
@@ -65,10 +65,10 @@ def run_epoch(
             optimizer.state.clear()
         state = step(prepared, objective, batch, state, rng, clip_norm)
         taken += 1
-        if taken == _TICK:
+        if taken == TICK:
             taken = 0
             if tick is not None:
-                tick(_TICK)
+                tick(TICK)
     if taken and tick is not None:
         tick(taken)
     return state
