@@ -352,5 +352,5 @@ def test_run_without_a_method_tries_some_and_says_what_it_chose(
     assert "four_moons · best · seed 0" in out
     assert "best chose " in out
     assert "ERM's best average by argmax" in out
-    assert "In the race the best of every kind reached in the worst group of validation: erm " in out
+    assert "By the same score the best of every kind reached: erm + threshold " in out
     assert "stage race: " in out

@@ -120,8 +120,8 @@ def verdict(*standings: Standing) -> Verdict:
 def test_the_average_is_compared_with_the_best_of_erm_and_not_with_the_epochs_that_it_raced():
     found = verdict(standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8))
     assert said(found, found.standings[0], erm=0.9)["chosen"] == (
-        "best chose umix eta=3, by the worst group: in the race it reached 60.0% in the worst group of validation and 85.0% on "
-        "average, 5.0 points below ERM's best average by argmax."
+        "best chose umix eta=3: 50.0% on validation by the worst group, where groups of few examples are pulled towards the rate "
+        "of their class; 85.0% on average, 5.0 points below ERM's best average by argmax."
     )
     assert said(found, found.standings[0], erm=0.85)["chosen"].endswith("the same as ERM's best average by argmax.")
     assert "1.0 points above" in said(found, found.standings[0], erm=0.84)["chosen"]
@@ -132,8 +132,8 @@ def test_what_every_kind_reached_says_what_is_over_the_budget_and_names_no_thres
         standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8), standing("group_dro", 0.7, 0.6, float("nan"))
     )
     assert said(found, found.standings[0], erm=0.9)["others"] == (
-        "In the race the best of every kind reached in the worst group of validation: erm 40.0%, erm + threshold 50.0%, "
-        "UMIX's weights 60.0%, GroupDRO 70.0% (over the budget)."
+        "By the same score the best of every kind reached: erm + threshold 50.0%, UMIX's weights 50.0%, GroupDRO over the budget. "
+        "ERM by argmax has 40.0% in the worst group there."
     )
     assert "threshold" not in said(found, found.standings[0], erm=0.9, decides=False)["others"]
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from umix.training.epoch_log import EpochLog
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
 from umix.training.race import Lane, race
+from umix.training.race_counts import RaceResult
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -267,6 +268,10 @@ def test_a_trajectory_file_behind_its_checkpoint_is_recorded_again(trainer: Make
     assert "must hold the 3 epochs of the checkpoint beside it, got 1" in noted.notes[0]
 
 
+def _by_hits(results: Mapping[str, RaceResult]) -> dict[str, float]:
+    return {name: float(result.counts.hits[-1].sum()) for name, result in results.items()}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -283,7 +288,7 @@ def test_candidates_whose_counts_are_damaged_are_trained_again(
     def hits(run: Trainer) -> dict[str, np.ndarray]:
         n = len(run.splits["train"])
         lanes = [Lane((name,), MixupRisk(weights=torch.full((n,), 1.0), sigma=0.5, alpha=0.5)) for name in ("a", "b")]
-        found = race(run, lanes, lambda result: float(result.counts.hits[-1].sum()), content="test")
+        found = race(run, lanes, _by_hits, content="test")
         return {name: result.counts.hits for name, result in found.items()}
 
     expected, noted = hits(trainer(cache=tmp_path)), Noted()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.judging import PRICE, Units, class_targets, shrunk_rates
+from umix.core.judging import GUARD, PRICE, Units, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
@@ -193,8 +193,13 @@ def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
         return Choice(best_epoch(val, rule) if np.isnan(scores).all() else _best(val, scores))
     every = val.every_decision
     scores = allowed_scores(RULES[rule](every), every, rule)
-    if np.isnan(scores).all():  # nothing is allowed: what comes closest to it
-        scores = RULES["average"](every) if every.groups_choose else mean_class(every)
+    if np.isnan(
+        scores
+    ).all():  # nothing is allowed: what the budget allows and is best for the classes, else the best average
+        affordable = replace(every, judging=replace(every.judging, class_floor=None))
+        scores = within_limits(mean_class(every), affordable)
+    if np.isnan(scores).all():
+        scores = _average(every)
     decision, epoch = divmod(_best(every, scores), val.epochs)
     return Choice(epoch, decision)
 
@@ -232,6 +237,19 @@ def within_limits(scores: Scores, every: Counts) -> Scores:
 def mean_class(val: Counts) -> Scores:
     """The mean of the class rates, [epochs]: what a choice without groups must not give away."""
     return np.asarray(_class_rates(val).mean(axis=1)) if val.n else _unknown(val)
+
+
+def class_floor(val: Counts) -> float:
+    """The lowest mean of the class rates that is as good as the best epoch and decision of ``val``.
+
+    That is a point less than the best, or a standard error of it where that is more: with few examples a point is chance.
+    """
+    every = val.every_decision
+    means = mean_class(every)
+    best = int(means.argmax())
+    rates, sizes = _class_rates(every)[best], every.class_sizes[every.class_sizes > 0]
+    error = float(np.sqrt((rates * (1 - rates) / sizes).sum()) / len(sizes))
+    return float(means[best]) - max(GUARD, error)
 
 
 def _group_mean(val: Counts) -> Scores:

@@ -1,6 +1,7 @@
 """The worst group as a metric, and as a scorer that chooses in a search."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,14 +31,21 @@ class Threshold(ClassifierMixin, BaseEstimator):
         return (x[:, 0] > self.at).astype(int)
 
 
-def test_it_is_the_lowest_accuracy_of_a_label_and_a_value() -> None:
+def test_it_is_the_lowest_accuracy_of_a_label_and_a_value_where_all_count() -> None:
     true, said = ["n", "n", "n", "y", "y", "y"], ["n", "y", "n", "y", "y", "n"]
-    assert worst_group_accuracy(true, said, groups=["a", "a", "b", "a", "b", "b"]) == 0.5
-    assert worst_group_accuracy(true, said, groups=["a", None, "b", "a", "b", None]) == 1.0
-    assert worst_group_accuracy(true, np.array(said)[:, None], groups=["a", "a", "b", "a", "b", "b"]) == 0.5
+    accuracy = partial(worst_group_accuracy, min_group=1)
+    assert accuracy(true, said, groups=["a", "a", "b", "a", "b", "b"]) == 0.5
+    assert accuracy(true, said, groups=["a", None, "b", "a", "b", None]) == 1.0
+    assert accuracy(true, np.array(said)[:, None], groups=["a", "a", "b", "a", "b", "b"]) == 0.5
     with pytest.raises(ValueError, match="inconsistent"):
-        worst_group_accuracy(true, said[:1], groups=["a"] * 6)
-    assert worst_group_accuracy(true, said, groups={"p": [1] * 6, "q": [1, 2, 1, 1, 1, 1]}) == 0.0
+        accuracy(true, said[:1], groups=["a"] * 6)
+    assert accuracy(true, said, groups={"p": [1] * 6, "q": [1, 2, 1, 1, 1, 1]}) == 0.0
+
+
+def test_a_group_of_few_rows_counts_where_it_fails_beyond_doubt() -> None:
+    true, groups = [0] * 100 + [0] * 8, ["a"] * 100 + ["b"] * 8
+    assert worst_group_accuracy(true, [0] * 95 + [1] * 5 + [1] * 7 + [0], groups=groups) == 1 / 8
+    assert worst_group_accuracy(true, [0] * 95 + [1] * 5 + [1] * 2 + [0] * 6, groups=groups) == 0.95
 
 
 @pytest.mark.usefixtures("routing")

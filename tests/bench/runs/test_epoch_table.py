@@ -9,7 +9,7 @@ from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.rates import worst
+from umix.core.judging import worst_unit
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.run_folder import EPOCHS
@@ -35,7 +35,7 @@ def test_rates_of_every_epoch_are_those_of_the_record(record: RunRecord, split: 
     counts = record.counts[split]
     groups, lowest = (values(record, stage="fit", split=split, measure=m) for m in ("group_rate", "worst"))
     for epoch in range(3):
-        assert lowest[epoch, ""].value == worst(counts.hits[epoch], counts.sizes)
+        assert lowest[epoch, ""].value == worst_unit(counts.units(epoch)).rate
         for g, name in enumerate(record.groups):
             row = groups[epoch, name]
             assert (row.hits, row.size) == (counts.hits[epoch, g], counts.sizes[g])

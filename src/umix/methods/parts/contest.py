@@ -3,8 +3,8 @@
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
 (``core.weight_choice``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
-class rates on validation more than a point below the better of the two, each with the threshold that suits it: lifting a minority
-or balancing classes does not cost that, relearning noise does.
+class rates on validation more than a point (or its standard error) below the better of the two, each with the threshold that suits
+it: lifting a minority or balancing classes does not cost that, relearning noise does.
 """
 
 import hashlib
@@ -20,9 +20,8 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.frontier import frontier
-from umix.core.judging import GUARD
 from umix.core.rates import per_group
-from umix.core.selection import Decide, best_choice, best_score, mean_class, within_limits
+from umix.core.selection import Decide, best_choice, best_score, class_floor, within_limits
 from umix.core.weight_choice import trust_scores
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
@@ -183,7 +182,7 @@ def contest(
     def scores(results: Mapping[str, RaceResult]) -> dict[str, float]:
         if rule == "worst":
             return {name: best_score(result.counts, rule) for name, result in results.items()}
-        floor = _class_floor([results[one.name].counts for one in simple])
+        floor = max(class_floor(results[one.name].counts) for one in simple)
         return {name: _trust(_limited(result, floor)) for name, result in results.items()}
 
     lanes, identity = _lanes(trainer, raced), content + _digest(raced)
@@ -191,7 +190,7 @@ def contest(
     stays = set() if rule == "worst" else {candidates[0].name, *(one.name for one in simple)}
     results = race(trainer, lanes, scores, content=identity, uncertain=uncertain, time_limit=time, stays=stays)
     if simple:
-        floor = _class_floor([results[one.name].counts for one in simple])
+        floor = max(class_floor(results[one.name].counts) for one in simple)
         trainer.judging = replace(trainer.judging, class_floor=floor)
         results = {name: _limited(result, floor) for name, result in results.items()}
     final = scores(results)
@@ -224,11 +223,6 @@ def simple_candidates(trainer: Trainer) -> list[Candidate]:
         Candidate(ERM, "erm", {}, MeanRisk()),
         Candidate(REWEIGHT, "reweight", {"reweight.by": "class"}, BatchRisk(weights=balanced), weights=balanced),
     ]
-
-
-def _class_floor(counts: Sequence[Counts]) -> float:
-    """The lowest mean of the class rates that a choice may have beside candidates with these ``counts``."""
-    return max(float(mean_class(one.every_decision).max()) for one in counts) - GUARD
 
 
 def _limited(result: RaceResult, floor: float) -> RaceResult:
