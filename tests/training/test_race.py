@@ -133,6 +133,31 @@ def test_a_finished_race_is_reused_and_other_content_is_not(tmp_path):
     assert [one.reports["race"].reused for one in (first, second, third)] == [False, True, False]
 
 
+def test_a_race_counts_again_where_rows_that_are_in_margins_alone_have_other_values(tmp_path):
+    def of_sexes(*sexes: int) -> Trainer:
+        """Two rows of one class have these sexes and no race."""
+        made = task()
+        y, blank = made.splits["val"].y, (made.splits["val"].y == 0).nonzero()[:2, 0]
+        sex, race, attribute = torch.arange(N) % 2, torch.zeros_like(y), torch.arange(N) % 2
+        sex[blank], race[blank], attribute[blank] = torch.tensor(sexes), -1, -1
+        groups = Groups.cells(
+            y,
+            attribute,
+            labels=["0", "1"],
+            attributes=["f, a", "m, a"],
+            columns=["y", "sex", "race"],
+            values=[("f", "a"), ("m", "a")],
+            by_column=[(sex, ["f", "m"]), (race, ["a"])],
+        )
+        splits = {name: replace(split, groups=groups) for name, split in made.splits.items()}
+        return Trainer(replace(made, splits=splits), Linear(), FitSettings(epochs=8, batch_size=32), cache=tmp_path)
+
+    first, second, third = of_sexes(0, 1), of_sexes(1, 0), of_sexes(0, 1)
+    for one in (first, second, third):
+        race(one, [fleet(2)], by_class, content="test")
+    assert [one.reports["race"].reused for one in (first, second, third)] == [False, False, True]
+
+
 @pytest.mark.parametrize("make", [lambda: [fleet()], alone], ids=["fleet", "alone"])
 def test_a_finished_race_keeps_counts_but_no_nets(tmp_path, make):
     race(trainer(tmp_path), make(), by_class, content="test")

@@ -205,7 +205,10 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
     """A round of a fleet is a stage of its own, because its members change; a single net goes on in one stage."""
     names = {"candidates": list(lane.names), **({"round": number} if lane.is_fleet else {})}
     val = trainer.splits["val"]
-    judged = hashlib.sha256(val.groups.member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
+    member = val.groups.member
+    if val.groups.margin_member is not None:  # some examples are in a margin and in no group
+        member = torch.cat([member, val.groups.in_margins], dim=1)
+    judged = hashlib.sha256(member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
     identity = hashlib.sha256(
         json.dumps([content, trainer.decide, names, val.fingerprint, val.groups.names, judged]).encode()
     ).hexdigest()
