@@ -130,6 +130,17 @@ class Groups:
         return (self.member.float() @ unites.T.float()).bool()
 
     @cached_property
+    def possible(self) -> Tensor:
+        """Which groups agree with the columns that are known of each example, bool [n, groups]; all where none is."""
+        unites = torch.from_numpy(margin_matrix(self.margins, len(self.names))).to(self.member.device).float()
+        agree = torch.ones_like(self.member)
+        for column in self.columns[1:]:
+            of = [place for place, margin in enumerate(self.margins) if margin.column == column]
+            within = self.in_margins[:, of]
+            agree &= (within.float() @ unites[of]).bool() | ~within.any(dim=1, keepdim=True)
+        return agree
+
+    @cached_property
     def unit_pairs(self) -> tuple[Tensor, Tensor]:
         """Every membership in a group or margin as a row and a number, int64 each; margins are numbered after the groups."""
         rows, margins = self.in_margins.nonzero(as_tuple=True)

@@ -35,6 +35,28 @@ def task(n=1000, *, known=100, clear=4.0) -> Task:
     return Task("places", splits, ("0", "1"))
 
 
+def people(n=1000, *, known=200, other=0) -> Task:
+    """Groups: class × sex × race. Of validation the race is blank but for ``known`` rows; the last ``other`` are of a third sex."""
+    rng = np.random.default_rng(0)
+    splits = {}
+    for name in ("train", "val", "test"):
+        y, sex, race = (torch.from_numpy(rng.integers(0, 2, n)) for _ in range(3))
+        x = torch.from_numpy(rng.normal(size=(n, 4))).float() + torch.stack([y, 2 * sex, 4 * race, 0 * y], dim=1)
+        blank = (torch.arange(n) >= known) & (name == "val")
+        sex = torch.where((torch.arange(n) >= n - other) & blank, 2, sex)
+        groups = Groups.cells(
+            y,
+            torch.where(blank, -1, 2 * sex + race),
+            labels=["0", "1"],
+            attributes=["f, a", "f, b", "m, a", "m, b"],
+            columns=["y", "sex", "race"],
+            values=[("f", "a"), ("f", "b"), ("m", "a"), ("m", "b")],
+            by_column=[(sex, ["f", "m", "x"] if other else ["f", "m"]), (race.where(~blank, -1), ["a", "b"])],
+        )
+        splits[name] = Split(x, y, groups)
+    return Task("people", splits, ("0", "1"))
+
+
 def filled(made: Task, **options) -> Trainer:
     trainer = Trainer(made, Linear(), **{"use_groups": "val"} | options)
     fill_validation_groups(trainer)
@@ -55,6 +77,20 @@ def test_drawn_groups_are_nearly_the_true_ones_where_they_can_be_told():
     made, whole = task(), task(known=1000)
     right = filled(made).splits["val"].groups.codes == whole.splits["val"].groups.codes
     assert right.double().mean() > 0.95
+
+
+def test_a_group_is_drawn_that_agrees_with_the_columns_that_are_known():
+    made = people()
+    val, known = filled(made).splits["val"].groups, made.splits["val"].groups
+    assert (val.codes >= 0).all()
+    for margin, rows in zip(known.margins, known.in_margins.T, strict=True):
+        place = known.columns.index(margin.column)
+        assert {known.parts[group][place] for group in val.codes[rows]} == {margin.parts[1]}
+
+
+def test_a_row_whose_known_value_is_in_no_group_gets_one_all_the_same():
+    val = filled(people(other=50)).splits["val"]
+    assert (val.groups.codes // 4 == val.y).all()
 
 
 def test_groups_that_can_be_told_choose():

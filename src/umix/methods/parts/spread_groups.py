@@ -62,9 +62,10 @@ def fill_validation_groups(trainer: Trainer) -> None:
     """Give validation rows without a group one that is drawn from an estimate, so that more than the few known rows can choose.
 
     The trainer's own validation split gets them; the task keeps what is known. A group's rate over known and drawn rows is, in
-    expectation, that over all rows weighted by P(group | x, y). Nothing is drawn where groups may not choose, where nearly all are
-    known, where they overlap or differ from those of training, where examples are no vectors of numbers (the estimate would need
-    a net first), or where groups are told apart only a little better than by chance: then the known rows choose alone.
+    expectation, that over all rows weighted by P(group | x, y). A row with a value in some of the
+    group columns gets a group with this value, if the estimate has one. Nothing is drawn where groups may not choose, where nearly
+    all are known, where they overlap or differ from those of training, where examples are no vectors of numbers (the estimate would
+    need a net first), or where groups are told apart only a little better than by chance: then the known rows choose alone.
     """
     val = trainer.task.splits["val"]
     if not val.groups.names or val.training_groups is not None or val.groups.overlap:
@@ -88,6 +89,9 @@ def fill_validation_groups(trainer: Trainer) -> None:
         )
         trainer.decisions["validation groups"] = {"words": words}
         return
+    agreeing = p * val.groups.possible.cpu()
+    left = agreeing.sum(1, keepdim=True)
+    p = torch.where((left > 0) & (left < p.sum(1, keepdim=True)), agreeing / left, p)
     rng = stream(trainer.seed, "spread", "validation")
     drawn = (torch.from_numpy(rng.random((len(p), 1))) >= p.cumsum(1)).sum(1).clamp(max=p.shape[1] - 1)
     ids = torch.where(known >= 0, known, drawn)
