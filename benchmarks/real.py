@@ -43,7 +43,6 @@ from umix import METHODS, Places, RunRecord, RunSpec, execute
 from umix.bench.spec.task_reference import reference_to
 from umix.core.statistics import Spread
 from umix.core.streams import stream
-from umix.data.groups import Groups
 from umix.data.task import Task
 from umix.errors import UserError
 
@@ -221,12 +220,8 @@ def with_known(task: Task, count: int, seed: int) -> Task:
     known = torch.zeros(len(val), dtype=torch.bool)
     known[torch.from_numpy(stream(seed, "real", "known groups").permutation(len(val))[:count])] = True
 
-    def blanked(groups: Groups) -> Groups:
-        attribute = None if groups.attribute is None else torch.where(known, groups.attribute, -1)
-        return replace(groups, member=groups.member & known[:, None], attribute=attribute)
-
-    training = None if val.training_groups is None else blanked(val.training_groups)
-    blank = replace(val, groups=blanked(val.groups), training_groups=training)
+    training = None if val.training_groups is None else val.training_groups.known_for(known)
+    blank = replace(val, groups=val.groups.known_for(known), training_groups=training)
     return replace(task, splits={**task.splits, "val": blank}, source=None)
 
 

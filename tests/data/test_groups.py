@@ -91,6 +91,48 @@ def test_an_example_whose_group_is_not_known_is_in_none():
     assert not groups.disjoint
 
 
+@pytest.fixture
+def partly_blank() -> Groups:
+    """Of the columns sex and race: no, f, a; yes, m and a blank; no, a blank and b; yes and two blanks."""
+    return Groups.cells(
+        torch.tensor([0, 1, 0, 1]),
+        torch.tensor([0, -1, -1, -1]),
+        labels=["no", "yes"],
+        attributes=["f, a", "m, b"],
+        columns=["y", "sex", "race"],
+        values=[("f", "a"), ("m", "b")],
+        by_column=[(torch.tensor([0, 1, -1, -1]), ["f", "m"]), (torch.tensor([0, -1, 1, -1]), ["a", "b"])],
+    )
+
+
+def test_an_example_without_a_group_is_in_the_margins_of_the_columns_where_it_has_a_value(partly_blank):
+    def margins(groups):
+        within = zip(groups.margins, groups.in_margins.T.tolist(), strict=True)
+        return {margin.name: rows for margin, rows in within if any(rows)}
+
+    assert partly_blank.codes.tolist() == [0, -1, -1, -1]
+    assert margins(partly_blank) == {
+        "no, f": [True, False, False, False],
+        "yes, m": [False, True, False, False],
+        "no, a": [True, False, False, False],
+        "no, b": [False, False, True, False],
+    }
+    assert margins(partly_blank.rows(torch.tensor([3, 1]))) == {"yes, m": [False, True]}
+
+
+def test_possible_groups_have_the_values_that_are_known(partly_blank):
+    assert [row.nonzero()[:, 0].tolist() for row in partly_blank.possible] == [[0], [3], [1], [2, 3]]
+    unnamed = Groups.from_ids(torch.tensor([0, -1]), ["a", "b"])
+    assert unnamed.possible.all()
+
+
+def test_groups_known_for_some_examples_say_nothing_of_the_others(partly_blank):
+    some = partly_blank.known_for(torch.tensor([False, True, True, True]))
+    assert some.sizes.tolist() == [0, 0, 0, 0]
+    assert some.attribute.tolist() == [-1, -1, -1, -1]
+    assert some.in_margins.equal(partly_blank.in_margins & torch.tensor([[False], [True], [True], [True]]))
+
+
 def test_sizes_count_an_example_in_every_group_it_is_in():
     groups = Groups(torch.tensor([[True, True, False], [True, False, False]]), ("a", "b", "c"))
     assert groups.sizes.tolist() == [2, 1, 0]

@@ -22,7 +22,8 @@ def run(tmp_path: Path, record: Make, predicted: Callable[..., None]) -> RunReco
         name: {"hits": [[0, 0]], "sizes": of_groups, "class_hits": [[0, 0]], "class_sizes": of_groups}
         for name, of_groups in sizes.items()
     }
-    made = record(0, [5, 5], classes=["no", "yes"], split_counts=counts)
+    parts = {"group_columns": ["y", "sex"], "group_parts": [["no", "f"], ["yes", "m"]]}
+    made = record(0, [5, 5], classes=["no", "yes"], split_counts=counts, **parts)
     made.save(tmp_path)
     predicted(
         tmp_path,
@@ -86,6 +87,10 @@ def test_runs_of_earlier_versions_have_none(run: RunRecord) -> None:
         (lambda table: table.with_columns(label=polars.lit([1])), "classes of the run in the column 'label'"),
         (lambda table: table.with_columns(group=2), "must name groups of the run in the column 'group', from -1 to 1"),
         (lambda table: table.drop("group"), "must say who is in a group in the column 'group 0'"),
+        (
+            lambda table: table.with_columns(polars.lit(1).alias("column 1")),
+            "must have the values of a group column in the column 'column 1'",
+        ),
         (lambda table: table.with_columns(polars.lit(7.0).alias("p 0")), "hold probabilities in the column 'p 0'"),
         (lambda table: table.with_columns(confidence=polars.lit("x")), "hold probabilities in the column 'confidence'"),
         (lambda table: table.with_columns(row=-1), "must say where examples are from in the column 'row'"),
@@ -95,7 +100,7 @@ def test_runs_of_earlier_versions_have_none(run: RunRecord) -> None:
         ),
         (lambda table: table.head(2), "must have a row for every example of val and test"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_a_table_that_does_not_fit_the_record_is_one_sentence(
     run: RunRecord, change: Callable[[polars.DataFrame], polars.DataFrame], said: str

@@ -137,3 +137,18 @@ def test_predictions_counted_by_hand_have_the_margins_of_the_run(people: polars.
     summary = result.summary()
     assert counts.worst == summary.worst
     assert counts.worst_group == summary.worst_group
+
+
+@pytest.mark.parametrize("in_folder", [True, False], ids=["folder", "memory"])
+def test_the_predictions_of_a_run_show_every_group_column_that_is_known(
+    people: polars.DataFrame, tmp_path: Path, *, in_folder: bool
+) -> None:
+    task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
+    result = umix.train(task, "erm", net="mlp", epochs=2, out=tmp_path if in_folder else None)
+    for split in ("val", "test"):
+        frame, rows = result.frame(split), people.filter(split=split)
+        assert frame.select("sex", "race").equals(rows.select("sex", "race"))
+        assert frame["group"].is_null().equals((rows["sex"].is_null() | rows["race"].is_null()).rename("group"))
+    hits, metrics = frame["label"] == frame["prediction"], result.metrics("accuracy", by="sex")
+    for group, value, n in metrics.select("group", "value", "n").rows()[1:]:
+        assert (value, n) == (hits.filter(rows["sex"] == group).mean(), len(rows.filter(sex=group)))

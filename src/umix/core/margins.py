@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from umix.core.words import group_name
 
 
@@ -37,15 +34,3 @@ def margins_of(columns: Sequence[str], parts: Sequence[Sequence[str]]) -> tuple[
             united.setdefault((part[0], part[place]), []).append(group)
         found += [Margin(column, parts, tuple(groups)) for parts, groups in united.items()]
     return tuple(found)
-
-
-def margin_matrix(margins: Sequence[Margin], n_groups: int) -> NDArray[np.int64]:
-    """Which groups each margin unites, 0 or 1 [margins, groups]: counts of groups times its transpose are those of margins.
-
-    >>> margin_matrix([Margin("sex", ("no", "f"), (0, 2))], 3)
-    array([[1, 0, 1]])
-    """
-    unites = np.zeros((len(margins), n_groups), dtype=np.int64)
-    for place, margin in enumerate(margins):
-        unites[place, list(margin.groups)] = 1
-    return unites

@@ -1,6 +1,6 @@
 """Group membership as a matrix, because groups may overlap and may be empty in a split."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.core.margins import Margin, margin_matrix, margins_of
+from umix.core.margins import Margin, margins_of
 from umix.core.words import group_name
 from umix.errors import Setting, UserError
 
@@ -18,7 +18,8 @@ class Groups:
     """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells.
 
     ``parts`` has the label and the attribute values of every group and ``columns`` the names of these parts, if groups are
-    combinations of them. ``margin_member`` is bool [n, margins], where some examples are in a margin and in no group.
+    combinations of them; ``column_values`` has all values of each column. ``column_codes`` int64 [n, columns] says which of them
+    each example has, -1 where it is blank, if some examples have a blank in some columns only; else the group says it.
     """
 
     member: Tensor
@@ -26,7 +27,8 @@ class Groups:
     attribute: Tensor | None = None
     columns: tuple[str, ...] = ()
     parts: tuple[tuple[str, ...], ...] = ()
-    margin_member: Tensor | None = None
+    column_values: tuple[tuple[str, ...], ...] = ()
+    column_codes: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.member.dim() != 2 or self.member.shape[1] != len(self.names) or self.member.dtype != torch.bool:
@@ -38,6 +40,8 @@ class Groups:
             raise ValueError(f"Groups.names must differ, got {self.names}.")
         if self.parts and {len(part) for part in self.parts} != {len(self.columns)}:
             raise ValueError(f"Groups.parts must have a value for each of {self.columns}, got {self.parts}.")
+        if len(self.column_values) != len(self.columns):
+            raise ValueError(f"Groups.column_values must be those of {self.columns}, got {self.column_values}.")
 
     def __repr__(self) -> str:
         return f"<Groups of {len(self.member):,} examples: {', '.join(self.names) or 'none'}>"
@@ -88,27 +92,35 @@ class Groups:
         parts = tuple((label, *value) for label in labels for value in per_attribute)
         cell = torch.where(attribute >= 0, y.long() * len(attributes) + attribute.long(), -1)
         made = cls.from_ids(cell, list(map(group_name, parts)), attribute=attribute.long())
-        made = replace(made, columns=tuple(columns), parts=parts)
-        if not made.margins or not by_column or bool((attribute >= 0).all()):
-            return made
-        codes = dict(zip(columns[1:], by_column, strict=True))
-        margins = [(codes[margin.column], margin.parts) for margin in made.margins]
-        member = [
-            (y == list(labels).index(label)) & (code == list(names).index(value))
-            for (code, names), (label, value) in margins
-        ]
-        return replace(made, margin_member=torch.stack(member, dim=1))
+        combined = [tuple(dict.fromkeys(value[place] for value in per_attribute)) for place in range(len(columns) - 1)]
+        by_name = [tuple(names) for _, names in by_column] or combined
+        made = replace(made, columns=tuple(columns), parts=parts, column_values=(tuple(labels), *by_name))
+        codes = torch.stack([y.long(), *(codes.long() for codes, _ in by_column)], dim=1)
+        partly_blank = (attribute < 0) & (codes[:, 1:] >= 0).any(dim=1)
+        return replace(made, column_codes=codes) if bool(partly_blank.any()) else made
 
     def rows(self, index: Tensor) -> Self:
         """The groups of the examples ``index``."""
-        attribute = None if self.attribute is None else self.attribute[index]
-        margins = None if self.margin_member is None else self.margin_member[index]
-        return replace(self, member=self.member[index], attribute=attribute, margin_member=margins)
+        return self._with(lambda of_examples: of_examples[index])
 
     def to(self, device: torch.device) -> Self:
-        attribute = None if self.attribute is None else self.attribute.to(device)
-        margins = None if self.margin_member is None else self.margin_member.to(device)
-        return replace(self, member=self.member.to(device), attribute=attribute, margin_member=margins)
+        return self._with(lambda of_examples: of_examples.to(device))
+
+    def known_for(self, rows: Tensor) -> Self:
+        """These groups, known only for the examples ``rows``, bool [n]."""
+
+        def blanked(of_examples: Tensor) -> Tensor:
+            blank = torch.full_like(of_examples, False if of_examples.dtype == torch.bool else -1)
+            blank[rows] = of_examples[rows]
+            return blank
+
+        return self._with(blanked)
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """These groups, with ``change`` applied to everything that has a row for every example."""
+        attribute = None if self.attribute is None else change(self.attribute)
+        codes = None if self.column_codes is None else change(self.column_codes)
+        return replace(self, member=change(self.member), attribute=attribute, column_codes=codes)
 
     @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
@@ -124,20 +136,38 @@ class Groups:
     @cached_property
     def in_margins(self) -> Tensor:
         """Membership in the margins, bool [n, margins]."""
-        if self.margin_member is not None:
-            return self.margin_member
-        unites = torch.from_numpy(margin_matrix(self.margins, len(self.names))).to(self.member.device)
-        return (self.member.float() @ unites.T.float()).bool()
+        within = []
+        for margin in self.margins:
+            codes = self.by_column
+            place = self.columns.index(margin.column, 1)
+            label, value = (
+                self.column_values[at].index(part) for at, part in zip((0, place), margin.parts, strict=True)
+            )
+            within.append((codes[:, 0] == label) & (codes[:, place] == value))
+        return torch.stack(within, dim=1) if within else self.member[:, :0]
+
+    @cached_property
+    def part_codes(self) -> Tensor:
+        """Which of ``column_values`` each group has in each of ``columns``, int64 [groups, columns]."""
+        places = [{value: code for code, value in enumerate(values)} for values in self.column_values]
+        codes = [[of[value] for of, value in zip(places, part, strict=True)] for part in self.parts]
+        shape = (len(self.names), len(self.columns))
+        return torch.tensor(codes, dtype=torch.int64, device=self.member.device).reshape(shape)
+
+    @cached_property
+    def by_column(self) -> Tensor:
+        """Which of ``column_values`` each example has in each of ``columns``, int64 [n, columns], -1 where it is blank."""
+        if self.column_codes is not None:
+            return self.column_codes
+        blank = torch.full((1, len(self.columns)), -1, device=self.member.device)
+        return torch.cat([self.part_codes, blank])[self.codes]
 
     @cached_property
     def possible(self) -> Tensor:
         """Which groups agree with the columns that are known of each example, bool [n, groups]; all where none is."""
-        unites = torch.from_numpy(margin_matrix(self.margins, len(self.names))).to(self.member.device).float()
         agree = torch.ones_like(self.member)
-        for column in self.columns[1:]:
-            of = [place for place, margin in enumerate(self.margins) if margin.column == column]
-            within = self.in_margins[:, of]
-            agree &= (within.float() @ unites[of]).bool() | ~within.any(dim=1, keepdim=True)
+        for column, of_groups in zip(self.by_column.T, self.part_codes.T, strict=True):
+            agree &= (column[:, None] < 0) | (column[:, None] == of_groups)
         return agree
 
     @cached_property

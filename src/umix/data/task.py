@@ -219,8 +219,9 @@ class Task:
             digest.update(f"{name}{split.fingerprint}".encode())
             for groups in (split.groups, split.training_groups):
                 digest.update(groups.member.contiguous().cpu().numpy().data if groups else b"none")
-                if groups is not None and groups.margin_member is not None:
-                    digest.update(groups.margin_member.contiguous().cpu().numpy().data)
+                if groups is not None and groups.column_codes is not None:
+                    digest.update(repr(groups.column_values).encode())
+                    digest.update(groups.column_codes.contiguous().cpu().numpy().data)
         return digest.hexdigest()[:32]
 
     @cached_property

@@ -206,7 +206,7 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
     names = {"candidates": list(lane.names), **({"round": number} if lane.is_fleet else {})}
     val = trainer.splits["val"]
     member = val.groups.member
-    if val.groups.margin_member is not None:  # some examples are in a margin and in no group
+    if val.groups.column_codes is not None:  # some examples are in a margin and in no group
         member = torch.cat([member, val.groups.in_margins], dim=1)
     judged = hashlib.sha256(member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
     identity = hashlib.sha256(

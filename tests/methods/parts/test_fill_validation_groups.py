@@ -1,7 +1,5 @@
 """Validation rows without a group get one that is drawn from an estimate, so that more rows can choose."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars
 import pytest
@@ -28,9 +26,7 @@ def task(n=1000, *, known=100, clear=4.0) -> Task:
         x[:, 1] += clear * place
         groups = Groups.cells(torch.from_numpy(y), torch.from_numpy(place), labels=["0", "1"], attributes=["a", "b"])
         if name == "val":
-            blank = torch.arange(n) >= known
-            member = groups.member & ~blank[:, None]
-            groups = replace(groups, member=member, attribute=groups.attribute.where(~blank, -1))
+            groups = groups.known_for(torch.arange(n) < known)
         splits[name] = Split(torch.from_numpy(x).float(), torch.from_numpy(y), groups)
     return Task("places", splits, ("0", "1"))
 

@@ -187,8 +187,7 @@ def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_
 def test_one_row_without_a_group_is_estimated_as_others_are() -> None:
     data = task(train=1.0)
     train = data.splits["train"]
-    ids = train.group.index_fill(0, torch.tensor([7]), -1)
-    groups = replace(Groups.from_ids(ids, train.groups.names), parts=train.groups.parts, columns=train.groups.columns)
+    groups = replace(train.groups.known_for(torch.arange(len(train)) != 7), attribute=None)
     data = replace(data, splits={**data.splits, "train": replace(train, groups=groups)})
     p = spread_groups(trainer_of(data))
     assert int(p[7].argmax()) == int(true_groups()[7])

@@ -64,9 +64,9 @@ def group_column(name: str) -> str:
 def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "polars.DataFrame":
     """Label, prediction, probabilities and groups of every example of ``split``.
 
-    ``label`` and ``prediction`` are names of classes and ``p_CLASS`` is a probability. ``group`` is the name of the group; each
-    group column has a column of its own. A group that is not known is null. Of groups that overlap, each has a
-    column of its own that says who is in it.
+    ``label`` and ``prediction`` are names of classes and ``p_CLASS`` is a probability. ``group`` is the name of the group, each
+    group column has a column of its own, and what is not known is null. Of groups that overlap, each has a column of its own that
+    says who is in it.
     """
     import polars
 
@@ -88,7 +88,9 @@ def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "po
         )
         for number, column in list(enumerate(record.group_columns))[1:]:
             values = [record.group_parts[code][number] if code >= 0 else None for code in rows["group"]]
-            columns[group_column(column)] = polars.Series(values, dtype=polars.String)
+            known = polars.Series(values, dtype=polars.String)
+            stored = f"column {number}"  # is there if a value can be known where the group is not
+            columns[group_column(column)] = rows[stored].fill_null(known) if stored in rows.columns else known
     for number, name in enumerate(record.groups):
         if f"group {number}" in rows.columns:
             columns[name] = rows[f"group {number}"]

@@ -61,6 +61,9 @@ def check_examples(path: Path, table: "polars.DataFrame", record: RunRecord) -> 
     for name in apart:
         if name not in table.columns or table[name].dtype != polars.Boolean or table[name].null_count():
             raise misfit_in(path, f"say who is in a group in the column {name!r}")
+    for name in (f"column {place}" for place in range(1, len(record.group_columns))):
+        if name in table.columns and table[name].dtype != polars.String:
+            raise misfit_in(path, f"have the values of a group column in the column {name!r}")
     places = {"row": polars.Int64, "file": polars.String}
     for name, kind in places.items():
         if name in table.columns and (table[name].dtype != kind or (name == "row" and (table[name] < 0).any())):

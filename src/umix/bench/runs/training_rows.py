@@ -1,7 +1,8 @@
 """The training examples of a run as reports need them, ``training.parquet``: label, groups, and where each one came from.
 
 ``label`` is the number of the class. Disjoint groups have one column ``group``; of groups that overlap each has a column of its
-own, ``group 0``, ``group 1``, …, that says who is in it. ``row`` is the row in the user's file, ``file`` the path of an image.
+own, ``group 0``, ``group 1``, …, that says who is in it. Where some examples have a blank in some of the group columns only,
+``column 1``, ``column 2``, … are the values of these columns. ``row`` is the row in the user's file, ``file`` the path of an image.
 """
 
 import io
@@ -24,9 +25,19 @@ def image_files(task: Task, split: str = "train") -> list[str] | None:
 
 
 def group_columns(split: Split, *, overlap: bool) -> dict[str, Any]:
-    """The groups of every example: where they do not ``overlap`` one column ``group``, -1 if not known; else one for each."""
+    """The groups of every example: where they do not ``overlap`` one column ``group``, -1 if not known; else one for each.
+
+    Where some examples have values in some of the group columns and no group, the values of each are a column too.
+    """
+    import polars
+
     if split.groups.names and not overlap:
-        return {"group": split.groups.codes.cpu().numpy().astype("int32")}
+        columns: dict[str, Any] = {"group": split.groups.codes.cpu().numpy().astype("int32")}
+        if split.groups.column_codes is not None:
+            for place, values in list(enumerate(split.groups.column_values))[1:]:
+                texts = [(*values, None)[code] for code in split.groups.column_codes[:, place].tolist()]
+                columns[f"column {place}"] = polars.Series(texts, dtype=polars.String)
+        return columns
     member = split.member.cpu().numpy()
     return {f"group {number}": member[:, number] for number in range(member.shape[1])}
 

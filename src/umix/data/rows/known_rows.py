@@ -1,7 +1,7 @@
 """Class, groups, split and weight of every row, read from the columns that have these roles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -95,9 +95,10 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
             stratum, given=rows, val_share=roles.val_share, test_share=roles.test_share, seed=roles.data_seed
         )
     if groups is not None and (blank := int((~groups.member[used].any(dim=1)).sum())):
+        by_column = ", but in those of each column where they have a value" if len(roles.groups) > 1 else ""
         notes.append(
             f"The group of {counted(blank, 'row')} is not known (blank in {', '.join(roles.groups)}): they train and count in "
-            "averages, not in the rates of groups."
+            f"averages, not in the rates of groups{by_column}."
         )
     notes += check_classes(rows, y, classes)
     weight = None
@@ -127,16 +128,11 @@ def _of_all_rows(y: Rows, groups: Groups | None, used: Rows | slice, n: int) -> 
         return y, groups
     all_y = np.zeros(n, dtype=y.dtype)
     all_y[used] = y
-    if groups is None or groups.attribute is None:
-        return all_y, groups
-    member = torch.zeros(n, len(groups.names), dtype=torch.bool)
-    attribute = torch.full((n,), -1)
-    member[used], attribute[used] = groups.member, groups.attribute
-    margins = None
-    if groups.margin_member is not None:
-        margins = torch.zeros(n, len(groups.margins), dtype=torch.bool)
-        margins[used] = groups.margin_member
-    return all_y, replace(groups, member=member, attribute=attribute, margin_member=margins)
+    if groups is None:
+        return all_y, None
+    place, known = torch.zeros(n, dtype=torch.int64), torch.zeros(n, dtype=torch.bool)
+    place[used], known[used] = torch.arange(len(used)), True
+    return all_y, groups.rows(place).known_for(known)
 
 
 def stratum_of(groups: Groups, y: Rows) -> Rows:

@@ -97,8 +97,10 @@ def fill_validation_groups(trainer: Trainer) -> None:
     ids = torch.where(known >= 0, known, drawn)
     words = _words(scores, n_known, n_new, "validation")
     trainer.decisions["validation groups"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
-    groups = Groups.from_ids(ids, val.groups.names)
-    groups = replace(groups, columns=val.groups.columns, parts=val.groups.parts).to(trainer.device)
+    member, codes = Groups.from_ids(ids, val.groups.names).member, val.groups.column_codes
+    if codes is not None:
+        codes = torch.where(codes.cpu() >= 0, codes.cpu(), val.groups.part_codes.cpu()[ids])
+    groups = replace(val.groups, member=member, attribute=None, column_codes=codes).to(trainer.device)
     trainer.splits = {**trainer.splits, "val": replace(trainer.splits["val"], groups=groups)}
 
 
