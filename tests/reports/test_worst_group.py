@@ -129,6 +129,22 @@ def test_a_row_counts_in_the_margin_of_a_column_whose_value_is_known(people: pol
     assert train == len(people.filter(split="train", sex="m", y="no"))
 
 
+def test_a_value_that_occurs_only_where_the_other_column_is_blank_has_a_margin(
+    people: polars.DataFrame, tmp_path: Path
+) -> None:
+    third = polars.col("race").is_null() & (polars.int_range(polars.len()) % 2 == 0)
+    table = people.with_columns(sex=polars.when(third).then(polars.lit("x")).otherwise("sex"))
+    task = umix.task_from_table(table, label="y", groups=["sex", "race"], split="split")
+    result = umix.train(task, "erm", net="mlp", epochs=2, out=tmp_path)
+    rows, frame = table.filter(split="test"), result.frame("test")
+    for run in (result.record, umix.load_run(result.record.directory)):
+        margins = run.summary().margins["sex"]
+        assert [*margins] == ["no, f", "no, m", "no, x", "yes, f", "yes, m", "yes, x"]
+        assert margins["yes, x"].size == len(rows.filter(sex="x", y="yes"))
+    counts = umix.group_counts(frame["prediction"].to_list(), frame["label"].to_list(), rows.select("sex", "race"))
+    assert counts.margins["yes, x (sex)"] == (margins["yes, x"].hits, margins["yes, x"].size)
+
+
 def test_predictions_counted_by_hand_have_the_margins_of_the_run(people: polars.DataFrame) -> None:
     task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
     result = umix.train(task, "erm", net="mlp", epochs=2)

@@ -18,9 +18,9 @@ def cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     attribute = encode_attribute(by.get_columns())
     if not attribute.values:
         raise UserError("groups must be known in some row, but all are missing; leave groups out.")
-    if len(classes) * len(attribute.values) > MOST_GROUPS:
+    if len(classes) * attribute.most > MOST_GROUPS:
         raise UserError(
-            f"groups must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {len(attribute.values)} values of "
+            f"groups must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {attribute.most} values of "
             f"{', '.join(by.columns)}; give fewer columns or cut them into ranges."
         )
     return Groups.cells(

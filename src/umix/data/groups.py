@@ -130,8 +130,8 @@ class Groups:
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
-        """The groups united by one attribute column alone, column by column; none where there is only one."""
-        return margins_of(self.columns, self.parts)
+        """Every label with every value of one attribute column, column by column; none where there is only one column."""
+        return margins_of(self.columns, self.column_values)
 
     @cached_property
     def in_margins(self) -> Tensor:

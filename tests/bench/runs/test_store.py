@@ -76,6 +76,15 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
     assert gc.isenabled()
 
 
+#: What a record of one group says of two group columns, which have a margin each.
+OF_TWO_COLUMNS = {
+    "group_columns": ["y", "a", "b"],
+    "group_parts": [["0", "1", "2"]],
+    "group_values": [["0"], ["1"], ["2"]],
+    "train_margin_sizes": [1, 1],
+}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -126,6 +135,25 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
             "group_parts must have a value of every one",
         ),
         (lambda record: record.update(group_columns=["y"], group_parts=[["a", "b"]]), "group_parts must have a value"),
+        (
+            lambda record: record.update(group_columns=["y", "a"], group_parts=[["0", "1"]], group_values=[["0"]]),
+            "group_values must be those of every one of group_columns",
+        ),
+        (
+            lambda record: record.update({**OF_TWO_COLUMNS, "train_margin_sizes": []}),
+            "train_margin_sizes must be one for",
+        ),
+        (lambda record: record.update(OF_TWO_COLUMNS), "must have counts for every margin, got 0 for 2"),
+        (
+            lambda record: [
+                record.update(OF_TWO_COLUMNS),
+                *(
+                    split.update(margin_sizes=[4, 4], margin_hits=[[4, 5]], margin_composition=[[4], [4]])
+                    for split in record["split_counts"].values()
+                ),
+            ],
+            "the margins of val must have hits between 0 and the sizes",
+        ),
         (lambda record: record.update(train_sizes=[-9]), "train_sizes.0 must be valid"),
         (lambda record: record["split_counts"].update(more=record["split_counts"]["val"]), "must hold val and test"),
         (lambda record: record["split_counts"]["val"].update(sizes=[99]), "a group of val must have at most the 4"),
@@ -149,7 +177,7 @@ def test_broken_and_foreign_records_are_left_out_and_named(tmp_path: Path) -> No
             "stages.fit.epochs must be valid",
         ),
     ],
-    ids=range(42),
+    ids=range(46),
 )
 def test_a_record_that_does_not_fit_together_is_left_out_and_named(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str

@@ -316,6 +316,11 @@ BAD_FRAMES = {
     "dropped label": (people(), {"label": "income", "drop": "income"}, "'income' must have one role"),
     "lists": (people(x=[[1, 2]] * N), {"label": "income"}, "'x' must hold numbers, texts or dates"),
     "many groups": (people(1200, g=range(1200)), {"label": "income", "groups": "g"}, "must make at most 1000 groups"),
+    "many values beside a blank": (
+        people(1200, g=[None, "a"] * 600, h=[f"h{i // 2 * (1 - i % 2)}" for i in range(1200)]),
+        {"label": "income", "groups": "g,h"},
+        "must make at most 1000 groups, got 2 classes × 600 values of g, h",
+    ),
     "share": (people(), {"label": "income", "val_share": 0.9}, "task.val_share must be a number in (0, 0.5)"),
     "tiny": (people(3), {"label": "sex"}, "must have rows, but it is empty; the table is too small"),
 }

@@ -59,6 +59,7 @@ class RunRecord(Recorded):
     groups: list[str]
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
+    group_values: list[list[str]] = Field(default_factory=list, description="all values of each of these columns")
     group_use: str = ""  # none, validation or training: what the method trains with
     use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
     min_group: int = Field(EVERY_GROUP.min_group, ge=0)
@@ -167,8 +168,8 @@ class RunRecord(Recorded):
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
-        """The groups united by one group column alone, where there are several columns."""
-        return margins_of(self.group_columns, self.group_parts)
+        """Every label with every value of one group column, where there are several columns."""
+        return margins_of(self.group_columns, self.group_values) if self.group_values else ()
 
     def rule(self, select: str | None = None) -> str:
         """The selection rule ``select``; by default the worst group, or the worst class where no validation groups may choose."""
@@ -322,7 +323,13 @@ def load_run(directory: str | Path) -> RunRecord:
         record = RunRecord.model_validate_json(content, strict=True)
         LEFT_OPEN.validate_python({"plan": record.plan, "decisions": record.decisions}, strict=True)
         _check_parts(record)
-        check_fit(record.split_counts, groups=record.groups, classes=record.classes, train_sizes=record.train_sizes)
+        check_fit(
+            record.split_counts,
+            groups=record.groups,
+            margins=len(record.margins),
+            classes=record.classes,
+            train_sizes=record.train_sizes,
+        )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if first["type"] == "json_invalid":
@@ -349,6 +356,10 @@ def _check_parts(record: RunRecord) -> None:
         raise UserError("group_parts must have a value of every one of group_columns for every group")
     if len(set(columns)) < len(columns):
         raise UserError("group_columns must be named once each")
+    if record.group_values and len(record.group_values) != len(columns):
+        raise UserError("group_values must be those of every one of group_columns")
+    if len(record.train_margin_sizes) != len(record.margins):
+        raise UserError("train_margin_sizes must be one for every label and value of a group column")
     categories = record.input_categories
     if categories and (len(record.input_shape) != 1 or len(categories) != record.input_shape[0]):
         raise UserError("input_categories must be one for every number of an input, whose shape is input_shape")

@@ -66,9 +66,14 @@ class SplitCounts(Recorded):
 
 
 def check_fit(
-    splits: Mapping[str, SplitCounts], *, groups: Sequence[str], classes: Sequence[str], train_sizes: Sequence[int]
+    splits: Mapping[str, SplitCounts],
+    *,
+    groups: Sequence[str],
+    margins: int,
+    classes: Sequence[str],
+    train_sizes: Sequence[int],
 ) -> None:
-    """Refuse, in words, counts that no run can have: of other groups, classes or epochs, or more hits than examples."""
+    """Refuse, in words, counts that no run can have: of other groups, margins, classes or epochs, or more hits than examples."""
     if splits.keys() != set(_SPLITS):
         raise UserError(f"split_counts must hold val and test, got {', '.join(splits) or 'neither'}")
     for kind, names in (("group", groups), ("class", classes)):
@@ -78,10 +83,19 @@ def check_fit(
         raise UserError(f"train_sizes must be one for every group, got {len(train_sizes)} for {len(groups)}")
     epochs = len(splits["val"].class_hits)
     for name, split in splits.items():
-        for kind, sizes, names in (("group", split.sizes, groups), ("class", split.class_sizes, classes)):
-            if len(sizes) != len(names):
-                raise UserError(f"{name} must have counts for every {kind}, got {len(sizes)} for {len(names)}")
-        optional = {len(split.quintile_rates), len(split.tail_losses), len(split.recall_hits)} - {0}
+        for kind, sizes, wanted in (
+            ("group", split.sizes, len(groups)),
+            ("margin", split.margin_sizes, margins),
+            ("class", split.class_sizes, len(classes)),
+        ):
+            if len(sizes) != wanted:
+                raise UserError(f"{name} must have counts for every {kind}, got {len(sizes)} for {wanted}")
+        optional = {
+            len(split.margin_hits),
+            len(split.quintile_rates),
+            len(split.tail_losses),
+            len(split.recall_hits),
+        } - {0}
         if not epochs or {len(split.hits), len(split.class_hits), *optional} != {epochs}:
             raise UserError("val and test must have counts of the same epochs, at least of one")
         n = sum(split.class_sizes)
@@ -101,13 +115,15 @@ def _fault(split: SplitCounts) -> str:
     n_groups, n_classes = len(split.sizes), len(split.class_sizes)
     if _are_not_all(n_groups, split.hits) or _are_not_all(n_classes, split.class_hits):
         return "every epoch of {} must have a number for each group, class and fifth"
+    if split.margin_sizes and not (
+        not _are_not_all(len(split.margin_sizes), split.margin_hits)
+        and _lie_between(split.margin_hits, split.margin_sizes)
+        and _divides(split.margin_composition, split.margin_sizes, n_classes)
+    ):
+        return "the margins of {} must have hits between 0 and the sizes, and a composition that divides these"
     if not (_lie_between(split.hits, split.sizes) and _lie_between(split.class_hits, split.class_sizes)):
         return "the hits of {} must lie between 0 and the sizes"
-    if split.composition and (
-        _are_not_all(n_classes, split.composition)
-        or [*map(sum, split.composition)] != split.sizes
-        or min(map(min, split.composition)) < 0
-    ):
+    if split.composition and not _divides(split.composition, split.sizes, n_classes):
         return "the composition of {} must divide the size of every group among the classes"
     if split.quintile_rates and _are_not_all(5, split.quintile_rates):
         return "every epoch of {} must have a number for each group, class and fifth"
@@ -121,6 +137,13 @@ def _fault(split: SplitCounts) -> str:
 def _are_not_all(length: int, rows: Sequence[Sequence[object]]) -> bool:
     """Whether some of the rows are not of this length."""
     return {*map(len, rows)} != {length}
+
+
+def _divides(composition: Sequence[Sequence[int]], sizes: Sequence[int], n_classes: int) -> bool:
+    """Whether ``composition`` divides these sizes among the classes."""
+    if not composition or _are_not_all(n_classes, composition) or min(map(min, composition)) < 0:
+        return False
+    return [*map(sum, composition)] == sizes
 
 
 def _are_recalls(recall_hits: Sequence[Sequence[Sequence[int]]], composition: Sequence[Sequence[int]]) -> bool:

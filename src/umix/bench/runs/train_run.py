@@ -169,6 +169,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         groups=list(task.groups),
         group_columns=list(task.splits["test"].groups.columns),
         group_parts=[list(part) for part in task.splits["test"].groups.parts],
+        group_values=[list(values) for values in task.splits["test"].groups.column_values],
         group_use=trainer.trained_with or group_use(plan.method, task, plan.judge.use_groups),
         use_groups=plan.judge.use_groups,
         min_group=plan.judge.min_group,

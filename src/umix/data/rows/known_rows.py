@@ -161,10 +161,10 @@ def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[
             f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
         )
     names = list(map(group_name, attribute.values))
-    if len(classes) * len(names) > MOST_GROUPS:
+    if len(classes) * attribute.most > MOST_GROUPS:
         raise UserError(
             Setting("groups"),
-            f" must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {len(names)} values of "
+            f" must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {attribute.most} values of "
             f"{', '.join(roles.groups)}; name fewer columns or cut them into ranges.",
         )
     labels = [named(frame[roles.label], name) for name in classes]

@@ -106,6 +106,11 @@ class Attribute:
     values: list[tuple[str, ...]]
     by_column: list[tuple[Rows, list[str]]]
 
+    @property
+    def most(self) -> int:
+        """How many combinations there are, or values of one column, whichever is more."""
+        return max(len(self.values), *(len(values) for _, values in self.by_column))
+
 
 def encode_attribute(columns: Sequence["polars.Series"], *, blanks: Blanks = "unknown") -> Attribute:
     """Which combination of the columns' values each row has, and the combinations that occur.
@@ -119,11 +124,12 @@ def encode_attribute(columns: Sequence["polars.Series"], *, blanks: Blanks = "un
     for column in columns:
         text = texts(column)
         codes, values = _encode(column, text.fill_null("missing") if text.null_count() else text)
-        combined = combined * len(values) + codes
-        if blanks == "unknown":
+        if blanks == "unknown" and text.null_count():
             blank = text.is_null().to_numpy()
             unknown_rows |= blank
-            codes = np.where(blank, -1, codes)
+            occurring = np.unique(codes[~blank])  # a blank is no value
+            codes, values = np.where(blank, -1, np.searchsorted(occurring, codes)), tuple(values[c] for c in occurring)
+        combined = combined * len(values) + codes
         by_column.append((codes, [named(column, value) for value in values]))
     present = np.unique(combined[~unknown_rows])
     attribute = np.searchsorted(present, combined)
