@@ -80,6 +80,21 @@ def test_of_several_visits_in_an_epoch_the_last_counts(last: bool) -> None:
     assert trajectory.uncertainty(start=0, length=1).tolist() == [0, 0, 0, 0, 0.0 if last else 1.0, 0, 0, 0, 0]
 
 
+def test_what_happens_to_logits_labels_and_index_after_a_batch_changes_nothing() -> None:
+    trajectory, rng = Trajectory(64), torch.Generator().manual_seed(0)
+    logits, y, index = torch.empty(8, 3), torch.empty(8, dtype=torch.int64), torch.empty(8, dtype=torch.int64)
+    hits = []
+    for begin in range(0, 64, 8):  # buffers that are used again for every batch
+        logits.normal_(generator=rng)
+        y.random_(3, generator=rng)
+        torch.arange(begin, begin + 8, out=index)
+        hits.append(logits.argmax(dim=1) == y)
+        trajectory.see(index, logits, y)
+        logits.mul_(-1)
+    trajectory.end_epoch()
+    assert torch.equal(trajectory.uncertainty(start=0, length=1), 1 - torch.cat(hits).float())
+
+
 def test_forgetting_counts_visits_wrong_after_right() -> None:
     correct = np.array([[1, 0, 1, 0], [0, 0, 1, 1], [1, np.nan, 0, 0], [1, 1, 1, 1]], dtype=float)
     assert recorded(correct).forgetting().tolist() == [2, 0, 1, 0]

@@ -30,9 +30,7 @@ from umix.core.weights import importance_weights, normalized, uncertainty
 from umix.errors import UserError
 from umix.files import read_tensors, write_tensors
 
-_PENDING = (
-    2**14
-)  # logits collected before they are turned into bits: bounds the memory, with few transfers from the device
+_PENDING = 2**14  # examples kept back before they become bits: bounds the memory, with few transfers from the device
 _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 
 
@@ -58,7 +56,7 @@ class Trajectory:
         self._correct: list[np.ndarray] = []  # one row of packed bits per finished epoch
         self._visited: list[np.ndarray] = []
         self._open: tuple[np.ndarray, np.ndarray] | None = None
-        self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._pending: list[tuple[Tensor, Tensor]] = []  # index and hit of batches, on their devices
         self._pending_size = 0
 
     @property
@@ -75,7 +73,7 @@ class Trajectory:
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
         """Record the predictions of a batch in the current epoch, from its logits [batch, classes].
 
-        For an example that is seen again the last one counts.
+        For an example that is seen again the last one counts. The tensors may be changed and used again afterwards.
         """
         if index.dim() != 1 or y.shape != index.shape or not _are_logits(logits, len(index)):
             raise UserError(
@@ -83,8 +81,8 @@ class Trajectory:
                 f"got {list(logits.shape)} for indices {list(index.shape)} and labels {list(y.shape)}; of one logit z per "
                 "example make two, 0 and z."
             )
-        self._pending.append((index, logits.detach(), y))
-        self._pending_size += logits.numel()
+        self._pending.append((index.clone(), logits.argmax(dim=1) == y))
+        self._pending_size += len(index)
         if self._pending_size >= _PENDING:
             self._flush()
 
@@ -123,12 +121,11 @@ class Trajectory:
         return self._open
 
     def _flush(self) -> None:
-        """Turn the pending logits into bits, with one transfer from the device for many batches."""
+        """Turn what is pending into bits, with one transfer from the device for many batches."""
         if not self._pending:
             return
-        index, logits, y = (torch.cat(part) for part in zip(*self._pending, strict=True))
+        where, hit = (torch.cat(part).cpu().numpy() for part in zip(*self._pending, strict=True))
         self._pending, self._pending_size = [], 0
-        where, hit = index.cpu().numpy(), (logits.argmax(dim=1) == y).cpu().numpy()
         # np.unique finds first occurrences: in reversed order these are the last visits.
         where, last = np.unique(where[::-1], return_index=True)
         if len(where) and not 0 <= where[0] <= where[-1] < self.n:

@@ -170,6 +170,25 @@ def test_a_part_that_a_module_does_not_have_is_refused_with_the_nearest_name(sam
         fitted(SecondStage(run.first_net("fit")).with_weights(run.weights, before="net.hed"), loader_of(run, "fit"))
 
 
+def test_logits_that_a_training_step_adjusts_in_place_are_recorded_as_the_module_gave_them(
+    same_run: Callable[..., Any],
+) -> None:
+    class Adjusts(Classifier):
+        def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+            logits = self(batch[0])
+            loss = cross_entropy(logits, batch[1])
+            with torch.no_grad():
+                logits.mul_(-1)
+            return loss
+
+    run, recorded = same_run("input"), []
+    for kind in (Classifier, Adjusts):
+        recorder = TrajectoryCallback()
+        fitted(kind(run.first_net("trajectory")), loader_of(run, "trajectory"), recorder)
+        recorded.append(recorder.trajectory.rates())
+    assert recorded[0] == recorded[1]
+
+
 def test_a_part_of_a_module_may_make_the_logits(same_run: Callable[..., Any]) -> None:
     run, recorder = same_run(), TrajectoryCallback(module="net", n=len(same_run().train))
     fitted(Classifier(run.first_net("trajectory")), loader_of(run, "trajectory"), recorder)

@@ -158,6 +158,25 @@ def test_recording_changes_nothing_in_training(tmp_path: Path) -> None:
     assert isinstance(trainer.train_dataset, list)
 
 
+def test_logits_that_a_loss_adjusts_in_place_are_recorded_as_the_model_gave_them(tmp_path: Path) -> None:
+    def plain(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        return cross_entropy(outputs.logits, labels)
+
+    def adjusting(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        loss = cross_entropy(outputs.logits, labels)
+        outputs.logits.data.mul_(-1)
+        return loss
+
+    rates = []
+    for loss in (plain, adjusting):
+        trainer = RecordingTrainer(
+            model=bert(), args=arguments(tmp_path), train_dataset=texts(), compute_loss_func=loss
+        )
+        trainer.train()
+        rates.append(trainer.trajectory.rates())
+    assert rates[0] == rates[1]
+
+
 def test_the_data_collator_is_called_with_the_examples_as_they_are(tmp_path: Path) -> None:
     seen: list[set[str]] = []
 

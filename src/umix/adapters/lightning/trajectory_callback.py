@@ -54,7 +54,8 @@ class TrajectoryCallback(pl.Callback):
     def _see(self, module: nn.Module, given: Any, logits: Any) -> None:
         # On several devices Lightning wraps the whole step in a call of the module, which gives the loss, a scalar.
         if module.training and isinstance(logits, Tensor) and logits.dim() > 0:
-            self._logits = logits.detach()
+            # The labels come with the end of the batch, and the training step may adjust its logits in place before.
+            self._logits = logits.detach().clone() if logits.dim() == 2 else logits.detach()
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._end_epochs(trainer.current_epoch)

@@ -100,17 +100,21 @@ def taken_apart(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], Tensor, Tens
 
 def logits_of(outputs: Any) -> Tensor:
     """The logits [batch, classes] among the outputs of a model: the entry of this name, or the first of two dimensions."""
-    if isinstance(outputs, Mapping):
-        found = outputs.get("logits")
-    else:
-        several = (outputs,) if isinstance(outputs, Tensor) else outputs
-        found = next((part for part in several if isinstance(part, Tensor) and part.dim() == 2), None)
+    found = logits_in(outputs)
     if not isinstance(found, Tensor) or found.dim() != 2:
         raise UserError(
             "The model must give logits [batch, classes] as transformers' models for classification do, got "
             f"{list(found.shape) if isinstance(found, Tensor) else 'none'}."
         )
     return found
+
+
+def logits_in(outputs: Any) -> Any:
+    """What ``logits_of`` takes for logits, whatever it is; None where there are none."""
+    if isinstance(outputs, Mapping):
+        return outputs.get("logits")
+    several = (outputs,) if isinstance(outputs, Tensor) else outputs
+    return next((part for part in several if isinstance(part, Tensor) and part.dim() == 2), None)
 
 
 def _indexed(dataset: Any) -> IndexedDataset:

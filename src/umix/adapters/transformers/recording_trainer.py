@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from umix.adapters.transformers.indexed_trainer import IndexedTrainer, logits_of, taken_apart
+from umix.adapters.transformers.indexed_trainer import IndexedTrainer, logits_in, logits_of, taken_apart
 from umix.adapters.transformers.state_file import read_state, write_state
 from umix.errors import UserError
 from umix.training.trajectory import Trajectory
@@ -41,12 +41,23 @@ class RecordingTrainer(IndexedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Tensor | tuple[Tensor, Any]:
-        """The loss of ``Trainer``; in training its logits are recorded."""
+        """The loss of ``Trainer``; in training its logits are recorded, as they were before a loss adjusts them in place."""
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch=num_items_in_batch)
         given, y, index = taken_apart(inputs)
-        loss, outputs = super().compute_loss(model, given, True, num_items_in_batch=num_items_in_batch)
-        self.trajectory.see(index, logits_of(outputs), y)
+        copies: list[tuple[Tensor, Tensor]] = []
+
+        def copy(module: nn.Module, args: Any, outputs: Any) -> None:
+            if isinstance(logits := logits_in(outputs), Tensor):
+                copies.append((logits, logits.detach().clone()))
+
+        hook = model.register_forward_hook(copy)
+        try:
+            loss, outputs = super().compute_loss(model, given, True, num_items_in_batch=num_items_in_batch)
+        finally:
+            hook.remove()
+        made = logits_of(outputs)
+        self.trajectory.see(index, next((copied for logits, copied in copies if logits is made), made), y)
         return (loss, outputs) if return_outputs else loss
 
     def _begin(self) -> None:
