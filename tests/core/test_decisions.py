@@ -49,10 +49,28 @@ def test_the_first_decision_is_argmax(n_classes):
 def test_biases_of_two_classes_are_thresholds_of_the_odds_on_both_sides():
     biases = candidate_biases([99, 1])
     assert_allclose(np.sort(biases[:, 1]), -np.sort(-biases[:, 1])[::-1])
-    assert (np.diff(np.abs(biases[:, 1])) >= 0).all()  # the smallest first
     p = torch.tensor([0.2, 0.4])
     logits = torch.stack([torch.log(1 - p), torch.log(p)], dim=1)
     assert decide(logits, torch.tensor([0.0, float(np.log(0.7 / 0.3))])).tolist() == [0, 1]  # a threshold of 0.3
+
+
+@pytest.mark.parametrize("sizes", [[99, 1], [70, 20, 10], [1, 1, 1], [500, 300, 10, 10, 1]])
+def test_biases_come_in_the_order_of_their_size_and_argmax_is_the_first(sizes: list[int]) -> None:
+    biases = candidate_biases(sizes)
+    widest = biases.max(axis=1) - biases.min(axis=1)  # how much a difference of two logits is changed at most
+    assert widest[0] == 0
+    assert (widest[1:] > 0).all()
+    assert (np.diff(widest) >= -1e-12).all()
+
+
+def test_of_decisions_that_are_equally_good_the_smallest_biases_win() -> None:
+    biases = candidate_biases([80, 10, 10])
+    hits = np.tile([50, 30, 20], (1, len(biases), 1))
+    hits[:, 0] = [55, 25, 10]  # argmax is worse than all others, which are alike
+    sizes = np.array([100, 60, 40])
+    val = Counts(hits[:, 0, :0], sizes[:0], hits[:, 0], sizes, biases=biases, decided_hits=hits, judging=Judging())
+    chosen = biases[best_choice(val, "worst_class").decision]
+    assert np.ptp(chosen) == np.ptp(biases[1:], axis=1).min()
 
 
 def test_taking_the_whole_prior_away_is_post_hoc_logit_adjustment():

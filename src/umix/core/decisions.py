@@ -26,14 +26,14 @@ _MOST_BUMPED = 10  # classes up to which each is tried alone
 def candidate_biases(class_sizes: ArrayLike) -> Floats:
     """The biases to choose from, [decisions, classes], smallest first; the first is argmax.
 
-    For two classes these are thresholds of the log-odds, whatever the classes' sizes. For more classes the prior is taken away
-    in part or whole (post-hoc logit adjustment, Menon et al. 2021), and up to ten classes are tried alone. ``class_sizes``
-    [classes] are those of the training split.
+    Their size is the most that they change the difference of two logits by. For two classes these are thresholds of the log-odds,
+    whatever the classes' sizes. For more classes the prior is taken away in part or whole (post-hoc logit adjustment, Menon et al.
+    2021), and up to ten classes are tried alone. ``class_sizes`` [classes] are those of the training split.
 
     >>> candidate_biases([90, 10])[:3].round(2).tolist()
     [[0.0, 0.0], [0.0, -0.15], [0.0, 0.15]]
-    >>> candidate_biases([8, 1, 1])[:2].round(2).tolist()
-    [[0.0, 0.0, 0.0], [-0.35, 0.17, 0.17]]
+    >>> candidate_biases([8, 1, 1])[[1, 7]].round(2).tolist()
+    [[0.5, 0.0, 0.0], [-0.35, 0.17, 0.17]]
     """
     sizes = np.asarray(class_sizes, dtype=np.float64)
     k = len(sizes)
@@ -46,7 +46,7 @@ def candidate_biases(class_sizes: ArrayLike) -> Floats:
         rows += [temper * (prior.mean() - prior) for temper in _TEMPERS]
     if 2 < k <= _MOST_BUMPED:
         rows += [size * np.eye(k)[c] for size in _BUMPS for c in range(k)]
-    return np.array(rows)
+    return np.array(sorted(rows, key=np.ptp))
 
 
 def decide(logits: Tensor, bias: Tensor) -> Tensor:

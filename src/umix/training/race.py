@@ -210,7 +210,7 @@ def _stage(trainer: "Trainer", lane: Lane, folder: Path, *, content: str, number
         member = torch.cat([member, val.groups.in_margins], dim=1)
     judged = hashlib.sha256(member.cpu().numpy().tobytes()).hexdigest()  # decides what is counted
     identity = hashlib.sha256(
-        json.dumps([content, trainer.decide, names, val.fingerprint, val.groups.names, judged]).encode()
+        json.dumps([content, _biases(trainer).tolist(), names, val.fingerprint, val.groups.names, judged]).encode()
     ).hexdigest()
     earlier = "".join(report.key for name, report in trainer.reports.items() if name != RACE)
     settings = trainer.final_settings
@@ -229,13 +229,18 @@ def _thin(trainer: "Trainer", source: Stage, larger: Lane, lane: Lane, stage: St
     unless_damaged(path, thin, again="its candidates are trained again", warn=trainer.progress.note)
 
 
-def _observer(trainer: "Trainer", uncertain: Tensor | None, *, members: int) -> RaceCounts:
+def _biases(trainer: "Trainer") -> Tensor:
+    """The biases under which candidates are counted, [decisions, classes]; argmax alone if the final fit can choose no other."""
     sizes = torch.bincount(trainer.splits["train"].y, minlength=trainer.task.n_classes).cpu().numpy()
-    biases = torch.from_numpy(candidate_biases(sizes)).float().to(trainer.device)
-    val, size = trainer.splits["val"], trainer.settings.batch_size
-    n_units = len(val.groups.names) + len(val.groups.margins) + trainer.task.n_classes
-    if trainer.decide == "argmax" or not keeps_decisions(len(biases), n_units=n_units):
-        biases = biases[:1]  # what the final fit cannot choose is not tried
+    biases = torch.from_numpy(candidate_biases(sizes)).float()
+    groups = trainer.splits["val"].groups
+    n_units = len(groups.names) + len(groups.margins) + trainer.task.n_classes
+    all_of_them = trainer.decide != "argmax" and keeps_decisions(len(biases), n_units=n_units)
+    return biases if all_of_them else biases[:1]
+
+
+def _observer(trainer: "Trainer", uncertain: Tensor | None, *, members: int) -> RaceCounts:
+    val, size, biases = trainer.splits["val"], trainer.settings.batch_size, _biases(trainer).to(trainer.device)
     return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain, members=members)
 
 
