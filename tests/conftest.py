@@ -1,6 +1,7 @@
 """Data that many tests share."""
 
 import multiprocessing
+import re
 import shutil
 import sys
 import tomllib
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from umix.bench.executors.processes import Processes
 from umix.checkpoint_pace import CheckpointTimer
@@ -23,14 +24,20 @@ from umix.nets.mlp import MLP
 from umix.training.fit_settings import FitSettings
 from umix.training.trainer import Trainer
 
-# The same examples in every run: a suite that fails now and then teaches people to ignore it.
-settings.register_profile("umix", derandomize=True, deadline=None)
+# The same examples in every run, however long they take: a suite that fails now and then teaches people to ignore it.
+settings.register_profile("umix", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("umix")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """What a test draws from torch's global generator does not depend on the tests before it."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -220,6 +227,17 @@ def example_plugin(install: Callable[..., None], tmp_path: Path) -> Path:
 
 #: Fixtures that start processes, or need a browser, a disk to fill or a library of an extra.
 SYSTEM = {"browser", "cluster", "disk", "run_in_two", "start_program", "tiny_bert"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files in which every test is of the system are not imported by ``make test``: Ray, Lightning and others take seconds."""
+    if config.option.markexpr != "not system" or collection_path.suffix != ".py":
+        return None
+    return (
+        True
+        if re.search(r"^pytestmark = \[?(\n    )?pytest\.mark\.system", collection_path.read_text(), re.M)
+        else None
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -137,6 +137,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("kills")
 
 
+@pytest.mark.system
 def test_killed_commands_end_as_if_nothing_had_happened(kills: ModuleType, tmp_path: Path) -> None:
     tally = kills.campaign(2, 0, ["digits"], tmp_path)["digits"]
     assert (tally.cases, tally.identical, tally.different) == (2, 2, [])

@@ -75,6 +75,7 @@ def test_reports_are_made_of_studies_folders_and_results(study: umix.StudyResult
         umix.report(umix.train("four_moons", "erm", fit={"epochs": 1}), tmp_path / "none.html")
 
 
+@pytest.mark.system
 def test_a_search_finds_settings_that_train_takes(tmp_path: Path) -> None:
     best = umix.tune(task(), "umix", trials=2, out=tmp_path, space={"eta": umix.Range(low=1, high=9)}, length=2, **FAST)
     assert len(best.trials) == 2
@@ -90,6 +91,7 @@ def test_a_study_is_given_one_way() -> None:
         umix.run_study(study, tasks=["four_moons"], methods=["erm"])
 
 
+@pytest.mark.system
 def test_searches_of_two_frames_do_not_meet_and_keep_what_was_fixed(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     frame = polars.DataFrame({"x": rng.normal(size=90), "y": np.arange(90) % 2})

@@ -4,8 +4,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -323,15 +321,6 @@ def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord)
     again = execute(spec(path, groups="place", epochs=10, lr=0.01), out=record.directory.parent)
     assert again.directory == record.directory
     assert (record.directory / TABLE_COLUMNS).exists()
-
-
-def test_what_needs_no_table_imports_no_table_library() -> None:
-    code = (
-        "import sys, umix.bench.runs.execute, umix.bench.predict; "
-        "print([name for name in ('skrub', 'skops', 'pandas', 'polars', 'matplotlib') if name in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "[]"
 
 
 def test_what_was_learned_of_other_data_than_the_record_says_is_refused(record: RunRecord, tmp_path: Path) -> None:

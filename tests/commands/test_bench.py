@@ -167,15 +167,20 @@ def test_flags_of_a_table_are_for_tables_and_impossible_runs_are_left_out_if_ask
     assert len(bench_json(capsys, *study, "--groups", "sex")["plan"]) == 4
 
 
+SEARCH = ["tune", "four_moons", "umix", "--trials", "1", *FAST]
+
+
+@pytest.mark.parametrize(
+    "command", [BENCH, pytest.param(SEARCH, marks=pytest.mark.system)], ids=lambda command: command[0]
+)
 def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    for command in (BENCH, ["tune", "four_moons", "umix", "--trials", "1", *FAST]):
-        assert main([*command, "--out", str(tmp_path / "file")]) == 2
-        shown = capsys.readouterr()
-        assert "Cannot write" in shown.err
-        assert shown.out == ""
+    assert main([*command, "--out", str(tmp_path / "file")]) == 2
+    shown = capsys.readouterr()
+    assert "Cannot write" in shown.err
+    assert shown.out == ""
 
 
 def test_what_is_wrong_in_a_study_file_is_said_with_its_name(

@@ -166,7 +166,9 @@ def test_a_process_whose_memory_is_limited_says_what_to_do(
     assert said.endswith("take a smaller fit.batch_size, fewer workers or a larger machine, and run it again: what is finished is kept.\n")  # fmt: skip # noqa: E501
 
 
-@pytest.mark.parametrize("executor", [Serial(), Processes(1)], ids=["serial", "processes"])
+@pytest.mark.parametrize(
+    "executor", [Serial(), pytest.param(Processes(1), marks=pytest.mark.system)], ids=["serial", "processes"]
+)
 def test_one_run_without_memory_does_not_stop_the_others(tmp_path: Path, executor: Any) -> None:
     small, large = spec(), spec(hidden=[10**6, 10**6])
     outcomes = {one.key: one for one in executor.run([large, small], Places(tmp_path), lambda event: None)}

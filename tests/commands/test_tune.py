@@ -12,6 +12,7 @@ from umix.cli import main
 SMALL = [f"--set={s}" for s in ("epochs=2", "task.sizes=[30,6,6,30]", "task.eval_size=10", "net.hidden=[4]")]
 
 
+@pytest.mark.system
 def test_tune_then_run_with_the_preset_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["tune", "four_moons", "focal", "--trials", "3", *SMALL, "--quiet", "--out", str(tmp_path)]
     assert main([*command, "--range", "fit.lr=0.01:0.1:log", "--choices", "class_balance=none", "--json"]) == 0
@@ -27,6 +28,7 @@ def test_tune_then_run_with_the_preset_it_wrote(tmp_path: Path, capsys: pytest.C
     assert (tmp_path / spec.directory_name / "record.json").exists()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -46,6 +48,7 @@ def test_wrong_flags_are_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.system
 def test_seeds_may_be_ranges_and_lists_as_in_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["tune", "four_moons", "focal", "--trials", "1", "--seeds", "0:1,7", *SMALL, "-q", "--out", str(tmp_path)]
     assert main([*command, "--json"]) == 0

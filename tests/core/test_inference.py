@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from umix.core.inference import hardness, infer_environments
 
@@ -60,16 +58,6 @@ def test_the_same_stream_gives_the_same_environments_and_moves_no_global_generat
     first, second = (infer_environments(logits, y, steps=3, lr=0.01, rng=np.random.default_rng(4)) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(before, torch.get_rng_state())
-
-
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=5)
-def test_permuting_the_examples_permutes_their_environments(seed):
-    logits, y = data(n=60)
-    order = torch.from_numpy(np.random.default_rng(seed).permutation(60))
-    whole = infer_environments(logits, y, **STEPS, rng=np.random.default_rng(0))
-    permuted = infer_environments(logits[order], y[order], **STEPS, rng=np.random.default_rng(0))
-    assert torch.equal(permuted, whole[order])
 
 
 def test_the_number_of_examples_does_not_decide_who_moves():

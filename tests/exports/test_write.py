@@ -179,7 +179,9 @@ def test_a_net_that_cannot_be_traced_is_refused_in_one_sentence(
         umix.export(arrays, tmp_path / "model.pt2")
 
 
-@pytest.mark.parametrize("output", ["model.onnx", "model.pt2", "model.safetensors", "model"])
+@pytest.mark.parametrize(
+    "output", [pytest.param("model.onnx", marks=pytest.mark.system), "model.pt2", "model.safetensors", "model"]
+)
 def test_trees_are_refused_with_what_to_do_instead(arrays: RunRecord, tmp_path: Path, output: str) -> None:
     trees = net_settings("trees").build(torch.zeros(3), 3)
     forest = arrays.model_copy(update={"net": "trees"})

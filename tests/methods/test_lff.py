@@ -187,6 +187,7 @@ def test_the_saved_net_of_a_run_is_the_debiased_one_alone(tmp_path: Path) -> Non
     assert load_net(record, select="last").companion is None
 
 
+@pytest.mark.system
 def test_it_trains_in_mixed_precision(trainer: Make) -> None:
     net = LfF().train(trainer(fit={"precision": "bf16-mixed", "epochs": 2}))
     assert all(parameter.isfinite().all() for parameter in net.parameters())

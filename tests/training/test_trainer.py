@@ -178,6 +178,7 @@ def test_an_objective_that_needs_groups_is_refused_in_an_oblivious_run(trainer: 
         trainer().fit(NeedsGroups())
 
 
+@pytest.mark.system
 def test_mixed_precision_trains_through_fabric_close_to_full_precision(trainer: Make) -> None:
     run = trainer(fit={"precision": "bf16-mixed", "epochs": 8})
     run.fit(MeanRisk())

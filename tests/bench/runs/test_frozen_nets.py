@@ -275,6 +275,7 @@ def resnet(tmp_path_factory):
     return folder
 
 
+@pytest.mark.system
 def test_a_pretrained_folder_is_frozen_moved_and_found_again(resnet, tmp_path, monkeypatch):
     folder = shutil.copytree(resnet, tmp_path / "here")
     record = execute(spec(net=f"hf:{folder}"), out=tmp_path / "runs")
@@ -295,6 +296,7 @@ def test_a_pretrained_folder_is_frozen_moved_and_found_again(resnet, tmp_path, m
         load_net(record, net_name=f"hf:{moved}")
 
 
+@pytest.mark.system
 def test_a_pretrained_net_is_trained_as_a_whole_unless_it_is_frozen(resnet, tmp_path):
     record = execute(spec(net=f"hf:{resnet}", freeze=False, epochs=1), out=tmp_path / "runs")
     net, start = load_net(record), net_settings(f"hf:{resnet}")

@@ -61,6 +61,7 @@ def test_a_tokenizer_is_restored_from_what_it_writes(tiny_bert):
         Tokenizer("{", pad=0, length=3)
 
 
+@pytest.mark.system
 def test_a_folder_without_a_tokenizer_and_an_absent_one_are_said(tmp_path):
     with pytest.raises(UserError, match=r"must hold a tokenizer that .* task.tokenizer=FOLDER"):
         Tokenizer.of(str(tmp_path), length=9)

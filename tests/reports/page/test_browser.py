@@ -12,7 +12,7 @@ from umix.bench.runs.record import RunRecord
 from umix.reports.charts.threshold import threshold_view
 from umix.reports.page.page import template, threshold_html
 
-DRAWN = "Promise.all([...views.values()].map(view => view.runAsync()))"  # every chart shows the last change
+DRAWN = "Promise.all([...views.values()].map(view => view.runAsync())).then(() => true)"  # every chart shows the last change
 
 
 @pytest.fixture(scope="module")

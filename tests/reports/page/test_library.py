@@ -8,6 +8,8 @@ import pytest
 from umix.reports.page import library
 from umix.reports.page.library import charts_library
 
+pytestmark = pytest.mark.system
+
 HEAD = f"// vl-convert {version('vl-convert-python')}\n"
 
 
