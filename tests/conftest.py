@@ -69,7 +69,9 @@ def trainer(moons: Task) -> Callable[..., Trainer]:
 
 APART = """
 import os
+import signal
 os.setsid()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore it
 for place, file in enumerate(files, start=1):
     os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), place)
 """
