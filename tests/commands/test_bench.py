@@ -18,7 +18,7 @@ from umix.bench.runs.lock import LOCKS, is_locked
 from umix.cli import main
 
 FAST = [f"--set={setting}" for setting in ("epochs=2", "sizes=[40,8,8,40]", "eval_size=10", "hidden=[8]")]
-SLOW = [f"--set={setting}" for setting in ("epochs=200", "batch_size=1", "sizes=[40,8,8,40]", "eval_size=10")]
+SLOW = [f"--set={setting}" for setting in ("epochs=4000", "batch_size=1", "sizes=[40,8,8,40]", "eval_size=10")]
 UMIX = ["bench", "four_moons", "--methods", "erm,umix", "--set=umix.length=2", *FAST]
 BENCH = [*UMIX, "--seeds", "0:2"]
 

@@ -1,8 +1,6 @@
 """Locks between real processes, some of which are killed."""
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,14 +21,26 @@ with run_lock(Path(folder), "a-run"):
     print("held", flush=True)
     signal.pause()
 """
-SETTINGS = {
-    "epochs": 12,
-    "length": 2,
-    "trajectory.epochs": 2,
-    "batch_size": 2,
-    "sizes": [150, 10, 10, 150],
-    "eval_size": 50,
-}
+SETTINGS = {"epochs": 6, "length": 2, "trajectory.epochs": 2, "batch_size": 2, "sizes": [60, 8, 8, 60], "eval_size": 20}
+#: Executes the run and stops in its final fit, as if the machine had no time for it; then the file ``stopped`` is there.
+STOPS = """
+import os, signal
+from pathlib import Path
+from umix.bench.runs.execute import execute
+
+class Stopping:
+    def start(self, stage, *, total, done):
+        self.left = 100 if stage == "fit" else 10**9
+    def advance(self, steps):
+        self.left -= steps
+        if self.left < 0:
+            Path(stopped).touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
+    def finish(self): ...
+    def note(self, message): ...
+
+execute(spec, out=Path(out), progress=Stopping())
+"""
 RUN = ["run", "four_moons", "umix", "--json", *(f"--set={key}={value}" for key, value in SETTINGS.items())]
 Start = Callable[..., BaseProcess]
 
@@ -63,16 +73,14 @@ def test_a_lock_is_let_go_when_its_block_raises(tmp_path: Path) -> None:
 
 
 def test_of_three_processes_with_one_spec_one_trains_even_if_the_first_is_killed(
-    tmp_path: Path, start_umix: Start
+    tmp_path: Path, start_program: Start, start_umix: Start
 ) -> None:
-    out = tmp_path / "runs"
-    first = start_umix(*RUN, "--out", str(out))
-    while not list(out.glob("four_moons-*/checkpoint.safetensors")):
+    out, spec = tmp_path / "runs", RunSpec(task="four_moons", method="umix", settings=SETTINGS)
+    first = start_program(STOPS, spec=spec, out=str(out), stopped=str(tmp_path / "stopped"))
+    while not (tmp_path / "stopped").exists():  # it holds the lock and gets no further
         assert first.is_alive()
         time.sleep(0.01)
-    os.kill(first.pid, signal.SIGSTOP)  # it holds the lock and gets no further
     other = start_umix(*RUN, "--out", str(out), output=tmp_path / "other.json")
-    spec = RunSpec(task="four_moons", method="umix", settings=SETTINGS)
     with ThreadPoolExecutor(1) as thread:
         third = thread.submit(execute, spec, out=out)
         wait_until_said(other, "waiting for it", tmp_path / "other.json.err")
