@@ -47,15 +47,21 @@ def run(task, out, name="best", seed=0, watched=None, **settings):
     return execute(spec, places=places, **(watched or {}))
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A folder of runs: tests that ask for the same one train it once."""
+    return tmp_path_factory.mktemp("runs")
+
+
 @pytest.mark.parametrize("use_groups", ["test", "val", "train"])
-def test_the_winner_is_the_run_of_its_own_method(tmp_path, use_groups):
+def test_the_winner_is_the_run_of_its_own_method(shared, use_groups):
     task, judge = shortcut(), {"judge.use_groups": use_groups}
-    best = run(task, tmp_path, **judge)
+    best = run(task, shared, **judge)
     chosen = best.decisions
     settings = {
         name: value for name, value in chosen.items() if name.startswith((f"{chosen['method']}.", "trajectory."))
     }
-    again = run(task, tmp_path, chosen["method"], **judge, **settings)
+    again = run(task, shared, chosen["method"], **judge, **settings)
     for split in ("val", "test"):
         assert best.split_counts[split].hits == again.split_counts[split].hits
 
@@ -69,10 +75,10 @@ def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
     assert files_of(best)[weights] == files_of(alone)[weights]
 
 
-def test_what_is_known_of_the_groups_decides_what_is_tried(tmp_path):
+def test_what_is_known_of_the_groups_decides_what_is_tried(shared):
     task, tried = shortcut(), {}
     for use_groups in ("test", "val", "train"):
-        record = run(task, tmp_path, **{"judge.use_groups": use_groups})
+        record = run(task, shared, **{"judge.use_groups": use_groups})
         tried[use_groups] = {standing["candidate"] for standing in record.decisions["standings"]}
     assert {"erm", "reweight by=class"} <= tried["test"]
     assert not any("group" in name for name in tried["test"])
@@ -82,16 +88,16 @@ def test_what_is_known_of_the_groups_decides_what_is_tried(tmp_path):
     assert all(any(name.startswith("umix") for name in names) for names in tried.values())
 
 
-def test_more_knowledge_of_the_groups_lifts_the_worst_group(tmp_path):
+def test_more_knowledge_of_the_groups_lifts_the_worst_group(shared):
     task = shortcut()
-    erm = run(task, tmp_path, "erm").summary(decide="argmax").worst
-    known = run(task, tmp_path, **{"judge.use_groups": "val"}).summary().worst
+    erm = run(task, shared, "erm").summary(decide="argmax").worst
+    known = run(task, shared, **{"judge.use_groups": "val"}).summary().worst
     assert known > erm + 0.1
 
 
-def test_the_record_says_whose_groups_the_winner_trains_with(tmp_path):
+def test_the_record_says_whose_groups_the_winner_trains_with(shared):
     task = shortcut()
-    used = {use: run(task, tmp_path, **{"judge.use_groups": use}) for use in ("test", "val", "train")}
+    used = {use: run(task, shared, **{"judge.use_groups": use}) for use in ("test", "val", "train")}
     assert used["test"].group_use == "none"
     for use, split in (("val", "validation"), ("train", "training")):
         with_groups = used[use].decisions["method"] in ("group_mixup", "group_dro")
@@ -100,8 +106,8 @@ def test_the_record_says_whose_groups_the_winner_trains_with(tmp_path):
         )
 
 
-def test_what_was_chosen_and_what_the_others_reached_is_said(tmp_path):
-    record = run(shortcut(), tmp_path)
+def test_what_was_chosen_and_what_the_others_reached_is_said(shared):
+    record = run(shortcut(), shared)
     assert record.decisions["chosen"].startswith("best chose ")
     assert "erm + threshold" in record.decisions["others"]
     worst = [point["worst"] for point in record.decisions["frontier"]]

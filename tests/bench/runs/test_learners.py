@@ -91,18 +91,19 @@ def test_settings_of_gradient_steps_are_refused_for_trees(shop: Path) -> None:
 
 
 def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) -> None:
-    record = execute(spec(shop, "best"), out=tmp_path)
+    best = spec(shop, "best", trials=3)
+    record = execute(best, out=tmp_path)
     learners = record.decisions["learner"]
     assert [row["learner"] for row in learners["standings"]] == ["mlp", "trees"]
     runs = [load_run(folder) for folder in sorted((tmp_path / LEARNERS).iterdir()) if (folder / "record.json").exists()]
     chosen = next(run for run in runs if run.net == learners["name"])
     assert record.split_counts == chosen.split_counts
     assert record.net == learners["name"]
-    assert record.key == spec(shop, "best").key
+    assert record.key == best.key
     assert load_run(record.directory).model_dump() == record.model_dump()
     assert predict(record, shop).equals(predict(chosen, shop))
     assert [path.name for path in tmp_path.iterdir() if (path / "record.json").exists()] == [record.directory.name]
-    assert execute(spec(shop, "best"), out=tmp_path).model_dump() == record.model_dump()
+    assert execute(best, out=tmp_path).model_dump() == record.model_dump()
 
 
 def test_seeds_that_take_different_learners_are_one_row_of_one_task_everywhere(
