@@ -1,7 +1,6 @@
 """Data that many tests share."""
 
 import multiprocessing
-import re
 import shutil
 import sys
 import tomllib

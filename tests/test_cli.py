@@ -61,6 +61,7 @@ def test_weights_are_written_for_every_training_example(
     assert table["weight"].to_list() == pytest.approx(expected)
 
 
+@pytest.mark.system
 def test_demo_compares_three_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--seeds", "1", "--out", str(tmp_path), "--quiet"]) == 0
     out = capsys.readouterr().out

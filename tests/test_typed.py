@@ -46,6 +46,7 @@ def test_the_package_says_that_it_has_types() -> None:
     assert files("umix").joinpath("py.typed").is_file()
 
 
+@pytest.mark.system
 def test_mypy_takes_right_use_of_the_public_names_and_finds_each_wrong_one(tmp_path: Path) -> None:
     scripts = {"right.py": RIGHT, "wrong.py": "import umix\n\n" + "\n".join(WRONG) + "\n"}
     for name, text in scripts.items():

@@ -373,7 +373,7 @@ def test_smoothed_labels_and_a_loss_of_ones_own_are_weighted_and_mixed(tmp_path:
 def test_group_metrics_are_rates_of_groups_in_the_evaluation(tmp_path: Path) -> None:
     groups = ["a", "b", "b", "a"]
     trainer = Trainer(
-        model=bert(), args=arguments(tmp_path), eval_dataset=texts(4), compute_metrics=GroupMetrics(groups)
+        model=bert(), args=arguments(tmp_path), eval_dataset=texts(4), compute_metrics=GroupMetrics(groups, min_group=1)
     )
     metrics = trainer.evaluate()
     found = trainer.predict(texts(4)).predictions.argmax(axis=1) == [0, 1, 0, 1]
@@ -383,7 +383,12 @@ def test_group_metrics_are_rates_of_groups_in_the_evaluation(tmp_path: Path) -> 
 
     given = SimpleNamespace(predictions=(torch.eye(2).numpy(), "states"), label_ids=torch.tensor([0, 0]).numpy())
     known = Groups.from_ids(torch.tensor([0, 1]), ["left", "right"])
-    assert GroupMetrics(known)(given) == {"average": 0.5, "worst": 0.0, "group/left": 1.0, "group/right": 0.0}
+    assert GroupMetrics(known, min_group=1)(given) == {
+        "average": 0.5,
+        "worst": 0.0,
+        "group/left": 1.0,
+        "group/right": 0.0,
+    }
     with pytest.raises(UserError, match="each of the 2 examples"):
         GroupMetrics(Groups.from_ids(torch.tensor([0]), ["left"]))(given)
 

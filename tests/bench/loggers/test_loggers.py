@@ -73,6 +73,7 @@ def test_mlflow_holds_settings_and_every_epoch_once_however_often_it_is_written(
     assert odd_rates == [0.25, 0.75]
 
 
+@pytest.mark.system
 def test_mlflow_holds_the_selected_result_under_the_names_of_the_json(record: RunRecord, tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
     from mlflow import MlflowClient
