@@ -75,6 +75,7 @@ class Tally:
 def command_main(arguments: list[str], said: str, die_at: int | None) -> None:
     """Run the command line in a session of its own; right before write number ``die_at`` the process kills itself."""
     os.setsid()
+    os.environ["RAY_TMPDIR"] = str(Path(said).parent)  # so that auto finds no cluster of other people
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for place in (1, 2):
         os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), place)
@@ -102,7 +103,6 @@ class Campaign:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.seed = folder, seed
-        os.environ["RAY_TMPDIR"] = str(folder)  # so that auto finds no cluster of other people
         Processes(1).start()
         self._context = multiprocessing.get_context("forkserver")
         self._kinds: dict[str, Kind] = {}
