@@ -18,8 +18,7 @@ from measure import write
 
 from umix.bench.executors.serial import Serial
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import load_run
-from umix.bench.runs.store import load_runs
+from umix.bench.runs.record import load_run, load_runs
 from umix.bench.study.study import Study
 from umix.bench.study.study_grid import make_grid
 from umix.reports.arrange import arrange

@@ -7,7 +7,6 @@ ended a command is one sentence on standard error.
 import contextlib
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -31,12 +30,10 @@ from umix.commands.table import table
 from umix.commands.theory import theory
 from umix.commands.tune import tune
 from umix.commands.weights import weights
-from umix.errors import MachineError, UserError, one_line
-from umix.machine_faults import machine_faults
+from umix.errors import UserError, one_line
+from umix.machine_faults import machine_error
 from umix.terminal import ERR, OUT, OutputClosed, drop_output
 from umix.version import __version__
-
-_MOMENT = 0.05  # seconds
 
 app = App(
     name="umix",
@@ -77,25 +74,25 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str] | None) -> int:
     terminated: list[int] = []
     try:
-        with _no_interrupt_lost(), _sigterm_interrupts(terminated), machine_faults():
+        with _sigterm_interrupts(terminated):
             code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
         return _ended(error.message(as_flag), 2)
     except CycloptsError as error:
         return _ended(str(error), 2)
-    except MachineError as error:
-        drop_output()  # it may be the place that is full
-        return _ended(error.message(as_flag), 1)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        return _ended(_about_path(error), 2)
     except OutputClosed:
         drop_output()
         return 0
     except KeyboardInterrupt:
         how, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
         return _ended(f"{how}; what is finished is kept, and the same command goes on from there.", 128 + number)
+    except Exception as error:
+        if (fault := machine_error(error)) is not None:
+            drop_output()  # it may be the place that is full
+            return _ended(fault.message(as_flag), 1)
+        if isinstance(error, OSError) and error.filename is not None:
+            return _ended(_about_path(error), 2)
+        raise
     return int(code or 0)
 
 
@@ -109,24 +106,6 @@ def _ended(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError):
         ERR.out(f"umix: {one_line(sentence, longest=290)}", highlight=False)
     return code
-
-
-@contextlib.contextmanager
-def _no_interrupt_lost() -> Iterator[None]:
-    """Inside the block, Ctrl-C in the middle of a callback in which Python ignores exceptions is repeated a moment later."""
-    before = sys.unraisablehook
-
-    def repeat(lost: "sys.UnraisableHookArgs") -> None:
-        if lost.exc_type is KeyboardInterrupt:
-            threading.Timer(_MOMENT, os.kill, (os.getpid(), signal.SIGINT)).start()
-        else:
-            before(lost)
-
-    sys.unraisablehook = repeat
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
 
 
 @contextlib.contextmanager

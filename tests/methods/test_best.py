@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from umix import RunSpec, execute, method
-from umix.bench.runs.example_table import load_examples, read_examples
+from umix.bench.runs.example_tables import load_examples, read_examples
 from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars
 import pytest
 
-from umix.bench.runs.example_table import example_table, load_examples
+from umix.bench.runs.example_tables import example_table, load_examples
 from umix.bench.runs.record import RunRecord
-from umix.errors import UserError
-from umix.files import read_arrays, write_arrays
+from umix.files import write_arrays
 from umix.reports.training_examples import Window, training_of
 
 N = 10
@@ -75,76 +73,6 @@ def test_an_example_of_several_groups_names_them_all(record: Callable[..., RunRe
     assert found["group"].to_list() == ["a; b", "b", None]
     assert found["predicted_group"].to_list() == [0, 5, 1]  # of other groups, which the task declares for training
     assert found["index"].to_list() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "said"),
-    [
-        ("examples", lambda arrays, facts: arrays.pop("label"), "'label' is missing"),
-        ("examples", lambda arrays, facts: arrays["label"].fill(7), "'label' must be at most 1 everywhere"),
-        ("examples", lambda arrays, facts: arrays["uncertainty"].fill(np.nan), "'uncertainty' must be at least"),
-        ("examples", lambda arrays, facts: arrays.update(weight=np.ones(3)), "'weight' must be real numbers [10]"),
-        ("examples", lambda arrays, facts: arrays["weight"].fill(-1), "'weight' must be at least 0 everywhere"),
-        (
-            "examples",
-            lambda arrays, facts: arrays.update(label=np.zeros((N, 1), int)),
-            "'label' must be whole numbers [n]",
-        ),
-        ("trajectory", lambda arrays, facts: facts.pop("n"), "got those of None"),
-        ("trajectory", lambda arrays, facts: facts.update(n="9" * 5000), "got those of 9"),
-        ("trajectory", lambda arrays, facts: arrays.pop("visited"), "'visited' is missing"),
-        (
-            "trajectory",
-            lambda arrays, facts: arrays.update(correct=np.ones((2, 2), np.uint8)),
-            "'visited' must be bytes",
-        ),
-        (
-            "trajectory",
-            lambda arrays, facts: arrays.update(dict.fromkeys(arrays, np.ones((0, 2), np.uint8))),
-            "got no epoch",
-        ),
-        ("closer", lambda arrays, facts: arrays["index"].fill(N), "'index' must be at most 9 everywhere"),
-        ("closer", lambda arrays, facts: arrays.update(correct=np.ones(2)), "'correct' must be true or false [2]"),
-        ("closer", lambda arrays, facts: arrays.update(prediction=np.array([0, 2])), "'prediction' must be at most 1"),
-        ("closer", lambda arrays, facts: arrays.update(x=np.ones(3)), "'x' must be the inputs of these examples"),
-    ],
-    ids=range(15),
-)
-def test_arrays_that_do_not_fit_are_one_sentence(
-    run: RunRecord, name: str, change: Callable[[dict[str, Any], dict[str, str]], object], said: str
-) -> None:
-    path = run.directory / f"{name}.safetensors"
-    arrays, facts = read_arrays(path, kind=name)
-    arrays = {key: array.copy() for key, array in arrays.items()}
-    change(arrays, facts)
-    write_arrays(path, arrays, facts)
-    with pytest.raises(UserError) as caught:
-        training_of(run)
-    assert ".safetensors must " in str(caught.value)
-    assert said in str(caught.value)
-    assert str(caught.value).endswith("; delete the run and run it again.")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda table: table.head(3), "be about the run's 10 examples, got 3"),
-        (lambda table: table.with_columns(label=9), "name classes of the run in the column 'label'"),
-        (lambda table: table.with_columns(group=9), "name groups of the run in the column 'group'"),
-        (lambda table: table.drop("group"), "say who is in a group in the column 'group 0'"),
-        (lambda table: table.with_columns(row=polars.lit(None, polars.Int64)), "say which row every example is of"),
-        (lambda table: table.with_columns(row=polars.lit("x")), "say where examples are from in the column 'row'"),
-    ],
-    ids=["rows", "class", "group", "no group", "no place", "place"],
-)
-def test_a_table_that_does_not_fit_is_one_sentence(
-    run: RunRecord, change: Callable[[polars.DataFrame], polars.DataFrame], said: str
-) -> None:
-    path = run.directory / "training.parquet"
-    change(polars.read_parquet(path)).write_parquet(path)
-    with pytest.raises(UserError) as caught:
-        training_of(run)
-    assert str(caught.value) == f"{path} must {said}" + str(caught.value).partition(said)[2]
 
 
 def test_a_window_beyond_the_recorded_epochs_is_no_window(run: RunRecord) -> None:

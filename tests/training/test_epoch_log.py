@@ -91,13 +91,6 @@ def test_a_resumed_fit_has_every_epoch_once(trainer: Make, tmp_path: Path) -> No
     assert len(risks[1]) == 4
 
 
-def test_what_an_older_checkpoint_does_not_tell_is_not_known() -> None:
-    log = EpochLog()
-    log.restore(2, {})
-    assert log.epochs == 2
-    assert all(np.isnan(value) for row in log.rows() for value in row.values())
-
-
 def test_after_every_epoch_the_validation_counts_so_far_are_shown(trainer: Make) -> None:
     seen = []
     make = trainer(on_epoch=lambda epoch, val: seen.append((epoch, val.epochs, val.class_hits[-1].tolist())))

@@ -169,7 +169,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.safetensors"
     recorded(np.ones((400, 3))).save(path)
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(UserError, match=r"must be a whole trajectory file"):
+    with pytest.raises(UserError, match=r"is damaged"):
         Trajectory.load(path)
 
 

@@ -7,10 +7,8 @@ from umix.bench.runs.record import RunRecord
 from umix.core.selection import Decide
 from umix.exports.exported import Exported
 from umix.exports.formats import Format
-from umix.machine_faults import machine_faults
 
 
-@machine_faults()
 def export(
     run: RunResult | RunRecord | str | Path,
     output: str | Path,

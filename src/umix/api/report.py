@@ -9,7 +9,6 @@ from umix.bench.runs.record import RunRecord, known_rule
 from umix.core.selection import Decide
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
-from umix.machine_faults import machine_faults
 from umix.reports.arrange import arrange
 from umix.reports.charts.figure import unchecked, write_figures
 from umix.reports.decided_rows import decided_rows
@@ -61,7 +60,6 @@ def report(
     return write_report(runs, output, select=select, decide=decide, baseline=baseline, figures=figures).path
 
 
-@machine_faults()
 def write_report(
     runs: str | Path | Reportable | Sequence[RunRecord],
     output: str | Path | None = None,

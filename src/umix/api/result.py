@@ -10,19 +10,23 @@ from rich.console import Group
 from rich.text import Text
 
 from umix.bench.predict import PredictedBlocks, reader
-from umix.bench.runs.example_table import example_table, load_examples, no_weights
-from umix.bench.runs.held_out import held_out_logits, held_out_table
-from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
+from umix.bench.runs.example_files import held_out_logits, held_out_table, image_files, training_rows
+from umix.bench.runs.example_tables import (
+    example_table,
+    group_column,
+    load_examples,
+    named_frame,
+    no_weights,
+    read_held_out,
+)
 from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
-from umix.bench.runs.training_rows import image_files, training_rows
 from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.formats import Format
-from umix.machine_faults import machine_faults
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered
@@ -124,7 +128,6 @@ class RunResult:
         """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
         return self._net(self.record.best_epoch(select, decide))
 
-    @machine_faults()
     def predict(
         self,
         new: Any,

@@ -20,7 +20,6 @@ from umix.bench.study.study_plan import StudyPlan
 from umix.bench.study.study_search import search_grid
 from umix.errors import UserError
 from umix.limits import MOST_RUNS
-from umix.machine_faults import machine_faults
 
 if TYPE_CHECKING:
     from umix.bench.executors.processes import Processes
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 MethodLike = StudyMethod | Mapping[str, Any] | str
 
 
-@machine_faults()
 def run_study(
     study: Study | None = None,
     *,

@@ -274,10 +274,7 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise UserError(f"--set must be given key=value, got {pair!r}; for example --set eta=20.")
-        try:
-            settings[key.strip()] = parse_value(text)
-        except ValueError as error:
-            raise UserError(f"--set {key.strip()} must be given a value that can be read, but {error}.") from None
+        settings[key.strip()] = parse_value(text)
     return settings
 
 

@@ -146,7 +146,7 @@ def _text(
 def load(directory: Path) -> "list[RunRecord]":
     """The records in ``directory``; prints what was skipped, and raises UserError if there is no record."""
     from umix.bench.runs.failure import load_failures
-    from umix.bench.runs.store import load_runs
+    from umix.bench.runs.record import load_runs
 
     runs = load_runs(directory)
     for message in runs.skipped:

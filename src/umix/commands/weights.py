@@ -22,7 +22,7 @@ def weights(
     The column row counts the rows of the table that was trained on from 0, without its header, as pandas does. Of images, file is
     the path.
     """
-    from umix.bench.runs.example_table import load_examples
+    from umix.bench.runs.example_tables import load_examples
     from umix.bench.runs.record import load_run
     from umix.data.rows.table_file import check_output, write_table
     from umix.reports.page.training_table import with_id

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import final
 
 from umix.bench.runs.failure import load_failures
-from umix.bench.runs.record import load_run
-from umix.bench.runs.store import load_runs
+from umix.bench.runs.record import load_run, load_runs
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged, arrange
 from umix.run_folder import FAILED, RECORD

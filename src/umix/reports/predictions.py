@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from umix.bench.runs.held_out_frame import read_held_out
+from umix.bench.runs.example_tables import read_held_out
 from umix.bench.runs.record import RunRecord
 from umix.run_folder import PREDICTIONS
 
@@ -83,7 +83,7 @@ class Predictions:
 
 
 def load_predictions(record: RunRecord) -> Predictions | None:
-    """The held-out predictions of this run; None where an earlier version of umix made it."""
+    """The held-out predictions of this run; None where no epoch of it could be selected."""
     if not (record.directory / PREDICTIONS).exists():
         return None
     table = read_held_out(record)

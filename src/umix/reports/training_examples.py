@@ -8,12 +8,9 @@ from typing import final
 
 import numpy as np
 
-from umix.array_layout import Array, misfit
-from umix.bench.runs.example_table import read_examples
+from umix.bench.runs.example_tables import read_examples, read_training_rows
 from umix.bench.runs.record import RunRecord
-from umix.bench.runs.stored_table import read_training_rows
 from umix.core.forgetting import forgetting_events
-from umix.errors import UserError
 from umix.files import read_arrays
 from umix.reports.learning_hints import learning_hints
 from umix.run_folder import EXAMPLE_FEATURES, TRAJECTORY
@@ -171,8 +168,8 @@ def training_of(record: RunRecord) -> Training | None:
     if kept is None or "uncertainty" not in kept:
         return None
     n = len(kept["label"])
-    rows = read_training_rows(record, n)
-    columns = {} if rows is None else {name: rows[name].to_numpy() for name in rows.columns}
+    rows = read_training_rows(record)
+    columns = {name: rows[name].to_numpy() for name in rows.columns}
     correct, visited = _bits(folder / TRAJECTORY, n)
     window = window_of(record)
     return Training(
@@ -184,7 +181,7 @@ def training_of(record: RunRecord) -> Training | None:
         visited=visited,
         row=columns.get("row"),
         file=None if "file" not in columns else [str(path) for path in columns["file"]],
-        closer=_closer(folder / EXAMPLE_FEATURES, n, len(record.classes)),
+        closer=_closer(folder / EXAMPLE_FEATURES),
         window=None if correct is None or window is None or not window.is_within(len(correct)) else window,
     )
 
@@ -213,33 +210,16 @@ def _bits(path: Path, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Which examples were predicted correctly and which were visited in each epoch, both bool [epochs, n]."""
     if not path.exists():  # an ensemble has no epochs
         return None, None
-    arrays, metadata = read_arrays(path, kind="trajectory")
-    bits = Array("bytes", ("epochs", -(-n // 8)))
-    fault = misfit(arrays, {"correct": bits, "visited": bits})
-    if metadata.get("n") != str(n) or fault or not len(arrays["correct"]):
-        got = f"those of {metadata.get('n')}" if metadata.get("n") != str(n) else fault or "no epoch"
-        raise UserError(
-            f"{path} must hold the epochs of the run's {n} examples, got {got}; delete the run and run it again."
-        )
+    arrays, _ = read_arrays(path, kind="trajectory")
     correct, visited = (np.unpackbits(arrays[name], axis=1, count=n).astype(bool) for name in ("correct", "visited"))
     return correct, visited
 
 
-def _closer(path: Path, n: int, classes: int) -> Closer | None:
-    """The examples that were looked at more closely, of ``n``; None in a run that looked at none."""
+def _closer(path: Path) -> Closer | None:
+    """The examples that were looked at more closely; None in a run that looked at none."""
     if not path.exists():
         return None
     arrays, _ = read_arrays(path, kind="closer")
-    layout = {
-        "index": Array("whole", ("some",), low=0, high=n - 1),
-        "features": Array("real", ("some", "width")),
-        "correct": Array("bool", ("some",)),
-        "prediction": Array("whole", ("some",), low=0, high=classes - 1, optional=True),
-    }
-    fault = misfit(arrays, layout)
-    if fault or ("x" in arrays and arrays["x"].shape[:1] != arrays["index"].shape):
-        why = fault or "'x' must be the inputs of these examples"
-        raise UserError(f"{path} must be about examples of the run, but {why}; delete the run and run it again.")
     return Closer(
         arrays["index"],
         arrays["features"].astype(np.float32),

@@ -8,10 +8,8 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.selection import DECIDING, RULES, best_choice
-from umix.errors import UserError
-from umix.files import read_tensors, remove, write_tensors
+from umix.files import remove, write_tensors
 from umix.nets.net import Net
-from umix.nets.stored_weights import weights_misfit
 from umix.run_folder import weights_folder, weights_path
 
 _MOST_WAITING = 2**25  # bytes of weights that wait for a decision; a larger net is decided on after every epoch
@@ -68,24 +66,6 @@ class BestWeights:
         for path in weights_folder(self._directory).glob("epoch-*.safetensors"):
             if path not in keep:
                 remove(path)
-
-    def require(self, val: Counts, net: Net) -> None:
-        """Raise UserError where the kept weights of an epoch that some rule selects are not those of ``net``.
-
-        Weights that are not there are no reason: those of the next epoch may have replaced them before its checkpoint was written.
-        """
-        paths = [] if self._directory is None else [weights_path(self._directory, at) for at in selected_epochs(val)]
-        for path in paths:
-            if path.exists():
-                read_weights(path, net)
-
-
-def read_weights(path: Path, net: Net) -> dict[str, Tensor]:
-    """The weights at ``path``; raises UserError where they are not those of ``net``, without its companion."""
-    weights, _ = read_tensors(path, kind="weights")
-    if fault := weights_misfit(net, weights, without=(_COMPANION,)):
-        raise UserError(f"{path} must hold the weights of the run's net, but {fault}; delete the run's folder.")
-    return weights
 
 
 def _predicting(net: Net) -> dict[str, Tensor]:

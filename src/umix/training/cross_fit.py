@@ -15,11 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.array_layout import Array, misfit
 from umix.core.streams import stream
 from umix.core.subsets import stratified_folds
 from umix.data.task import Split
-from umix.errors import UserError
 from umix.files import ensure_writable, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
@@ -108,11 +106,10 @@ def _fold(
     """Whether each row of this fold is predicted correctly by a model that was fitted to the others, bool [ends, rows] by split."""
     kept = None if stage.directory is None else fold_path(stage.directory, repeat, fold)
     if kept is not None:
-        rows = {name: int((dealt[name] == fold).sum()) for name in splits}
-        read = partial(_stored_fold, kept, {name: Array("bool", (len(ends), n)) for name, n in rows.items()})
+        read = partial(read_tensors, kept, kind="fold")
         known = unless_damaged(kept, read, again="this part is fitted again", warn=warn)
         if known is not None:
-            return known
+            return known[0]
     train = splits["train"]
     others = (dealt["train"] != fold).numpy() if settings.folds > 1 else np.ones(len(train), dtype=bool)
     model = Fitted(settings, n_classes)
@@ -126,14 +123,6 @@ def _fold(
     if kept is not None:
         write_tensors(kept, found, {"kind": "fold"})
     return found
-
-
-def _stored_fold(path: Path, layout: Mapping[str, Array]) -> dict[str, Tensor]:
-    """What was recorded of a fold; raises UserError where it does not have this ``layout``."""
-    tensors, _ = read_tensors(path, kind="fold")
-    if fault := misfit(tensors, layout):
-        raise UserError(f"{path} must hold the hits of its rows, but {fault}; delete it.")
-    return {name: tensors[name] for name in layout}
 
 
 def _trajectory(splits: Mapping[str, Split], correct: Mapping[str, Tensor]) -> Trajectory:

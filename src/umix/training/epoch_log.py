@@ -9,9 +9,6 @@ from typing import final
 import torch
 from torch import Tensor
 
-from umix.array_layout import Array, misfit
-from umix.errors import UserError
-
 _FOLD = 4096  # risks collected before they are summed: this bounds the memory without an addition per step
 
 #: The measures of an epoch. ``lambda`` is NaN if the objective mixes nothing.
@@ -78,11 +75,5 @@ class EpochLog:
         return {"epochs/measures": torch.tensor(self._rows, dtype=torch.float64)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        """Restore the log as it was after ``epochs``.
-
-        All measures are NaN if an older version wrote the checkpoint.
-        """
-        known = kept.get("epochs/measures")
-        if fault := misfit(kept, {"epochs/measures": Array("real", (epochs, len(MEASURES)), optional=True)}):
-            raise UserError(f"A checkpoint must hold the log of its epochs, but {fault}; delete it.")
-        self._rows = known.tolist() if known is not None else [[float("nan")] * len(MEASURES)] * epochs
+        """Restore the log as it was after ``epochs``."""
+        self._rows = kept["epochs/measures"].tolist()

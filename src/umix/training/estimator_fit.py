@@ -16,11 +16,10 @@ from umix.core.streams import stream
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import ensure_writable, sweep, unless_damaged, write_tensors
+from umix.files import ensure_writable, reading, sweep, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.estimators.library import Floats
 from umix.nets.net import Net
-from umix.nets.stored_weights import weights_misfit
 from umix.run_folder import CHECKPOINT
 from umix.training.at_stage import AtStage
 from umix.training.checkpoint import read_checkpoint
@@ -159,15 +158,8 @@ def _restore(path: Path, key: str, net: Net, observer: Observer, log: EpochLog, 
     epochs, parts, _ = read_checkpoint(path, fit=key)
     if epochs < needed and not fitted_body(net).settings.kind.goes_on:
         return 0
-    if fault := weights_misfit(net, parts["net"]):
-        raise UserError(f"{path} must fit the estimator of its fit, but {fault}; delete it.")
-    unfitted = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    net.load_state_dict(parts["net"])
-    try:
+    with reading(path, "checkpoint"):
+        net.load_state_dict(parts["net"])
         log.restore(epochs, parts["history"])
         observer.restore(epochs, parts["history"])
-    except UserError:
-        net.load_state_dict(unfitted)
-        log.restore(0, {})
-        raise
     return epochs

@@ -12,7 +12,6 @@ from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
-from umix.errors import UserError
 from umix.files import ensure_writable, sweep, unless_damaged
 from umix.limits import require_steps
 from umix.nets.estimators.estimator import Fitted
@@ -68,18 +67,14 @@ def fit(
 
     def restore(found: Checkpoint) -> None:
         log.restore(found.epochs, found.history)
-        try:
-            observer.restore(found.epochs, found.history)
-        except UserError:
-            log.restore(0, {})
-            raise
+        observer.restore(found.epochs, found.history)
 
     done, found = 0, None
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
         path = stage.directory / CHECKPOINT
-        load = partial(load_checkpoint, path, fit=stage.key, net=net, optimizer=optimizer, state=state, restore=restore)
+        load = partial(load_checkpoint, path, fit=stage.key, net=net, optimizer=optimizer, restore=restore)
         found = unless_damaged(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
     found = share_checkpoint(found, net, optimizer, engine)
     if found is not None:

@@ -8,14 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.array_layout import Array, misfit
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
 from umix.core.decisions import candidate_biases, decide, decision_hits
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.risks import cvar
 from umix.data.task import Split
-from umix.errors import UserError
 from umix.nets.net import Net
 from umix.training.best_weights import BestWeights
 from umix.training.evaluate import Evaluated, evaluate
@@ -100,7 +98,6 @@ class History:
         self._biases = biases
         self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._decided_quintiles: list[Tensor] = []  # of test, where they are shown beside the rates of the decision
-        self.net = None if last_layer is None else last_layer.whole  # whose weights ``best`` keeps, once it is known
 
     def observe(self, net: Net, epoch: int) -> None:
         seen, inputs = net, self.splits
@@ -223,21 +220,6 @@ class History:
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        if fault := self._misfit(epochs, kept):
-            raise UserError(
-                f"The run's checkpoint must hold what this version of umix counts, but {fault}; delete the run's folder to start "
-                "it again."
-            )
-        self._take(kept)
-        if self.net is not None:
-            try:
-                self.best.require(self.counts("val"), self.net)
-            except UserError:
-                self._take({})
-                raise
-
-    def _take(self, kept: Mapping[str, Tensor]) -> None:
-        """Go on from the counts ``kept``; from none if it is empty."""
         for name in WATCHED:
             self._hits[name] = list(kept.get(f"{name}/hits", ()))
             self._class_hits[name] = list(kept.get(f"{name}/class_hits", ()))
@@ -247,39 +229,6 @@ class History:
             self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
         self._decided_quintiles = list(kept.get("test/decided_quintiles", ()))
         self._tail_losses = list(kept.get("val/tail_losses", ()))
-
-    def _misfit(self, epochs: int, kept: Mapping[str, Tensor]) -> str:
-        """Why ``kept`` cannot be what was counted in so many epochs; empty if it can."""
-        layout = {"val/tail_losses": Array("real", (epochs,))}
-        for name, split in self.splits.items():
-            groups, margins, classes = len(split.groups.names), len(split.groups.margins), self._n_classes
-            layout[f"{name}/hits"] = Array("whole", (epochs, groups), low=0)
-            layout[f"{name}/class_hits"] = Array("whole", (epochs, classes), low=0)
-            layout[f"{name}/margin_hits"] = Array("whole", (epochs, margins), low=0)
-            if name in self._quintiles:
-                layout[f"{name}/quintile_rates"] = Array("real", (epochs, 5), low=0, high=1)
-            if self._keeps_confusion:
-                layout[f"{name}/confusion"] = Array("whole", (epochs, groups + 1, classes, classes), low=0)
-            if self._keeps_decisions:
-                units = groups + margins + classes
-                layout[f"{name}/decided_hits"] = Array("whole", (epochs, len(self._biases), units), low=0)
-        if self._keeps_decisions and "test" in self._quintiles:
-            layout["test/decided_quintiles"] = Array("real", (epochs, len(self._biases), 5), low=0, high=1)
-        fault = misfit(kept, layout)
-        for name in () if fault else WATCHED:
-            split = self.splits[name]
-            in_margins, in_classes = (
-                split.groups.in_margins.sum(dim=0),
-                torch.bincount(split.y, minlength=self._n_classes),
-            )
-            sizes = torch.cat([split.groups.sizes.cpu(), in_margins.cpu(), in_classes.cpu()])
-            hits = torch.cat([kept[f"{name}/{part}"] for part in ("hits", "margin_hits", "class_hits")], dim=1)
-            decided = kept.get(f"{name}/decided_hits", hits[:, None])
-            if not (
-                (hits <= sizes).all() and (decided <= sizes).all() and torch.equal(decided[:, 0].long(), hits.long())
-            ):
-                fault = f"the hits of {name} are not hits of its examples"
-        return fault
 
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:

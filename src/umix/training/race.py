@@ -29,7 +29,7 @@ from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
-from umix.training.checkpoint import thin_checkpoint, whole_number
+from umix.training.checkpoint import thin_checkpoint
 from umix.training.epoch_log import EpochLog
 from umix.training.fit import fit
 from umix.training.history import keeps_decisions
@@ -185,7 +185,7 @@ def _known(trainer: "Trainer", stage: Stage, observer: RaceCounts, *, until: int
 
     def read() -> int:
         tensors, metadata = read_tensors(path, kind="race")
-        epochs = whole_number(path, metadata, "epochs")
+        epochs = int(metadata["epochs"])
         if epochs >= until:
             observer.restore(epochs, tensors)
         return epochs

@@ -161,7 +161,6 @@ class Trainer:
         key = self.key(FINAL, settings, **({"objective": content} if content else {}))
         stage = Stage(FINAL, settings, self.seed, key, self.directory)
         logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
-        self.history.net = self.history.net or net
         self.run_fit(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
         self.warnings += fit_warnings(net, self.history.counts("val"))
 

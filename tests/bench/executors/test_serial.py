@@ -47,7 +47,7 @@ def test_a_failed_run_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         patch.setattr("umix.methods.erm.ERM.train", broken)
         (first,) = Serial().run([spec()], Places(tmp_path), lambda event: None)
     assert first.failure is not None
-    assert first.failure.error == "MachineError"
+    assert first.failure.error == "MemoryError"
     (second,) = Serial().run([spec()], Places(tmp_path), lambda event: None)
     assert second.record is not None
     assert load_failure(tmp_path / spec().directory_name) is None

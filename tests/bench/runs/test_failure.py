@@ -51,7 +51,7 @@ def test_a_failure_is_not_written_while_another_process_executes_the_run(tmp_pat
 @pytest.mark.parametrize("text", ["{", "[]", '{"kind": "other"}'], ids=["truncated", "foreign", "incomplete"])
 def test_a_damaged_failure_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / FAILED).write_text(text)
-    with pytest.raises(UserError, match=r"failed\.json must be (what umix writes|a whole failed run file)") as caught:
+    with pytest.raises(UserError, match=r"failed\.json is damaged \(.*\); delete it and run again\.$") as caught:
         load_failure(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -59,9 +59,3 @@ def test_a_damaged_failure_is_refused_in_one_sentence(tmp_path: Path, text: str)
 @pytest.mark.parametrize(("message", "line"), [("one\ntwo", "RuntimeError: one"), ("", "RuntimeError: no message")])
 def test_a_failure_is_told_in_one_line(message: str, line: str) -> None:
     assert failure(message).sentence == line
-
-
-def test_a_failure_nested_a_thousand_deep_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "failed.json").write_bytes(b'{"a": ' + b"[" * 1000 + b"]" * 1000 + b"}")
-    with pytest.raises(UserError, match=r"must be a whole failed run file, but it cannot be read .*recursion limit"):
-        load_failure(tmp_path)

@@ -10,8 +10,7 @@ import pytest
 
 from umix import RunSpec, Study, UserError, execute, load_net, load_run, predict, run_study, task_from_table, train
 from umix.bench.runs.learners import LEARNERS, LearnerChoice, choose_learner, learner_specs
-from umix.bench.runs.record import RunRecord
-from umix.bench.runs.store import load_runs
+from umix.bench.runs.record import RunRecord, load_runs
 from umix.cli import main
 from umix.core.epoch_counts import Counts
 from umix.core.selection import best_score

@@ -1,4 +1,4 @@
-"""The net of a finished run is loaded, or it is said which file does not fit the record."""
+"""The net of a finished run is loaded, or it is said which file is damaged."""
 
 import json
 import shutil
@@ -38,12 +38,6 @@ def run(request: pytest.FixtureRequest, finished: dict[str, Path], tmp_path: Pat
     return tmp_path / "run"
 
 
-def change_record(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    content = json.loads((run / "record.json").read_text())
-    change(content)
-    (run / "record.json").write_text(json.dumps(content))
-
-
 def change_weights(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
     for path in (run / "weights").iterdir():
         tensors, metadata = read_tensors(path, kind="weights")
@@ -51,74 +45,26 @@ def change_weights(run: Path, change: Callable[[dict[str, Any]], object]) -> Non
         write_tensors(path, tensors, metadata)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda tensors: tensors.pop("head.bias"), "'head.bias' is missing"),
-        (lambda tensors: tensors.update(more=torch.ones(1)), "the net has no 'more'"),
-        (lambda tensors: tensors.update({"head.bias": torch.ones(3)}), "'head.bias' must be real numbers [2]"),
-        (
-            lambda tensors: tensors.update({"head.bias": torch.ones(2).long()}),
-            "must be real numbers [2], got int64 [2]",
-        ),
-        (lambda tensors: tensors["head.bias"].fill_(torch.nan), "must hold finite weights, but 'head.bias' is not"),
-    ],
-    ids=["missing", "more", "shape", "type", "nan"],
-)
-def test_weights_that_are_not_those_of_the_net_are_named(
-    run: Path, change: Callable[[dict[str, Any]], object], said: str
-) -> None:
-    change_weights(run, change)
-    with pytest.raises(UserError) as caught:
+def test_weights_of_a_run_that_has_diverged_are_named(run: Path) -> None:
+    change_weights(run, lambda tensors: tensors["head.bias"].fill_(torch.nan))
+    with pytest.raises(UserError, match=r"\.safetensors must hold finite weights, but 'head\.bias' is not"):
         load_net(load_run(run))
-    assert said in str(caught.value)
-    assert ".safetensors must " in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            lambda record: record["plan"]["net"].update(hidden=[10**6]),
-            "must be of the net that the run's record describes",
-        ),
-        (lambda record: record["plan"]["net"].update(hidden=["x"]), "net.hidden must be"),
-        (lambda record: record["plan"]["net"].update(later=1), "Unknown setting of net 'later'"),
-        (lambda record: record["plan"]["net"].update(name="nope"), "must be of the kind nope of its plan, got mlp"),
-        (lambda record: record.update(net="os:system"), "which is code"),
-        (lambda record: record.update(input_shape=[7]), "must be of the net that the run's record describes"),
-        (lambda record: record.update(input_shape=[2**29]), "must be of the net that the run's record describes"),
-    ],
-    ids=["a net too large", "a text", "an unknown option", "an unknown net", "another net", "inputs", "many inputs"],
-)
-def test_a_record_of_another_net_is_refused_before_memory_is_taken_for_it(
-    run: Path, change: Callable[[dict[str, Any]], object], said: str
-) -> None:
-    change_record(run, change)
-    with pytest.raises(UserError) as caught:
+@pytest.mark.parametrize("run", ["mlp", "trees"], indirect=True)
+@pytest.mark.parametrize("part", [None, "body.model"], ids=["torn", "a part less"])
+def test_damaged_weights_are_one_sentence(run: Path, part: str | None) -> None:
+    if part is None:
+        for path in (run / "weights").iterdir():
+            path.write_bytes(path.read_bytes()[:-9])
+    else:
+        change_weights(run, lambda tensors: tensors.pop(next(iter(tensors))))
+    with pytest.raises(UserError, match=r"\.safetensors is damaged \(.*\); delete the run and run it again\.$"):
         load_net(load_run(run))
-    assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("run", ["trees"], indirect=True)
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda tensors: tensors.pop("body.model"), "'body.model' is missing"),
-        (lambda tensors: tensors.update({"body.cut": torch.tensor(10**9)}), "'body.cut' must be at most 1e+06"),
-        (lambda tensors: tensors.update({"body.classes": torch.tensor([0, 5])}), "'body.classes' must be at most 1"),
-        (lambda tensors: tensors.update({"body.classes": torch.tensor([1, 0])}), "its classes are [1, 0]"),
-        (
-            lambda tensors: tensors.update({"body.model": tensors["body.model"][:-9].clone()}),
-            "A stored model must be whole, but it cannot be read (BadZipFile",
-        ),
-    ],
-    ids=["missing", "stages", "unknown classes", "classes out of order", "torn"],
-)
-def test_a_stored_estimator_that_does_not_fit_is_refused(
-    run: Path, change: Callable[[dict[str, Any]], object], said: str
-) -> None:
-    change_weights(run, change)
-    with pytest.raises(UserError) as caught:
+def test_code_that_a_record_names_is_never_imported_without_trust(run: Path) -> None:
+    content = json.loads((run / "record.json").read_text())
+    (run / "record.json").write_text(json.dumps({**content, "net": "os:system"}))
+    with pytest.raises(UserError, match="which is code"):
         load_net(load_run(run))
-    assert said in str(caught.value)

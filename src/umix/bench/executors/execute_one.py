@@ -13,7 +13,6 @@ from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import Busy
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
-from umix.machine_faults import machine_faults
 
 _PAUSE = 0.2  # seconds between two events about steps, so that events cost no noticeable time
 
@@ -26,9 +25,8 @@ def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool)
     """
     start = time.perf_counter()
     try:
-        with machine_faults():
-            task = places.load_cached(spec)
-            record = execute(spec, places=places, task=task, progress=EventProgress(spec.key, on_event), wait=wait)
+        task = places.load_cached(spec)
+        record = execute(spec, places=places, task=task, progress=EventProgress(spec.key, on_event), wait=wait)
     except Busy:
         return Outcome(spec.key)
     except Exception as error:

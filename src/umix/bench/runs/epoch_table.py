@@ -10,15 +10,25 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, final
 
+import numpy as np
+import torch
+
+from umix.core.counts import class_counts, group_counts
 from umix.core.epoch_counts import Counts
 from umix.core.judging import worst_unit
-from umix.errors import UserError
+from umix.core.weights import effective_sample_size
+from umix.data.task import Split, Task
 from umix.files import reading, write_whole
-from umix.run_folder import EPOCHS
+from umix.run_folder import EPOCHS, trajectory_path
+from umix.training.history import WATCHED
+from umix.training.stage import FINAL
+from umix.training.trainer import Trainer
+from umix.training.trajectory import Trajectory
 
 RATES = ("average", "worst", "group_rate", "class_rate")
 COLUMNS = ("stage", "epoch", "split", "measure", "name", "value", "hits", "size")
@@ -46,6 +56,41 @@ class EpochRow(NamedTuple):
         """
         decided = "argmax" if self.measure in RATES else ""
         return "/".join(part for part in (self.stage, self.split, decided, self.measure, self.name) if part)
+
+
+def epoch_rows(trainer: Trainer) -> Iterator[EpochRow]:
+    """The rows of every stage of a run that has ended: its fits, its first stage's training rates, its counts."""
+    task = trainer.task
+    names = {"groups": task.groups, "classes": task.classes}
+    weight = trainer.kept.get("weight")
+    for stage in trainer.reports:
+        own = {"effective_sample_size": effective_sample_size(weight)} if stage == FINAL and weight is not None else {}
+        yield from measure_rows(stage, trainer.logs[stage].rows(), **own)
+        path = None if trainer.directory is None else trajectory_path(trainer.directory, stage)
+        if path is not None and path.exists():
+            counts = replace(trajectory_counts(Trajectory.load(path), task), judging=trainer.judging)
+            yield from rate_rows(stage, "train", counts, **names)
+    for split in WATCHED:
+        yield from rate_rows(FINAL, split, trainer.history.counts(split), **names)
+
+
+def trajectory_counts(trajectory: Trajectory, task: Task) -> Counts:
+    """Hits of the training split in every epoch of ``trajectory``; an example that was not visited is no hit."""
+    train = task.splits["train"]
+    found = [_epoch_hits(trajectory, epoch, train, task.n_classes) for epoch in range(trajectory.epochs)]
+    groups = len(train.groups.names)
+    return Counts(
+        hits=np.array([hits for hits, _ in found], dtype=np.int64).reshape(len(found), groups),
+        sizes=train.groups.sizes.numpy(),
+        class_hits=np.array([hits for _, hits in found], dtype=np.int64).reshape(len(found), task.n_classes),
+        class_sizes=torch.bincount(train.y, minlength=task.n_classes).numpy(),
+    )
+
+
+def _epoch_hits(trajectory: Trajectory, epoch: int, train: Split, n_classes: int) -> tuple[list[int], list[int]]:
+    correct = torch.cat([block[:, 0] == 1 for block in trajectory.window(start=epoch, length=1)])
+    classes = class_counts(correct, train.y, n_classes=n_classes)[0]
+    return group_counts(correct, train.member_float)[0].tolist(), classes.tolist()
 
 
 def measure_rows(stage: str, epochs: Sequence[Mapping[str, float]], **constant: float) -> Iterator[EpochRow]:
@@ -90,28 +135,18 @@ def write_epochs(directory: Path, rows: Iterable[EpochRow]) -> None:
 def read_epochs(directory: str | Path) -> list[EpochRow]:
     """The rows of the run in ``directory``."""
     path = Path(directory) / EPOCHS
-    if not path.exists():
-        raise UserError(
-            f"The run {directory} has no {EPOCHS}: it is not finished, or an earlier version of umix made it; run it again."
-        )
-    with reading(path, "table", fix="delete the run and run it again"):
-        return _parsed(path.read_text(encoding="utf-8"), path)
-
-
-def _parsed(text: str, path: Path) -> list[EpochRow]:
-    table = csv.DictReader(io.StringIO(text, newline=""))
-    if tuple(table.fieldnames or ()) != COLUMNS:
-        raise UserError(f"{path} must have the columns {', '.join(COLUMNS)}; delete the run and run it again.")
-    return [
-        EpochRow(
-            row["stage"],
-            int(row["epoch"]),
-            row["split"],
-            row["measure"],
-            float(row["value"]),
-            row["name"],
-            int(row["hits"]) if row["hits"] else None,
-            int(row["size"]) if row["size"] else None,
-        )
-        for row in table
-    ]
+    with reading(path, "table"):
+        table = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
+        return [
+            EpochRow(
+                row["stage"],
+                int(row["epoch"]),
+                row["split"],
+                row["measure"],
+                float(row["value"]),
+                row["name"],
+                int(row["hits"]) if row["hits"] else None,
+                int(row["size"]) if row["size"] else None,
+            )
+            for row in table
+        ]

@@ -24,8 +24,6 @@ from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.files import kept
-from umix.machine_faults import machine_faults
 from umix.methods.method import Method
 from umix.nets.auto import AutoNet
 from umix.run_folder import RECORD
@@ -33,7 +31,6 @@ from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 
 
-@machine_faults()
 def execute(
     spec: RunSpec,
     *,
@@ -129,7 +126,6 @@ def _can_train(spec: RunSpec, task: Task | None, engine: Engine) -> bool:
     return task is None or not task.categories or net.takes_codes
 
 
-@machine_faults()
 def train_in_memory(
     spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
 ) -> tuple[TrainedRun, Task]:
@@ -146,7 +142,6 @@ def train_in_memory(
     return replace(trained, record=as_run_of(choice, spec)), task
 
 
-@machine_faults()
 def execute_in_memory(
     spec: RunSpec,
     task: Task,
@@ -285,18 +280,17 @@ def _train(
         progress=progress,
     )
     directory = places.run_folder(spec)
-    with kept(directory) if engine.first else contextlib.nullcontext():
-        trained = train_run(
-            spec,
-            task,
-            inputs,
-            directory=directory,
-            stages=places.stages_folder,
-            engine=engine,
-            progress=progress,
-            on_epoch=on_epoch,
-            pace=places.pace,
-        )
-        if engine.first:
-            save_run(trained, task, directory)
+    trained = train_run(
+        spec,
+        task,
+        inputs,
+        directory=directory,
+        stages=places.stages_folder,
+        engine=engine,
+        progress=progress,
+        on_epoch=on_epoch,
+        pace=places.pace,
+    )
+    if engine.first:
+        save_run(trained, task, directory)
     return engine.from_first(trained.record)

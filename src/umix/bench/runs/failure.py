@@ -4,20 +4,17 @@ import contextlib
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, Literal, Self, final
+from typing import Literal, Self, final
 
 from umix.bench.runs.lock import Busy, run_lock
-from umix.errors import MachineError, UserError
-from umix.files import parsed, reading, write_whole
+from umix.errors import UserError
+from umix.files import Stored, read_json, write_json
 from umix.run_folder import FAILED, RECORD
-from umix.settings import Settings
 
 
 @final
-class Failure(Settings):
+class Failure(Stored):
     """What was raised, and when."""
-
-    bounded: ClassVar[bool] = False
 
     kind: Literal["umix failed run"] = "umix failed run"
     task: str
@@ -54,24 +51,16 @@ class Failure(Settings):
 
         A folder that cannot be written is no reason to stop the other runs: the failure is still in the outcome.
         """
-        with contextlib.suppress(Busy, UserError, MachineError), run_lock(out, name, wait=False):
+        with contextlib.suppress(Busy, UserError, OSError), run_lock(out, name, wait=False):
             if not (out / name / RECORD).exists():
-                write_whole(out / name / FAILED, (self.model_dump_json(indent=1) + "\n").encode())
+                write_json(out / name / FAILED, self)
 
 
 def load_failure(directory: Path) -> Failure | None:
     """The failure kept in a run's folder; None where the run is finished or did not fail."""
     if (directory / RECORD).exists() or not (directory / FAILED).exists():
         return None
-    path = directory / FAILED
-    with reading(path, "failed run"):
-        content = parsed(path.read_bytes())
-    try:
-        return Failure(**content)
-    except (UserError, TypeError) as error:
-        raise UserError(
-            f"{path} must be what umix writes of a failed run ({error}); delete it and run again."
-        ) from None
+    return read_json(directory / FAILED, Failure, kind="failed run")
 
 
 def load_failures(directory: Path) -> dict[str, Failure | None]:

@@ -9,12 +9,9 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.files import read_tensors
-from umix.nets.backbone import Backbone
+from umix.files import read_tensors, reading
 from umix.nets.net import Net, NetSettings
-from umix.nets.net_size import require_fitting_net
 from umix.nets.registry import names_code, net_kind, net_settings
-from umix.nets.stored_weights import weights_misfit
 from umix.nets.weight_files import state_hash
 from umix.run_folder import weights_path
 
@@ -43,35 +40,21 @@ def load_net(
             f"{path} must hold finite weights, but {odd[0]!r} is not; the run has diverged, or the file is damaged: run it again, "
             "with a smaller fit.lr."
         )
-    return net_with(record, tensors, net_name=net_name, weights_are=str(path), trust_code=trust_code)
+    with reading(path, "weights"):
+        return net_with(record, tensors, net_name=net_name, trust_code=trust_code)
 
 
 def net_with(
-    record: RunRecord,
-    weights: Mapping[str, Tensor],
-    *,
-    net_name: str | None = None,
-    weights_are: str = "The weights",
-    trust_code: bool = False,
+    record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None, trust_code: bool = False
 ) -> Net:
-    """The net of ``record`` with these weights, in evaluation mode; ``weights_are`` names them where they do not fit."""
+    """The net of ``record`` with these weights, in evaluation mode."""
     _check_code(record, net_name, trust_code=trust_code)
-    settings, n_classes = _settings(record, net_name), len(record.classes)
-    if settings.by_gradients and not isinstance(settings, Backbone):
-        with torch.device("meta"):  # takes no memory, where the record names sizes that the weights have not
-            _require(settings.build(_example(record), n_classes), weights, weights_are)
-    net = _built(record, settings)
+    net = _built(record, _settings(record, net_name))
     part: torch.nn.Module = net
     if record.plan["net"].get("freeze"):
         part, weights = net.head, {name.removeprefix("head."): tensor for name, tensor in weights.items()}
-    _require(part, weights, weights_are)
     part.load_state_dict(dict(weights))
     return net.eval()
-
-
-def _require(part: torch.nn.Module, weights: Mapping[str, Tensor], weights_are: str) -> None:
-    if fault := weights_misfit(part, weights):
-        raise UserError(f"{weights_are} must be of the net that the run's record describes, but {fault}; run it again.")
 
 
 def _check_code(record: RunRecord, net_name: str | None, *, trust_code: bool) -> None:
@@ -107,7 +90,6 @@ def _built(record: RunRecord, settings: NetSettings) -> Net:
     """The net of ``record`` before training."""
     if settings.model_dump().get("freeze"):
         settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
-    require_fitting_net(settings, _example(record), len(record.classes))
     with torch_stream(record.seed, "features", "init"):  # a random frozen body must be the one of training
         net = settings.build(_example(record), len(record.classes))
     if record.body and record.body != state_hash(net.body):

@@ -5,18 +5,16 @@ longer keeps them apart. Whoever gets the lock looks for the finished record fir
 """
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from umix.errors import Setting, UserError
-from umix.machine_faults import cannot_write, is_of_machine, shown
+from umix.errors import UserError
+from umix.files import ensure_writable
 
 #: The folder beside the runs that holds a lock file for each of them.
 LOCKS = ".locks"
-_PAUSE = 0.1  # seconds between two tries
 
 
 class Busy(Exception):  # noqa: N818 — not a failure: someone else is doing the work
@@ -29,56 +27,27 @@ def run_lock(out: Path, name: str, *, wait: bool = True, note: Callable[[str], N
 
     Where another one is, this waits for it to end or die and says so to ``note``, or raises Busy without ``wait``.
     """
+    ensure_writable(out / LOCKS)
     lock = FileLock(_path(out, name))
     try:
-        _acquire(lock, name, wait=wait, note=note)
-    except OSError as error:
-        if is_of_machine(error):
-            raise cannot_write(_path(out, name), error) from error
-        raise UserError(
-            f"Cannot write the lock {shown(_path(out, name))}: {error.strerror or error}; choose another folder with ",
-            Setting("out"),
-            ".",
-        ) from error
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not wait:
+            raise Busy(name) from None
+        if note is not None:
+            note(f"Another process is executing {name}: waiting for it.")
+        lock.acquire()
     try:
         yield
     except UserError:
-        _leave_nothing(out, name)
+        if not (out / name).exists():  # refused before anything was written: nothing is left behind
+            with contextlib.suppress(OSError):
+                _path(out, name).unlink()
+                (out / LOCKS).rmdir()
+                out.rmdir()
         raise
     finally:
         lock.release()
-
-
-def _acquire(lock: FileLock, name: str, *, wait: bool, note: Callable[[str], None] | None) -> None:
-    folder, told = Path(lock.lock_file).parent, False
-    while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire(timeout=0)
-        except FileNotFoundError:
-            continue  # a process that was refused has just removed the empty folder
-        except Timeout:
-            if not wait:
-                raise Busy(name) from None
-            if note is not None and not told:
-                note(f"Another process is executing {name}: waiting for it.")
-                told = True
-            time.sleep(_PAUSE)
-        else:
-            return
-
-
-def _leave_nothing(out: Path, name: str) -> None:
-    """Where a run was refused before it wrote anything, remove its lock and the folders that were made for it.
-
-    Those who wait for the removed lock no longer wait for each other, but they will be refused for the same reason.
-    """
-    if (out / name).exists():
-        return
-    with contextlib.suppress(OSError):
-        _path(out, name).unlink()
-        (out / LOCKS).rmdir()
-        out.rmdir()
 
 
 def is_locked(out: Path, name: str) -> bool:

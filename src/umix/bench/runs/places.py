@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -10,7 +11,7 @@ from umix.errors import Setting, UserError, is_utf8
 
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
-    from umix.data.task import Task
+    from umix.data.task import Task, TaskSource
 
 #: The folder beside the runs with the stages that several runs share.
 STAGES = "stages"
@@ -60,11 +61,15 @@ class Places:
 
     def load_cached(self, spec: "RunSpec") -> "Task":
         """Like ``load``, but the task loaded last is kept for the next run that needs it."""
-        from umix.bench.runs.task_cache import load_once  # imports torch
-
-        task = self.tasks.get(spec.task)
-        return load_once(spec.plan.source, self.root_of(spec)) if task is None else task
+        task, source = self.tasks.get(spec.task), spec.plan.source
+        return _load_once(source, source.content, self.root_of(spec)) if task is None else task
 
     def root_of(self, spec: "RunSpec") -> Path | None:
         """The folder of the files of ``spec``'s task, if it has one."""
         return self.roots.get(spec.task, self.root)
+
+
+@lru_cache(maxsize=1)
+def _load_once(source: "TaskSource", content: str | None, root: Path | None) -> "Task":
+    """The task of ``source``, whose files have this ``content``. Methods never change a task, so the next run can have it too."""
+    return source.load(root)

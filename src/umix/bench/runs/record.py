@@ -1,17 +1,14 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
-import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, final, get_args
+from typing import Any, Literal, cast, final, get_args
 
 import numpy as np
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr
 
-from umix.bench.runs.decided_counts import with_decisions, write_decisions
-from umix.bench.runs.recorded import LEFT_OPEN, InputType, Recorded
-from umix.bench.runs.split_counts import MOST, SplitCounts, check_fit, known
+from umix.bench.runs.split_counts import SplitCounts, known, with_decisions, write_decisions
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
 from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
@@ -21,15 +18,12 @@ from umix.core.margins import Margin, margins_of
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
 from umix.core.words import quoted
 from umix.errors import Setting, UserError, unknown
-from umix.files import reading, write_whole
+from umix.files import Stored, read_json, write_json
 from umix.run_folder import RECORD
-from umix.settings import first_fault
-
-_MOST_INPUTS, _MOST_VALUES = 2**30, 2**22  # numbers of one example, and values of all of its categories
 
 
 @final
-class StageRecord(Recorded):
+class StageRecord(Stored):
     """One fit of the run."""
 
     key: str
@@ -39,13 +33,13 @@ class StageRecord(Recorded):
 
 
 @final
-class RunRecord(Recorded):
+class RunRecord(Stored):
     """A finished run; ``directory`` is where it was loaded from."""
 
     kind: Literal["umix run record"] = "umix run record"
     task: str
     method: str
-    seed: int = Field(ge=0, lt=2**32)
+    seed: int
     settings: dict[str, Any]  # as given
     preset: str = "default"
     plan: dict[str, Any]  # as executed, defaults spelled out
@@ -62,23 +56,23 @@ class RunRecord(Recorded):
     group_values: list[list[str]] = Field(default_factory=list, description="all values of each of these columns")
     group_use: str = ""  # none, validation or training: what the method trains with
     use_groups: UseGroups = "train"  # how far groups may be used: test, val or train
-    min_group: int = Field(EVERY_GROUP.min_group, ge=0)
-    prior: float = Field(EVERY_GROUP.prior, ge=0)
+    min_group: int = EVERY_GROUP.min_group
+    prior: float = EVERY_GROUP.prior
     floor: float | None = None  # the lowest average on validation that a choice may have
     class_floor: float | None = None  # the lowest mean of the class rates there, where no groups choose
-    classes: list[str] = Field(min_length=1)
-    input_shape: list[Annotated[int, Field(ge=1)]]
-    input_dtype: InputType = "float32"
-    input_categories: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
-    column_types: dict[str, Annotated[int, Field(ge=1)]] = Field(
+    classes: list[str]
+    input_shape: list[int]
+    input_dtype: str = "float32"
+    input_categories: list[int] = Field(default_factory=list)
+    column_types: dict[str, int] = Field(
         default_factory=dict,
         description="how many columns of a table were read as numbers, categories, dates and texts",
     )
     body: str = ""  # hash of a frozen body's weights where its name and files do not decide them
     net: str = ""  # as it was named: where its files lay, which is not part of what decides the numbers
-    train_sizes: list[Annotated[int, Field(ge=0, le=MOST)]]  # of the groups: they may overlap or leave rows out
-    train_margin_sizes: list[Annotated[int, Field(ge=0, le=MOST)]] = Field(default_factory=list)
-    n_train: int = Field(0, ge=0, le=MOST)  # training examples in all
+    train_sizes: list[int]  # of the groups: they may overlap or leave rows out
+    train_margin_sizes: list[int] = Field(default_factory=list)
+    n_train: int = 0  # training examples in all
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
@@ -279,7 +273,7 @@ class RunRecord(Recorded):
         """Write this record into ``directory``, its decisions first; the record's presence says that the run is finished."""
         if self._decided is not None:
             write_decisions(directory, self._decided)
-        write_whole(directory / RECORD, (self.model_dump_json(indent=1) + "\n").encode())
+        write_json(directory / RECORD, self)
         self._directory = directory
 
 
@@ -308,62 +302,39 @@ def known_decide(decide: str) -> Decide:
 
 
 def load_run(directory: str | Path) -> RunRecord:
-    """The record of the finished run in ``directory``; what it says is checked here and nowhere else."""
+    """The record of the finished run in ``directory``."""
     path = Path(directory) / RECORD
-    try:
-        with reading(path, "run record"):
-            content = path.read_bytes()
-    except UserError:
-        if path.parent.exists() and not path.parent.is_dir():
-            raise UserError(f"There is no finished run in {directory}: it is a file and no folder.") from None
-        if not path.exists():
-            raise UserError(f"There is no finished run in {directory}: {RECORD} is missing.") from None
-        raise
-    try:
-        record = RunRecord.model_validate_json(content, strict=True)
-        LEFT_OPEN.validate_python({"plan": record.plan, "decisions": record.decisions}, strict=True)
-        _check_parts(record)
-        check_fit(
-            record.split_counts,
-            groups=record.groups,
-            margins=len(record.margins),
-            classes=record.classes,
-            train_sizes=record.train_sizes,
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "json_invalid":
-            raise UserError(
-                f"{path} must be a whole run record, but it cannot be read ({first['ctx']['error']}); delete it and run again."
-            ) from None
-        if first["type"] == "model_type" or first["loc"] == ("kind",) or b'"umix run record"' not in content:
-            raise UserError(f"{path} must be a run record written by umix; delete or move it.") from None
-        raise _other_version(path, first_fault(error)) from None
-    except UserError as error:
-        raise _other_version(path, error) from None
+    if not path.exists():
+        why = "it is a file and no folder" if path.parent.is_file() else f"{RECORD} is missing"
+        raise UserError(f"There is no finished run in {directory}: {why}.")
+    record = read_json(path, RunRecord, kind="run record")
     record._directory = path.parent
     return record
 
 
-def _other_version(path: Path, fault: UserError) -> UserError:
-    return UserError(f"{path} must be a run record of this version of umix (", fault, "); delete it and run again.")
+@final
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The records of a folder, in the order of their folders' names, and in words which folders were left out and why."""
+
+    records: list[RunRecord]
+    skipped: list[str]
 
 
-def _check_parts(record: RunRecord) -> None:
-    """Refuse, in words, values of a record that do not fit each other."""
-    columns, parts = record.group_columns, record.group_parts
-    if (columns or parts) and (len(parts) != len(record.groups) or {len(part) for part in parts} - {len(columns)}):
-        raise UserError("group_parts must have a value of every one of group_columns for every group")
-    if len(set(columns)) < len(columns):
-        raise UserError("group_columns must be named once each")
-    if record.group_values and len(record.group_values) != len(columns):
-        raise UserError("group_values must be those of every one of group_columns")
-    if len(record.train_margin_sizes) != len(record.margins):
-        raise UserError("train_margin_sizes must be one for every label and value of a group column")
-    categories = record.input_categories
-    if categories and (len(record.input_shape) != 1 or len(categories) != record.input_shape[0]):
-        raise UserError("input_categories must be one for every number of an input, whose shape is input_shape")
-    if math.prod(record.input_shape) > _MOST_INPUTS or sum(categories) > _MOST_VALUES:
-        raise UserError(
-            f"input_shape must be at most {_MOST_INPUTS:,} numbers of {_MOST_VALUES:,} values, got {record.input_shape}"
-        )
+def load_runs(directory: str | Path) -> Runs:
+    """The finished runs in the folders of ``directory``; folders without a record (shared stages, unfinished runs) are passed over.
+
+    A record that is damaged or was not written by umix is left out and named in ``skipped``.
+    """
+    folder = Path(directory)
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {directory}.")
+    if (folder / RECORD).exists():
+        raise UserError(f"{directory} is a single run; name the folder that holds the runs, {folder.resolve().parent}.")
+    records, skipped = [], []
+    for path in sorted(folder.glob(f"*/{RECORD}")):
+        try:
+            records.append(load_run(path.parent))
+        except UserError as error:
+            skipped.append(str(error))
+    return Runs(records, skipped)

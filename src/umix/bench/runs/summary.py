@@ -5,16 +5,16 @@ from typing import final
 import numpy as np
 from pydantic import Field
 
-from umix.bench.runs.recorded import Recorded
 from umix.bench.runs.split_counts import known
 from umix.core import rates
 from umix.core.judging import Level
 from umix.core.selection import Decide
 from umix.core.words import quoted
+from umix.files import Stored
 
 
 @final
-class GroupRate(Recorded):
+class GroupRate(Stored):
     """Test accuracy of a group, margin or class; ``rate`` is None where it is empty.
 
     ``judged`` says whether it may be the worst one: it is large, or its interval lies wholly below that of the worst large one.
@@ -27,7 +27,7 @@ class GroupRate(Recorded):
 
 
 @final
-class Summary(Recorded):
+class Summary(Stored):
     """Test rates in [0, 1] at the epoch and with the decision that a rule selected on validation; None for a rate not known."""
 
     select: str

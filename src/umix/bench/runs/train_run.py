@@ -10,14 +10,18 @@ from typing import final
 import numpy as np
 import torch
 
-from umix.bench.runs.epoch_rows import epoch_rows
-from umix.bench.runs.epoch_table import write_epochs
-from umix.bench.runs.example_features import write_example_features
-from umix.bench.runs.held_out import held_out_logits, held_out_table, write_confusion, write_predictions_table
+from umix.bench.runs.epoch_table import epoch_rows, write_epochs
+from umix.bench.runs.example_files import (
+    held_out_logits,
+    held_out_table,
+    image_files,
+    training_rows,
+    write_confusion,
+    write_example_features,
+)
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
 from umix.bench.runs.training_inputs import TrainingInputs
-from umix.bench.runs.training_rows import image_files, training_rows, write_training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
@@ -26,12 +30,11 @@ from umix.data.tables.source import TableSource
 from umix.data.tables.table_reader import TableReader
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import remove
+from umix.files import read_tensors, remove, write_table
 from umix.methods.method import Method
 from umix.methods.parts.spread_groups import fill_validation_groups
 from umix.nets.net import Net
-from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, weights_path
-from umix.training.best_weights import read_weights
+from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, TRAINING_ROWS, weights_path
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
@@ -101,7 +104,7 @@ def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
     write_epochs(directory, epoch_rows(trained.trainer))
-    write_training_rows(directory, training_rows(task.splits["train"], image_files(task)))
+    write_table(directory / TRAINING_ROWS, training_rows(task.splits["train"], image_files(task)))
     write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
     record = trained.record
     if record.has(record.rule()):
@@ -123,18 +126,16 @@ def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None
     logits = {}
     for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
         if choice.epoch not in logits:
-            logits[choice.epoch] = held_out_logits(
-                trainer, trained.net, _kept_weights(trained, directory, choice.epoch)
-            )
+            logits[choice.epoch] = held_out_logits(trainer, trained.net, _kept_weights(directory, choice.epoch))
         table = held_out_table(trainer, logits[choice.epoch], record.biases(choice), task)
-        write_predictions_table(directory / path, table)
+        write_table(directory / path, table)
     write_confusion(directory, trainer)
 
 
-def _kept_weights(trained: TrainedRun, directory: Path, epoch: int) -> dict[str, torch.Tensor]:
+def _kept_weights(directory: Path, epoch: int) -> dict[str, torch.Tensor]:
     """The weights of ``epoch``; where they were lost since they were written, the next execution starts the fit again."""
     try:
-        return read_weights(weights_path(directory, epoch), trained.net)
+        return read_tensors(weights_path(directory, epoch), kind="weights")[0]
     except UserError as error:
         remove(directory / CHECKPOINT)
         raise UserError(

@@ -92,8 +92,5 @@ def parse_choices(text: str) -> tuple[str, list[Any]]:
 
 
 def _value(text: str) -> Any:
-    try:
-        value = parse_value(text)
-    except ValueError as error:
-        raise UserError(Setting("choices"), f" must be given values that can be read, but {error}.") from None
+    value = parse_value(text)
     return value if isinstance(value, int | float | bool | str) else text

@@ -50,7 +50,6 @@ from umix.data.task import Task
 from umix.errors import MachineError, UserError
 from umix.files import ensure_writable
 from umix.limits import MOST_TRIALS, require_count
-from umix.machine_faults import machine_faults
 from umix.run_folder import RECORD, weights_folder
 from umix.settings import Range
 from umix.training.engine import Engine
@@ -73,7 +72,6 @@ class SearchProgress:
     best: float | None  # value of the best of them
 
 
-@machine_faults()
 def tune(
     task: str,
     method: str,
@@ -212,7 +210,7 @@ class _Worker:
             record_failure(trial, error)
             self.failure = error
             raise
-        except (KeyboardInterrupt, MachineError, StorageInternalError) as error:
+        except (KeyboardInterrupt, MachineError, OSError, MemoryError, StorageInternalError) as error:
             with contextlib.suppress(Exception):  # of the database; then it is the trial of a dead process
                 give_back(self.study, trial)
             raise _GivenBack from error

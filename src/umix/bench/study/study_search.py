@@ -15,7 +15,7 @@ from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner
 from umix.bench.study.study_grid import StudyEntry, StudyGrid
-from umix.errors import MachineError, UserError
+from umix.errors import MachineError, UserError, cause
 from umix.limits import MOST_TRIALS, require_count
 from umix.training.progress import Progress, Silent
 
@@ -68,6 +68,8 @@ class SearchJob:
             )
         except (UserError, MachineError) as error:
             return SearchOutcome(self.key, error=error)
+        except (OSError, MemoryError) as error:
+            return SearchOutcome(self.key, error=MachineError(cause(error)))
         return SearchOutcome(self.key, result)
 
     def crashed(self, error: Exception) -> SearchOutcome:

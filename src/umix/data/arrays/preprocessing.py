@@ -19,8 +19,6 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from torch import Tensor
 from typing_extensions import TypedDict
 
-from umix.array_layout import Array as Layout
-from umix.array_layout import misfit
 from umix.data.arrays.array_file import SUFFIXES, Array, array_names, columns, read_array
 from umix.data.lazy import Mapped
 from umix.data.rows.reader import NewInputs, Reader
@@ -35,7 +33,6 @@ _AT_ONCE = 2**22  # numbers that are converted at once
 _IN_MEMORY = 2**31  # bytes of a float32 copy beyond which a mapped array stays where it is
 _FARTHEST = 10.0  # deviations, as in tables
 _CHANNELS = (1, 3, 4)
-_LARGEST = 3e38  # what float32 holds
 Floats = NDArray[np.float32]
 
 
@@ -150,14 +147,6 @@ class ArrayPreprocessing(Reader):
             stored = parsed(metadata["known"])
         known = checked(_KNOWN, stored, path)
         shape, last = tuple(known["shape"]), known["channels_last"]
-        if last and len(shape) != 3:
-            raise UserError(
-                f"{path} must be of images where channels are last, got the shape {list(shape)}; run it again."
-            )
-        learned = (shape[-1 if last else 0], 1, 1) if len(shape) == 3 else shape
-        layout = {name: Layout("real", learned, low=-_LARGEST, high=_LARGEST) for name in ("mean", "scale")}
-        if tensors and (fault := misfit(tensors, layout)):
-            raise UserError(f"{path} must fit arrays of the shape {list(shape)}, but {fault}; run it again.")
         return cls(known["x"], shape, Standardize(tensors.get("mean"), tensors.get("scale"), last), known["id"])
 
 

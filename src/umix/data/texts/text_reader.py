@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from torch import Tensor
 from typing_extensions import TypedDict
 
-from umix.array_layout import Array, misfit
 from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     import polars
 
 _KIND = "texts preprocessing"
-_LARGEST = 1e6  # number that is learned of a word
 
 
 @final
@@ -135,14 +133,6 @@ class TextReader(Reader):
             how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
             return cls(known["column"], known["id"], how)
         terms, directions = known["terms"], tensors.get("directions")
-        layout = {
-            "idf": Array("real", (len(terms),), low=0, high=_LARGEST),
-            "directions": Array("real", ("width", len(terms)), low=-_LARGEST, high=_LARGEST, optional=True),
-        }
-        fault = misfit(tensors, layout)
-        if fault or len(set(terms)) < len(terms):
-            why = fault or "some are there twice"
-            raise UserError(f"{path} must fit its {len(terms)} terms, but {why}; run it again.")
         with reading(path, _KIND):
             how = WordFeatures(
                 terms, tensors["idf"].numpy(), None if directions is None else directions.numpy(), known["scale"]

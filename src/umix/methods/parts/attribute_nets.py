@@ -25,7 +25,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.array_layout import Array, misfit
 from umix.core.pseudo_groups import masked_log_softmax
 from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
@@ -68,12 +67,6 @@ class SelectedPredictions:
         self.p = torch.zeros(len(fold), possible.shape[1])
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        layout = {
-            "selected hits": Array("real", (len(self._held),), low=0, high=1),
-            "selected p": Array("real", (len(self._fold), self._possible.shape[1]), low=0, high=1),
-        }
-        if fault := misfit(kept, layout):
-            raise UserError(f"A checkpoint must hold the predictions of its best epoch, but {fault}; delete it.")
         self.hits, self.p = kept["selected hits"], kept["selected p"]
         self._score = self._scored(self.hits)
 

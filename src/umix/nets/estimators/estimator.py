@@ -16,7 +16,6 @@ from pydantic import Field, field_validator
 from pydantic_core import from_json
 from torch import Tensor, nn
 
-from umix.array_layout import Array
 from umix.errors import UserError, cause
 from umix.limits import MOST_THREADS
 from umix.nets.estimators.library import Floats, Ints, Labels, Library
@@ -26,7 +25,6 @@ from umix.settings import check_size
 
 _THREADS = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count")  # as the libraries call them
 BLOCKS = 10  # parts of the stages that features tell apart
-_MOST_STAGES = 10**6  # of a model that is loaded
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
 
 
@@ -168,15 +166,6 @@ class Fitted(nn.Module):
     def model(self) -> Any:
         """The library's fitted model; None before the fit, or where all rows had one class."""
         return self._model
-
-    @property
-    def layout(self) -> dict[str, Array]:
-        """What is stored of it: the model as bytes, the classes that it knows, and how many of its stages predict."""
-        return {
-            "model": Array("bytes", ("bytes",)),
-            "classes": Array("whole", ("known",), low=0, high=self.n_classes - 1),
-            "cut": Array("whole", (), low=0, high=_MOST_STAGES),
-        }
 
     @property
     def stages(self) -> int:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from umix.bench.runs.held_out_frame import group_column, named_frame, read_held_out
+from umix.bench.runs.example_tables import group_column, named_frame, read_held_out
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import Spread
 from umix.reports.comparison import different_fits, over_seeds

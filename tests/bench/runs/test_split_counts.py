@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import umix
+from umix.bench.runs.example_tables import read_held_out
 from umix.bench.runs.execute import execute
-from umix.bench.runs.held_out_frame import read_held_out
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.spec.run_spec import RunSpec
@@ -19,7 +19,6 @@ from umix.core.judging import EVERY_GROUP, Judging
 from umix.core.selection import RULES, Decide, best_choice, best_epoch
 from umix.data.registry import load_task
 from umix.errors import UserError
-from umix.files import read_arrays, write_tensors
 from umix.run_folder import DECISIONS
 
 SIZES = {"sizes": [20, 120, 20, 120], "eval_size": 40}  # the second class is common
@@ -103,24 +102,6 @@ def test_a_run_without_the_file_of_decisions_decides_by_argmax(finished: Path, t
     summary = record.summary("worst")
     assert summary == load_run(finished).summary("worst", "argmax")
     assert summary.biases is None
-
-
-@pytest.mark.parametrize("damage", ["fewer epochs", "other hits", "too many hits", "no rates"])
-def test_decisions_that_do_not_fit_the_record_are_refused(finished: Path, tmp_path: Path, damage: str) -> None:
-    copy = shutil.copytree(finished, tmp_path / "run")
-    arrays, _ = read_arrays(copy / DECISIONS, kind="decisions")
-    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
-    if damage == "fewer epochs":
-        tensors["val"] = tensors["val"][:-1].contiguous()
-    elif damage == "other hits":
-        tensors["val"][0, 0, 0] = 40 - tensors["val"][0, 0, 0] + 1 - int(tensors["val"][0, 0, 0] == 0)
-    elif damage == "too many hits":
-        tensors["test"][0, 1, 0] = 41
-    else:
-        tensors["test quintiles"] = torch.full((*tensors["test"].shape[:2], 5), 1.5)
-    write_tensors(copy / DECISIONS, tensors, {"kind": "decisions"})
-    with pytest.raises(UserError, match="must have the hits of every decision"):
-        load_run(copy).summary()
 
 
 def test_a_run_that_is_told_argmax_is_another_run_and_keeps_to_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import polars
 import pytest
 import torch
 
+from umix.bench.runs.example_files import training_rows
 from umix.bench.runs.execute import execute
-from umix.bench.runs.training_rows import training_rows
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.groups import Groups
 from umix.data.registry import load_task
