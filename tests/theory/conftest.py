@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from umix.theory.glm import GLM, GLMS
-from umix.theory.predictor import Linear, Quadratic
-from umix.theory.sample import Sample
+from umix.theory.glm import GLM, GLMS, Predictor, Sample
 
 TORCH = {"logistic": torch.nn.functional.softplus, "gaussian": lambda z: z**2 / 2, "poisson": torch.exp}
 
@@ -28,14 +26,14 @@ def sample(model: GLM) -> Sample:
 
 
 @pytest.fixture
-def linear() -> Linear:
-    return Linear(np.array([0.6, -0.4, 0.8]))
+def linear() -> Predictor:
+    return Predictor(np.array([0.6, -0.4, 0.8]))
 
 
 @pytest.fixture
-def quadratic(linear: Linear) -> Quadratic:
+def quadratic(linear: Predictor) -> Predictor:
     half = np.random.default_rng(4).standard_normal((3, 3))
-    return Quadratic(linear.theta, 0.2 * (half + half.T))
+    return Predictor(linear.theta, 0.2 * (half + half.T))
 
 
 @pytest.fixture

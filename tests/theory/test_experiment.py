@@ -1,14 +1,30 @@
-"""The generalisation gap experiment, small, and its summary."""
+"""The generalisation gap experiment, small, its summary, and its fits against scikit-learn and normal equations."""
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from umix.core.streams import stream
 from umix.errors import UserError
 from umix.theory.bounds import Bound
-from umix.theory.experiment import Design, Measured, cells, gaps_over_dimension, measure, pilot_of, run
+from umix.theory.experiment import (
+    Design,
+    Measured,
+    SeedSummary,
+    by_cell,
+    cells,
+    exponents,
+    gaps_over_dimension,
+    measure,
+    minimiser,
+    mixed_rows,
+    pilot_of,
+    run,
+)
+from umix.theory.glm import GAUSSIAN, GLM, LOGISTIC, POISSON, Predictor, Sample
+from umix.theory.losses import mixup_loss, standard_loss
+from umix.theory.mixing_law import MixingLaw
 from umix.theory.population import Population
-from umix.theory.summary import SeedSummary, by_cell, exponents
 
 SMALL = Design(sizes=(60, 120), ranks=(2, 4), dimension=9, seeds=2)
 
@@ -85,3 +101,42 @@ def test_exponents_of_a_single_cell_are_not_made_up() -> None:
 def test_a_single_seed_is_refused_for_it_has_no_error() -> None:
     with pytest.raises(UserError, match=r"Design.seeds must be a whole number in \[2, 10000\], got 1"):
         Design(seeds=1)
+
+
+@pytest.fixture
+def binary() -> Sample:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 3))
+    return Sample.of(x, LOGISTIC.draw(x @ [2.0, -1.0, 0.0], rng), 1 + 3 * rng.random(80))
+
+
+def test_the_logistic_fit_is_scikit_learns(binary: Sample) -> None:
+    ridge = 0.02
+    theirs = LogisticRegression(C=1 / (ridge * 80), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    theirs.fit(binary.x, binary.y, sample_weight=binary.w)
+    np.testing.assert_allclose(minimiser(LOGISTIC, binary, ridge=ridge), theirs.coef_[0], atol=1e-4)
+
+
+def test_the_gaussian_fit_solves_the_normal_equations(binary: Sample) -> None:
+    gram = binary.x.T @ (binary.w[:, None] * binary.x) / 80 + 0.1 * np.eye(3)
+    np.testing.assert_allclose(
+        minimiser(GAUSSIAN, binary, ridge=0.1),
+        np.linalg.solve(gram, binary.x.T @ (binary.w * binary.y) / 80),
+        atol=1e-8,
+    )
+
+
+@pytest.mark.parametrize("model", [LOGISTIC, POISSON])
+def test_the_gradient_vanishes_at_the_fit(model: GLM, binary: Sample) -> None:
+    theta = minimiser(model, binary, ridge=1e-3)
+    gradient = binary.x.T @ (binary.w * (model.mean(binary.x @ theta) - binary.y)) / 80 + 1e-3 * theta
+    assert np.max(np.abs(gradient)) < 1e-4
+
+
+def test_the_loss_of_mixed_rows_estimates_the_mixup_loss(binary: Sample) -> None:
+    law, f = MixingLaw(1.5, 2.5), Predictor(np.array([1.0, -0.5, 0.3]))
+    rows = mixed_rows(binary, law, partners=300, nodes=3, rng=np.random.default_rng(1))
+    exact = mixup_loss(LOGISTIC, f, binary, law)
+    added = exact - standard_loss(LOGISTIC, f, binary)
+    assert standard_loss(LOGISTIC, f, rows) == pytest.approx(exact, abs=0.03 * abs(added))
+    assert rows.w.mean() == pytest.approx(binary.w.mean())

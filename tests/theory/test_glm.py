@@ -1,4 +1,4 @@
-"""Log-partition functions against torch's derivatives."""
+"""Models and predictors against torch's derivatives; weighted samples and their partners."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from umix.errors import UserError
-from umix.theory.glm import GLM, GLMS, Gaussian, Logistic, Poisson, glm
+from umix.theory.glm import GLM, GLMS, LOGISTIC, Predictor, Sample
 
 TORCH = {
     "logistic": torch.nn.functional.softplus,
@@ -29,21 +29,8 @@ def test_mean_variance_and_third_are_derivatives_of_the_partition_function(model
 
 def test_logistic_functions_survive_large_inputs() -> None:
     z = np.array([-800.0, 800.0])
-    np.testing.assert_array_equal(Logistic().partition(z), [0.0, 800.0])
-    np.testing.assert_array_equal(Logistic().variance(z), [0.0, 0.0])
-
-
-@pytest.mark.parametrize(("model", "reach"), [(Logistic(), 3.0), (Gaussian(), 3.0), (Poisson(), 3.0)], ids=GLMS)
-def test_the_lipschitz_constant_is_the_steepest_slope_in_reach(model: GLM, reach: float) -> None:
-    z = np.linspace(-reach, reach, 2001)
-    assert model.lipschitz(reach) == pytest.approx(np.max(np.abs(model.mean(z))))
-
-
-def test_only_the_logistic_model_is_lipschitz_everywhere() -> None:
-    assert Logistic().lipschitz() == 1
-    for model in (Gaussian(), Poisson()):
-        with pytest.raises(UserError, match="grows without limit; say with reach"):
-            model.lipschitz()
+    np.testing.assert_array_equal(LOGISTIC.partition(z), [0.0, 800.0])
+    np.testing.assert_array_equal(LOGISTIC.variance(z), [0.0, 0.0])
 
 
 @pytest.mark.parametrize("model", GLMS.values(), ids=GLMS)
@@ -55,6 +42,59 @@ def test_drawn_labels_have_the_models_mean_and_variance(model: GLM) -> None:
     assert y.var() == pytest.approx(variance, rel=0.03)
 
 
-def test_an_unknown_model_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UserError, match="did you mean 'logistic'"):
-        glm("logistics")
+@pytest.fixture(params=["linear", "quadratic"])
+def f(request: pytest.FixtureRequest) -> Predictor:
+    return request.getfixturevalue(request.param)
+
+
+def in_torch(f: Predictor, x: torch.Tensor) -> torch.Tensor:
+    theta = torch.from_numpy(f.theta)
+    return x @ theta + (0.5 * x @ torch.from_numpy(f.curvature) @ x if f.curvature is not None else 0)
+
+
+def test_between_is_the_value_at_the_mixed_input(f: Predictor, sample: Sample) -> None:
+    x = sample.x
+    mixed = [[f.value((0.3 * a + 0.7 * b)[None])[0] for b in x] for a in x]
+    np.testing.assert_allclose(f.between(x, 0.3), mixed, atol=1e-12)
+
+
+def test_slope_and_bend_are_the_derivatives_towards_the_partner(f: Predictor, sample: Sample) -> None:
+    slope, bend = f.slope(sample.x), f.bend(sample.x)
+    for i, j in [(0, 1), (5, 2), (3, 3)]:
+        here, step = torch.from_numpy(sample.x[i]), torch.from_numpy(sample.x[j] - sample.x[i])
+        gradient = torch.autograd.functional.jacobian(lambda x: in_torch(f, x), here)
+        hessian = torch.autograd.functional.hessian(lambda x: in_torch(f, x), here)
+        assert slope[i, j] == pytest.approx(float(gradient @ step), abs=1e-12)
+        assert bend[i, j] == pytest.approx(float(step @ hessian @ step), abs=1e-12)
+
+
+X = np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 7.0]])
+Y = np.zeros(3)
+
+
+def test_centring_takes_off_the_mean_of_the_partners() -> None:
+    plain = Sample.of(X, Y, np.array([1.0, 1.0, 2.0]))
+    np.testing.assert_allclose(plain.centred().x.mean(axis=0), 0, atol=1e-15)
+    weighted = plain.by_weight()
+    np.testing.assert_allclose(weighted.w @ weighted.centred().x, 0, atol=1e-15)
+
+
+def test_the_covariance_of_the_partners_carries_weights_only_if_partners_do() -> None:
+    w = np.array([1.0, 1.0, 4.0])
+    sample = Sample.of(X, Y, w)
+    np.testing.assert_allclose(sample.partner_covariance(), X.T @ X / 3)
+    np.testing.assert_allclose(sample.by_weight().partner_covariance(), X.T @ np.diag(w) @ X / 6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": np.zeros(2)}, r"y and w of shape \[n\]"),
+        ({"x": np.full((3, 2), np.nan)}, "finite numbers"),
+        ({"w": np.array([1.0, -1.0, 1.0])}, "weights of at least 0"),
+    ],
+)
+def test_what_is_no_sample_is_refused(changes: dict, message: str) -> None:
+    parts = {"x": X, "y": Y, "w": np.ones(3), "partner": np.full(3, 1 / 3)}
+    with pytest.raises(UserError, match=message):
+        Sample(**{**parts, **changes})

@@ -39,9 +39,8 @@ def theory(
         remainder_table,
         rho_table,
     )
-    from umix.theory.checks import failures
     from umix.theory.experiment import Design, cells
-    from umix.theory.findings import find
+    from umix.theory.findings import failures, find
 
     if format_ not in get_args(Format):
         raise unknown("figure format", format_, get_args(Format))

@@ -6,15 +6,19 @@ from typing import final
 
 import numpy as np
 
-from umix.theory.expansion import expand
-from umix.theory.fit import minimiser
-from umix.theory.glm import GLM
+from umix.theory.bounds import retentiveness
+from umix.theory.experiment import minimiser
+from umix.theory.glm import GLM, Predictor, Sample
+from umix.theory.losses import (
+    expand,
+    partner_loss,
+    printed_regulariser,
+    regulariser,
+    rescaled_loss,
+    shrinkage_and_variance,
+    standard_loss,
+)
 from umix.theory.mixing_law import MixingLaw
-from umix.theory.predictor import Linear
-from umix.theory.regulariser import printed_regulariser, regulariser, shrinkage_and_variance
-from umix.theory.retentive import retentiveness
-from umix.theory.sample import Sample
-from umix.theory.weighted_loss import partner_loss, rescaled_loss, standard_loss
 
 #: The mixing strengths of the tables and figures, largest first.
 STRENGTHS = tuple(2.0**-k for k in range(0, 8))
@@ -46,20 +50,23 @@ class Point:
     value: float
 
 
-def demonstration(glm: GLM, rng: np.random.Generator, *, n: int = 90) -> tuple[Sample, Linear]:
+def demonstration(glm: GLM, rng: np.random.Generator) -> tuple[Sample, Predictor]:
     """A centred sample of three groups with different covariances and weights 1, 2, 4 (scaled to mean 1), and its weighted fit.
 
     At the fit, R1 is almost 0, which is the best case for lemma A.2.
     """
-    group = np.repeat([0, 1, 2], [n // 2, n // 3, n - n // 2 - n // 3])
-    x = rng.standard_normal((n, 4)) * np.array([[1, 1, 0.3, 0.3], [1.5, 0.3, 0.3, 0.3], [0.3, 0.3, 0.3, 2.0]])[group]
+    group = np.repeat([0, 1, 2], [45, 30, 15])
+    x = (
+        rng.standard_normal((len(group), 4))
+        * np.array([[1, 1, 0.3, 0.3], [1.5, 0.3, 0.3, 0.3], [0.3, 0.3, 0.3, 2.0]])[group]
+    )
     y = glm.draw(0.7 * x @ np.array([1.0, -0.5, 0.5, 1.0]), rng)
     w = np.array([1.0, 2.0, 4.0])[group]
     sample = Sample.of(x, y, w / w.mean()).centred()
-    return sample, Linear(minimiser(glm, sample, ridge=1e-6))
+    return sample, Predictor(minimiser(glm, sample, ridge=1e-6))
 
 
-def remainders(glm: GLM, sample: Sample, f: Linear, *, alpha: float = 2.0) -> list[Point]:
+def remainders(glm: GLM, sample: Sample, f: Predictor, *, alpha: float) -> list[Point]:
     """|remainder| of lemma A.1 over the mixing strengths."""
     law = MixingLaw.symmetric(alpha)
     return [
@@ -74,7 +81,7 @@ def order(points: Sequence[Point]) -> float:
     return float(np.polyfit(np.log([p.at for p in weak]), np.log([p.value for p in weak]), 1)[0])
 
 
-def remainder_shares(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
+def remainder_shares(glm: GLM, sample: Sample, f: Predictor) -> list[Point]:
     """|remainder| / (|R1| + |R2|) of lemma A.1 for mixup (strength 1) over alpha: it does not go to 0 with alpha."""
     points = []
     for alpha in SMALL_ALPHAS:
@@ -83,7 +90,7 @@ def remainder_shares(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
     return points
 
 
-def regulariser_errors(glm: GLM, sample: Sample, f: Linear, *, alpha: float = 2.0) -> list[Point]:
+def regulariser_errors(glm: GLM, sample: Sample, f: Predictor, *, alpha: float) -> list[Point]:
     """|approximation - exact| over the loss that mixing adds, for the readings of lemma A.2 and the mixing strengths."""
     standard = standard_loss(glm, f, sample)
     points = []
@@ -101,7 +108,7 @@ def regulariser_errors(glm: GLM, sample: Sample, f: Linear, *, alpha: float = 2.
     return points
 
 
-def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
+def factors(glm: GLM, sample: Sample, f: Predictor) -> list[Point]:
     """E[(1-λ)²/λ²] over alpha, and the loss that mixing adds by the lemma and by the exact losses (strength 1).
 
     Curves have no point at an alpha for which they are infinite.
@@ -119,9 +126,6 @@ def factors(glm: GLM, sample: Sample, f: Linear) -> list[Point]:
     return points
 
 
-def rhos(glm: GLM, sample: Sample, rng: np.random.Generator) -> list[Point]:
+def rhos(glm: GLM, sample: Sample) -> list[Point]:
     """ρ of the sample's weighted law on balls of growing radius."""
-    return [
-        Point(glm.name, "rho", r, retentiveness(glm, sample.x, radius=r, rng=rng, w=sample.w, starts=0, shells=2).rho)
-        for r in RADII
-    ]
+    return [Point(glm.name, "rho", r, retentiveness(glm, sample.x, sample.w, radius=r, shells=2)) for r in RADII]

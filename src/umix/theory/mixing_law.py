@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self, final
 
-import numpy as np
 from scipy.special import beta as beta_function
 from scipy.special import hyp2f1, poch, roots_jacobi
 
@@ -37,10 +36,6 @@ class MixingLaw:
     def symmetric(cls, alpha: float) -> Self:
         return cls(alpha, alpha)
 
-    def __post_init__(self) -> None:
-        if not (0 < self.alpha < np.inf and 0 < self.beta < np.inf):
-            raise UserError(f"A Beta law must have parameters above 0, got {self.alpha:g} and {self.beta:g}.")
-
     def nodes(self, count: int = 48) -> Nodes:
         """Pairs (λ, probability) that integrate smooth functions of λ."""
         return beta_nodes(self.alpha, self.beta, count)
@@ -63,10 +58,6 @@ class TiltedLaw:
     alpha: float
     beta: float
     strength: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.strength <= 1:
-            raise UserError(f"The mixing strength must lie in [0, 1], got {self.strength:g}.")
 
     def components(self) -> Iterator[tuple[float, float, float]]:
         """(probability, a, b) of the two Beta laws of λ before ``strength``."""

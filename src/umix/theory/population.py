@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from umix.errors import UserError
-from umix.theory.covariance import GroupMoments
-from umix.theory.glm import Array, Logistic
+from umix.theory.bounds import GroupMoments
+from umix.theory.glm import LOGISTIC, Array
 
 _LEGENDRE = np.polynomial.legendre.leggauss(96)
-_LOGISTIC = Logistic()
+_SIGNAL = 3.0  # the standard deviation of a logit, the same in all groups
 
 
 @final
@@ -30,22 +29,19 @@ class Population:
     truth: Array
 
     @classmethod
-    def drawn(cls, *, d: int, r: int, rng: np.random.Generator, signal: float = 3.0) -> Self:
+    def drawn(cls, *, d: int, r: int, rng: np.random.Generator) -> Self:
         """A population of three groups with shares 0.7, 0.2 and 0.1.
 
         The first has variance in all r directions, the second a large variance in the first half of them, the third
-        a small variance in the other half. Their labels follow different directions with the same strength: the
-        standard deviation of a logit is ``signal``.
+        a small variance in the other half. Their labels follow different directions with the same strength.
         """
-        if not 2 <= r <= d:
-            raise UserError(f"A population must have a rank between 2 and its dimension {d}, got {r}.")
         half = (r + 1) // 2
         spread = np.zeros((3, r))
         spread[0], spread[1, :half], spread[2, r - half :] = 1.0, 2.0, 0.5
         shared, per_group = rng.standard_normal(r), rng.standard_normal((3, r))
         turn = np.radians([0.0, 60.0, 120.0])
         truth = np.cos(turn)[:, None] * shared + np.sin(turn)[:, None] * per_group
-        truth *= signal / np.sqrt(np.sum(spread * truth**2, axis=1))[:, None]
+        truth *= _SIGNAL / np.sqrt(np.sum(spread * truth**2, axis=1))[:, None]
         # Drawn last, so that populations with another d are equal in everything else.
         frame, _ = np.linalg.qr(rng.standard_normal((d, r)))
         return cls(np.array([0.7, 0.2, 0.1]), frame, spread, truth)
@@ -54,7 +50,7 @@ class Population:
         """Inputs [n, d], labels [n] and groups [n]."""
         group = rng.choice(len(self.k), size=n, p=self.k)
         inner = rng.standard_normal((n, self.basis.shape[1])) * np.sqrt(self.spread[group])
-        y = _LOGISTIC.draw(np.sum(inner * self.truth[group], axis=1), rng)
+        y = LOGISTIC.draw(np.sum(inner * self.truth[group], axis=1), rng)
         return inner @ self.basis.T, y, group
 
     def moments(self, w: Array) -> GroupMoments:

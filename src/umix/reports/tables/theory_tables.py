@@ -7,10 +7,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from umix.theory.checks import Check
-from umix.theory.findings import Findings
+from umix.theory.findings import Check, Findings
 from umix.theory.lemmas import ALPHAS, FACTOR, FORMS, Point
-from umix.theory.weighted_loss import Estimate
+from umix.theory.losses import Estimate
 
 
 def check_table(checks: Sequence[Check], *, refuted: bool) -> Table:

@@ -7,25 +7,27 @@ import pytest
 
 from umix.core.streams import stream
 from umix.errors import UserError
-from umix.theory.checks import Check, dimension_check, failures, lemma_checks
-from umix.theory.glm import Gaussian, Logistic
-from umix.theory.lemmas import FACTOR, Point, demonstration, factors, order, remainder_shares, rhos
+from umix.theory.findings import Check, demonstrations, dimension_check, failures, lemma_checks
+from umix.theory.lemmas import FACTOR, Point, factors, order, remainder_shares, rhos
 
 
-def streams(purpose: str) -> np.random.Generator:
-    return stream(3, "theory", purpose)
+def streams(seed: int, purpose: str) -> np.random.Generator:
+    return stream(seed + 3, "theory", purpose)
+
+
+EXAMPLES = demonstrations(streams)
 
 
 @pytest.mark.parametrize("alpha", [1.5, 4.0])
 def test_every_lemma_check_comes_out_as_expected(alpha: float) -> None:
-    checks = lemma_checks(streams, alpha=alpha)
+    checks = lemma_checks(EXAMPLES, streams, alpha=alpha)
     assert failures(checks) == []
     assert {check.refuted for check in checks} == {True, False}
 
 
 def test_an_alpha_of_one_half_is_refused_with_the_reason() -> None:
     with pytest.raises(UserError, match=r"above 1 to be finite, got 0\.5"):
-        lemma_checks(streams, alpha=0.5)
+        lemma_checks(EXAMPLES, streams, alpha=0.5)
 
 
 def test_a_check_outside_its_limits_fails_and_a_refuted_one_inside_them() -> None:
@@ -46,7 +48,7 @@ def test_the_order_of_a_power_is_its_exponent() -> None:
 
 
 def test_series_over_alpha_have_no_points_where_they_are_infinite() -> None:
-    points = factors(Logistic(), *demonstration(Logistic(), streams("lemmas")))
+    points = factors(*EXAMPLES["logistic"])
     ats = {curve: [p.at for p in points if p.curve == curve] for curve in (FACTOR, "lemma A.2", "mixup loss")}
     assert min(ats[FACTOR]) == min(ats["lemma A.2"]) == 1.01
     assert min(ats["mixup loss"]) == 0.5
@@ -55,12 +57,12 @@ def test_series_over_alpha_have_no_points_where_they_are_infinite() -> None:
 
 
 def test_the_remainders_share_hardly_moves_over_three_decades_of_alpha() -> None:
-    shares = [p.value for p in remainder_shares(Logistic(), *demonstration(Logistic(), streams("lemmas")))]
+    shares = [p.value for p in remainder_shares(*EXAMPLES["logistic"])]
     assert max(shares) < 1.5 * min(shares)
 
 
 def test_rho_falls_with_the_radius_for_a_logistic_model_only() -> None:
-    logistic = [p.value for p in rhos(Logistic(), demonstration(Logistic(), streams("lemmas"))[0], streams("rho"))]
+    logistic = [p.value for p in rhos(*EXAMPLES["logistic"][:2])]
     assert logistic == sorted(logistic, reverse=True)
     assert logistic[-1] < logistic[0] / 10
-    assert {p.value for p in rhos(Gaussian(), demonstration(Gaussian(), streams("lemmas"))[0], streams("rho"))} == {0.5}
+    assert {p.value for p in rhos(*EXAMPLES["gaussian"][:2])} == {0.5}
