@@ -31,9 +31,8 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.reweight import balancing_weights
+from umix.nets.estimators.boosted import LightGBM, Trees
 from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.estimators.lightgbm import LightGBM
-from umix.nets.estimators.trees import Trees
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage

@@ -18,7 +18,7 @@ from umix.methods.balanced_softmax import BalancedSoftmax
 from umix.methods.erm import ERM
 from umix.methods.logit_adjustment import LogitAdjustment
 from umix.methods.parts.offset_risk import OffsetRisk
-from umix.nets.estimators.trees import Trees
+from umix.nets.estimators.boosted import Trees
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk, Objective

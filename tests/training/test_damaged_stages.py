@@ -13,7 +13,7 @@ from torch import Tensor
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.task import Task
 from umix.methods.parts.mixup_risk import MixupRisk
-from umix.nets.estimators.trees import Trees
+from umix.nets.estimators.boosted import Trees
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings

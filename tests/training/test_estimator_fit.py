@@ -14,7 +14,7 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.focal import Focal
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.nets.estimators.trees import Trees
+from umix.nets.estimators.boosted import Trees
 from umix.nets.registry import net_settings
 from umix.training import estimator_fit
 from umix.training.objective import MeanRisk

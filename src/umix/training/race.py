@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import torch
 from torch import Tensor
@@ -25,7 +25,6 @@ from umix.core.decisions import candidate_biases
 from umix.core.epoch_counts import Counts
 from umix.data.samplers import Sampler, Shuffled
 from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
-from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
@@ -121,7 +120,6 @@ def race(
     seconds no further round begins. The candidates ``stays`` do not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, RaceResult](), True
-    memo: dict[str, Any] = {}
     lanes = list(lanes)
     rounds = rounds_of(trainer.final_settings.epochs, sum(len(lane.names) for lane in lanes))
     with _folder(trainer) as folder:
@@ -134,9 +132,7 @@ def race(
                 observer = _observer(trainer, uncertain, members=len(lane.names))
                 known = _known(trainer, stage, observer, until=round_.until)
                 if not known:
-                    report = _run(
-                        trainer, stage, lane, observer, until=round_.until, after=before.get(place), memo=memo
-                    )
+                    report = _run(trainer, stage, lane, observer, until=round_.until, after=before.get(place))
                     reused = reused and report.reused
                 before[place] = (stage, lane)
                 for member, name in enumerate(lane.names):
@@ -252,15 +248,9 @@ def _run(
     *,
     until: int,
     after: tuple[Stage, Lane] | None,
-    memo: dict[str, Any],
 ) -> StageReport:
-    """Train ``lane`` until so many epochs; a fleet starts from the checkpoint of the round before, ``after``.
-
-    Estimators share what does not depend on weights in ``memo``.
-    """
+    """Train ``lane`` until so many epochs; a fleet starts from the checkpoint of the round before, ``after``."""
     train, net = trainer.splits["train"], trainer.fresh_net()
-    if isinstance(net.body, Fitted):
-        net.body.memo = memo
     if lane.is_fleet:
         net = cast(Net, Fleet(net, len(lane.names)))
     check_given(lane.objective, groups=trainer.groups, weights=train.weight is not None)

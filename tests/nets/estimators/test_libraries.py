@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from umix.errors import UserError
+from umix.nets.estimators.boosted import Trees
 from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
 from umix.nets.estimators.library import of_last_step
 from umix.nets.estimators.own import AnyLibrary, OwnEstimator, library_of
-from umix.nets.estimators.trees import Trees
 from umix.nets.registry import net_settings
 
 EXTRAS = ("lightgbm", "xgboost", "catboost")
@@ -108,35 +108,6 @@ def test_features_are_the_logits_by_each_tenth_of_the_stages() -> None:
     assert torch.equal(z[:, -1], net(torch.from_numpy(x)))
 
 
-def test_fits_that_share_their_bins_differ_in_weights_only() -> None:
-    """Without weights bins are the library's own, so the result is the same to the bit."""
-    x, y = rows()
-    alone, memo = Fitted(Trees(), 2), {}
-    alone.fit(x, y, None, stages=6, seed=0)
-    for _ in range(2):
-        sharing = Fitted(Trees(), 2)
-        sharing.memo = memo
-        sharing.fit(x, y, None, stages=6, seed=0)
-        assert torch.equal(sharing.logits_at(x, [6]), alone.logits_at(x, [6]))
-    other = Fitted(Trees(), 2)
-    other.memo = memo
-    other.fit(x[:150], y[:150], None, stages=6, seed=0)  # other rows: bins of their own
-    assert other.model._bin_mapper is memo["mapper"]
-    assert len(memo["binned"]) == 150
-
-
-def test_rows_that_are_gone_do_not_lend_their_bins_to_others_at_the_same_address() -> None:
-    x, y = rows()
-    memo: dict[str, object] = {}
-    for seed in range(5):
-        there = np.random.default_rng(seed).permutation(len(x))[:100]
-        sharing, alone = Fitted(Trees(), 2), Fitted(Trees(), 2)
-        sharing.memo = memo
-        for fitted in (sharing, alone):
-            fitted.fit(x[there], y[there], None, stages=6, seed=0)  # a copy that nobody else keeps
-        assert torch.equal(sharing.logits_at(x, [6]), alone.logits_at(x, [6]))
-
-
 def test_a_fit_goes_on_to_the_bit() -> None:
     x, y = rows()
     weight = np.random.default_rng(1).random(len(x)) + 0.5
@@ -147,45 +118,18 @@ def test_a_fit_goes_on_to_the_bit() -> None:
     assert torch.equal(once.logits_at(x, [10]), twice.logits_at(x, [10]))
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_equal_models_are_stored_as_equal_bytes(name: str) -> None:
-    settings = settings_of(name)
-    x, y = rows()
-    stored = []
-    for _ in range(2):
-        fitted = Fitted(settings, 2)
-        fitted.fit(x, y, None, stages=3, seed=0)
-        stored.append(fitted.state_dict()["model"])
-    assert torch.equal(*stored)
-
-
-def test_a_stored_model_of_foreign_types_is_refused() -> None:
-    import io
-    import zipfile
+@pytest.mark.parametrize("settings", [Trees(), OwnEstimator(factory=OWN)], ids=["trees", "own"])
+def test_a_stored_model_of_foreign_types_is_refused(settings: EstimatorSettings) -> None:
     from collections import deque
 
     import skops.io
 
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("rest.skops", skops.io.dumps({"model": deque}))
-    with pytest.raises(UserError, match=r"must hold nothing but a scikit-learn model, but it holds collections\.deque"):
-        Trees().kind.loads(made.getvalue(), None)
-    with pytest.raises(UserError, match="must be whole"):
-        Trees().kind.loads(b"nothing", None)
-    foreign = skops.io.dumps({"model": deque})
-    with pytest.raises(UserError, match=r"must hold nothing but a scikit-learn model, but it holds collections\.deque"):
-        AnyLibrary().loads(foreign, None)
-
-
-def test_a_stored_model_that_was_cut_is_refused() -> None:
-    x, y = rows()
-    fitted = Fitted(Trees(), 2)
-    fitted.fit(x, y, None, stages=3, seed=0)
-    content = bytes(fitted.state_dict()["model"].numpy())
-    for end in (10, len(content) // 2, len(content) - 10):
-        with pytest.raises(UserError, match="must be whole"):
-            Trees().kind.loads(content[:end], None)
+    stored = {"classes": torch.tensor([0, 1]), "cut": torch.tensor(1)}
+    foreign = torch.frombuffer(bytearray(skops.io.dumps({"model": deque})), dtype=torch.uint8)
+    with pytest.raises(UserError, match=r"^A stored model must be whole, but .*collections\.deque"):
+        Fitted(settings, 2).load_state_dict({**stored, "model": foreign})
+    with pytest.raises(UserError, match=r"^A stored model must be whole, but it cannot be read"):
+        Fitted(settings, 2).load_state_dict({**stored, "model": foreign[:50]})
 
 
 def test_the_library_of_an_estimator_is_known_by_its_class() -> None:
@@ -219,26 +163,6 @@ def test_an_estimator_without_probabilities_or_weights_is_refused() -> None:
         net_settings("sklearn.neighbors:KNeighborsClassifier").make(stages=1, seed=0)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_large_tables_are_prepared_with_one_copy_and_the_same_result(
-    monkeypatch: pytest.MonkeyPatch, weighted: bool
-) -> None:
-    from umix.nets.estimators import one_copy
-
-    x, y = rows(400, codes=True)
-    x[:, 1] = np.random.default_rng(1).integers(0, 3, len(x))  # a column of codes without gaps
-    weight = np.random.default_rng(2).random(len(x)) + 0.5 if weighted else None
-    found = []
-    for large in (2**22, 1):
-        monkeypatch.setattr(one_copy, "_LARGE", large)
-        fitted = Fitted(Trees().on_columns((0, 5, 4)), 2)
-        fitted.fit(np.asfortranarray(x), y, weight, stages=5, seed=0)
-        fitted.fit(np.asfortranarray(x), y, weight, stages=9, seed=0)
-        found.append((fitted.logits_at(x, [3, 9]), fitted.state_dict()["model"]))
-    assert torch.equal(found[0][0], found[1][0])
-    assert torch.equal(found[0][1], found[1][1])
-
-
 class Wrong:
     """An estimator that is wrong in the way that it is told."""
 
@@ -263,8 +187,11 @@ class Wrong:
         ),
         ("width", r"must give a finite probability of each of 2 classes for 200 rows, got \[200, 5\] numbers"),
         ("nan", r"got \[200, 2\] numbers, 400 of them not finite"),
-        ("function", r"^A stored model must hold nothing but a scikit-learn model, but it holds .*<lambda>"),
-        ("module", r"^A model must be stored without pickle, but Wrong holds something that skops cannot write"),
+        ("function", r"^A model must be stored without pickle, but Wrong holds something .*Untrusted types found"),
+        (
+            "module",
+            r"^A model must be stored without pickle, but Wrong holds something that skops cannot write and read again",
+        ),
     ],
 )
 def test_estimators_of_ones_own_that_are_wrong_are_refused(

@@ -52,7 +52,7 @@ from umix.data.rows.table_file import is_frame
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.nets.estimators.given import GivenEstimator, checked_estimator
+from umix.nets.estimators.own import GivenEstimator, checked_estimator
 from umix.nets.net import Net, NetSettings
 from umix.terminal import Bars
 from umix.training.estimator_fit import fitted_body

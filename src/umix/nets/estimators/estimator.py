@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from umix.errors import UserError, cause
 from umix.limits import MOST_THREADS
 from umix.nets.estimators.library import Floats, Ints, Labels, Library
-from umix.nets.estimators.trusted import reading
 from umix.nets.net import Net, NetSettings
 from umix.settings import check_size
 
@@ -147,17 +146,13 @@ def _last_block(n_classes: int) -> nn.Linear:
 
 @final
 class Fitted(nn.Module):
-    """A model that is fitted or will be; ``cut`` is how many of its stages predict.
-
-    ``memo`` keeps what several fits to the same rows can share, such as the rows cut into bins.
-    """
+    """A model that is fitted or will be; ``cut`` is how many of its stages predict."""
 
     def __init__(self, settings: EstimatorSettings, n_classes: int) -> None:
         super().__init__()
         self.settings = settings
         self.n_classes = n_classes
         self.cut = 0
-        self.memo: dict[str, Any] | None = None
         self._model: Any = None
         self._seen = np.zeros(0, dtype=np.int64)  # the classes of the rows that were fitted
         self._stored: Tensor | None = None  # the model as bytes, once it was asked for
@@ -187,7 +182,7 @@ class Fitted(nn.Module):
             self._model = settings.make(stages=stages, seed=seed)
         else:
             self._model.set_params(**{kind.stages_option: stages})
-        with settings.asked_to(f"be fitted to {len(x):,} rows"), kind.sharing(self._model, self.memo, x):
+        with settings.asked_to(f"be fitted to {len(x):,} rows"):
             y = settings.labels(self._seen, codes.astype(np.int64))
             kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
         self.cut = self.stages
@@ -237,14 +232,16 @@ class Fitted(nn.Module):
         destination[f"{prefix}cut"] = torch.tensor(self.cut)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        content, cut = bytes(state_dict[f"{prefix}model"].cpu().numpy()), int(state_dict[f"{prefix}cut"])
-        seen = state_dict[f"{prefix}classes"].cpu().numpy()
-        with reading():
-            if (np.diff(seen) <= 0).any() or (content and len(seen) < 2):
-                raise ValueError(f"its classes are {seen.tolist()}")
-            fresh = self.settings.make(stages=max(1, cut), seed=0)
+        self._stored, self.cut = state_dict[f"{prefix}model"], int(state_dict[f"{prefix}cut"])
+        self._seen = state_dict[f"{prefix}classes"].cpu().numpy()
+        content = bytes(self._stored.cpu().numpy())
+        fresh = self.settings.make(stages=max(1, self.cut), seed=0)
+        try:
             self._model = self.settings.kind.loads(content, fresh) if content else None
-        self._seen, self.cut, self._stored = seen, cut, state_dict[f"{prefix}model"]
+        except Exception as error:  # every library raises other exceptions for a file that is not whole
+            raise UserError(
+                f"A stored model must be whole, but it cannot be read ({cause(error)}); train it again."
+            ) from None
 
 
 def logits_of(net: Net, rows: Any, *, n: int) -> NDArray[np.float64]:

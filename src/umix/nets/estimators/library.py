@@ -5,8 +5,7 @@ stage by stage. An estimator that is not boosted has one stage.
 """
 
 import abc
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 Labels = NDArray[Any]  # classes by number or by name
-
-_TINY = 1e-15  # probabilities are cut there before their logarithm is taken
 
 
 class Library(abc.ABC):
@@ -33,10 +30,6 @@ class Library(abc.ABC):
         ``categories`` has the number of values of every column that holds codes, and 0 for numbers.
         """
         model.fit(x, y, **({} if weight is None else {of_last_step(model, "sample_weight"): weight}))
-
-    def sharing(self, model: Any, memo: dict[str, Any] | None, x: Any) -> AbstractContextManager[None]:
-        """Inside the block a fit of ``model`` to the rows ``x`` may take from ``memo`` what an earlier one left there."""
-        return nullcontext()
 
     def stages_set(self, estimator: Any) -> int:
         """How many stages ``estimator`` will have when it is fitted, unless it stops before."""
@@ -80,12 +73,6 @@ def of_last_step(estimator: Any, option: str) -> str:
     return f"{name}__{of_last_step(step, option)}"
 
 
-def log_shares(p: Floats) -> Floats:
-    """The logarithms of probabilities ``p`` [n, classes], which are logits; 0 counts as 1e-15."""
-    logs: Floats = np.log(np.clip(p, _TINY, None))
-    return logs
-
-
 def summed(parts: Sequence[Floats], last: Floats) -> Floats:
     """Scores after each of several blocks of stages, [blocks, n, columns], from what each adds; ``last`` are the final ones.
 
@@ -94,3 +81,12 @@ def summed(parts: Sequence[Floats], last: Floats) -> Floats:
     scores: Floats = np.cumsum(np.stack(parts), axis=0)
     scores[-1] = last
     return scores
+
+
+def load_skops(content: bytes, *, trusted: Callable[[str], bool]) -> Any:
+    """The model that ``skops.io.dumps`` wrote; a type that skops does not trust itself is loaded if ``trusted`` says yes."""
+    import skops.io
+
+    return skops.io.loads(
+        content, trusted=[name for name in skops.io.get_untrusted_types(data=content) if trusted(name)]
+    )
