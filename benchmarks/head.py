@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from umix.core.streams import stream
 from umix.data.task import Split, Task
 from umix.methods.parts.mixup_risk import MixupRisk
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 from umix.nets.net import Net
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings

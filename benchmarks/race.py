@@ -37,8 +37,7 @@ from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
 from umix.nets.fleet import Fleet
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 from umix.nets.net import Net, NetSettings
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings

@@ -31,7 +31,7 @@ class Mine(Method):
 PROVIDER = """
 from typing import ClassVar
 from torch import nn
-from umix.nets.provider import Provider
+from umix.nets.backbone import Provider
 class Zoo(Provider):
     "Nets of a zoo."
     name: ClassVar[str] = "zoo"

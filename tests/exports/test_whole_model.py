@@ -5,7 +5,7 @@ import torch
 from umix.core.decisions import decide
 from umix.exports.preprocessing import Ready, TensorInput
 from umix.exports.whole_model import WholeModel
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -17,7 +17,7 @@ from umix.methods.george import GEORGE
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 from umix.nets.net import Net
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

@@ -18,7 +18,7 @@ from umix.methods.erm import ERM
 from umix.methods.jtt import JTT
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.umix import UMIX
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 from umix.nets.net import Net
 from umix.training.evaluate import correctness
 from umix.training.stage import ErmStage

@@ -13,8 +13,7 @@ from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.mmd import MMD
 from umix.methods.parts.alike_features import AlikeFeaturesRisk
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
 

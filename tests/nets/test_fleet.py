@@ -6,8 +6,7 @@ from torch import nn
 
 from umix.nets.cnn import CNN
 from umix.nets.fleet import Fleet, can_stack
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 
 NETS = [Linear(), MLP(hidden=(7,)), MLP(hidden=(7, 5)), MLP(hidden=())]
 

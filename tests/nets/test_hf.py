@@ -252,80 +252,43 @@ class Code:
         return open, (str(self.path), "w")
 
 
-@pytest.mark.parametrize("beside", ["nothing", "an index"])
-def test_pickled_weights_are_refused_and_never_unpickled(resnet, tmp_path, beside):
+def test_pickled_weights_are_refused_and_never_unpickled(resnet, tmp_path):
     folder = shutil.copytree(resnet, tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     torch.save({"x": Code(tmp_path / "ran")}, folder / "pytorch_model.bin")
     message = r"The weights of .*pickled must be model\.safetensors, but they are pickled, and a pickle may run code"
-    if beside == "an index":
-        index = {"weight_map": {"x": "pytorch_model.bin"}}
-        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-        message = r"must name safetensors files of its folder, got 'pytorch_model\.bin'"
     with pytest.raises(UserError, match=message):
-        hf(folder).content  # noqa: B018
-    with pytest.raises(UserError, match=message):
+        built(hf(folder), IMAGE)
+    index = {"weight_map": {"x": "pytorch_model.bin"}}  # as if it were a shard of safetensors
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(UserError, match="must be a model that transformers' AutoModel loads"):
         built(hf(folder), IMAGE)
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"depths": [10**9, 1]}, r"depths in .*config\.json must be at most 1,000, got 1000000000"),
-        ({"num_hidden_layers": 10**6}, "num_hidden_layers in .* must be at most 1,000"),
-        ({"num_labels": 10**12}, "num_labels in .* must be at most 1,000,000"),
-        ({"text_config": {"vocab_size": 10**12}}, "vocab_size in .* must be at most 20,000,000"),
-        ({"embedding_size": 10**7, "hidden_sizes": [10**7, 10**7]}, "takes .* GB of memory, but there are"),
-        ({"depths": "a"}, "must be a model that transformers' AutoModel loads"),
-        ({"hidden_sizes": [0, -1]}, "must be a model that transformers' AutoModel loads"),
-        ({"out_indices": ["8"]}, "must be a model that transformers' AutoModel loads"),
-        ({"num_channels": [3]}, "must be a model that transformers' AutoModel loads"),
-        ({"model_type": ["resnet"]}, "must be a model that transformers' AutoModel loads"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_configuration_that_no_net_can_have_is_refused_in_one_sentence(resnet, tmp_path, change, message):
-    folder = shutil.copytree(resnet, tmp_path / "changed")
-    config = json.loads((folder / "config.json").read_text()) | change
+def test_a_model_that_is_larger_than_memory_is_refused_before_it_is_made(resnet, tmp_path):
+    folder = shutil.copytree(resnet, tmp_path / "large")
+    config = json.loads((folder / "config.json").read_text()) | {"hidden_sizes": [10**7, 10**7]}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=r"takes .* GB of memory, but there are"):
         built(hf(folder), IMAGE)
-    assert len(str(caught.value)) <= 290
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content"),
     [
-        ("config.json", b"[" * 1000, r"config\.json must be JSON, but it cannot be read"),
-        ("config.json", b"[]", r"config\.json must hold a table of JSON, got list"),
-        ("config.json", b'{"depths": ' + b"9" * 5000 + b"}", "must be JSON"),
-        ("config.json", b"\xff\xfe", "must be JSON"),
-        ("model.safetensors", b"", "AutoModel loads"),
-        ("model.safetensors", b"\x08\x00\x00\x00\x00\x00\x00\x00[[[[[[[[", "AutoModel loads"),
-        ("model.safetensors", b"\x80\x04K\x01.", "AutoModel loads"),
-        ("model.safetensors.index.json", b'{"weight_map": {"a": "../x.safetensors"}}', "must name safetensors files"),
-        ("model.safetensors.index.json", b'{"weight_map": []}', "must name safetensors files"),
+        ("config.json", b"[]"),
+        ("config.json", b'{"model_type": "resnet", "depths": "a"}'),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\x80\x04K\x01."),
     ],
-    ids=["nested", "a list", "digits", "bytes", "empty", "header", "a pickle", "elsewhere", "no map"],
+    ids=["a list", "no depths", "empty", "a pickle"],
 )
-def test_a_damaged_file_of_the_folder_is_refused_in_one_sentence(resnet, tmp_path, name, content, message):
+def test_files_that_are_no_model_are_refused_in_one_sentence(resnet, tmp_path, name, content):
     folder = shutil.copytree(resnet, tmp_path / "damaged")
     (folder / name).write_bytes(content)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="must be a model that transformers' AutoModel loads without code of its own"):
         built(hf(folder), IMAGE)
-
-
-def test_a_broken_pooling_file_and_a_broken_link_are_refused_in_one_sentence(distilbert, tmp_path):
-    folder = shutil.copytree(distilbert, tmp_path / "broken")
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text("[")
-    with pytest.raises(UserError, match=r"1_Pooling/config\.json must be JSON"):
-        built(hf(folder), IDS)
-    (folder / "model.safetensors").unlink()
-    (folder / "model.safetensors").symlink_to("nowhere")
-    with pytest.raises(UserError, match=r"must hold config\.json and model\.safetensors"):
-        hf(folder).content  # noqa: B018
 
 
 def test_a_token_beyond_the_net_is_said_wherever_it_comes(distilbert):

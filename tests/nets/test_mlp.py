@@ -7,8 +7,7 @@ from torch import nn
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 
 
 def _build(shape, n_classes=3, **options):
@@ -89,3 +88,14 @@ def test_a_net_says_that_it_is_linear_only_if_it_is_one_layer_on_inputs_as_they_
     assert not _build((4,), hidden=(2,)).is_linear
     assert Linear().build(torch.zeros(4), 2).is_linear
     assert not Linear(dropout=0.5).build(torch.zeros(4), 2).is_linear
+
+
+def test_linear_is_an_mlp_without_hidden_layers():
+    for example in (torch.rand(5), torch.rand(3, 4, 4)):
+        nets = []
+        for settings in (Linear(), MLP(hidden=())):
+            with torch_stream(0, "fit", "init"):
+                nets.append(settings.build(example, 3))
+        linear, mlp = nets
+        assert all(torch.equal(a, b) for a, b in zip(linear.parameters(), mlp.parameters(), strict=True))
+        assert torch.equal(linear(example[None]), mlp(example[None]))

@@ -12,8 +12,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.parts.fleet_mixup import FleetMixup
 from umix.methods.parts.mixup_risk import MixupRisk
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 from umix.training.fit_settings import FitSettings
 from umix.training.race import Lane, Round, race, rounds_of
 from umix.training.trainer import Trainer

@@ -1,11 +1,11 @@
-"""Nets of other libraries or of your own: a body that gives pooled features and can be frozen, and a head."""
+"""Nets of other libraries (``provider:name``) or of your own: a body that gives pooled features and can be frozen, and a head."""
 
 import abc
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, cause
@@ -55,6 +55,37 @@ class WeightsFromFile(Backbone, abc.ABC):
     @property
     def content(self) -> str:
         return "" if self.weights is None else file_content(self.weights)
+
+
+class Provider(Backbone, abc.ABC):
+    """The nets of ``library``; a subclass has a field ``model``, which is what stands after the colon."""
+
+    library: ClassVar[str]
+
+    @classmethod
+    def usage(cls) -> str:
+        return f"{cls.name}:NAME"
+
+    @classmethod
+    def options_in(cls, name: str) -> dict[str, Any] | None:
+        provider, _, model = name.partition(":")
+        return {"model": model} if provider == cls.name and model else None
+
+
+class LibraryNet(WeightsFromFile, Provider, abc.ABC):
+    """A net that a library knows by the name ``model``; its weights are the library's, a file's, or random."""
+
+    model: str
+    pretrained: bool
+
+    @model_validator(mode="after")
+    def _has_something_to_freeze(self) -> Self:
+        require_trained(freeze=self.freeze, trained=self.pretrained or self.weights is not None, title=self.title)
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}:{self.model}"
 
 
 def file_content(path: Path) -> str:

@@ -8,8 +8,12 @@ Differs from transformers' classification heads: these put layers of their own b
 (DistilBERT: a linear layer ``pre_classifier`` with ReLU and dropout 0.2; BERT: dropout 0.1). Here the head is one linear layer on
 the pooled features, so that mixing features and refitting the last layer mean the same for every net; ``dropout`` puts dropout
 before it.
+
+Weights are safetensors. Pickled ones are refused, because a pickle is code, and so is a model that needs code of its own.
 """
 
+import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, final
 
@@ -19,15 +23,15 @@ from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, cause
 from umix.limits import require_memory
-from umix.nets.backbone import require_images, require_tokens, require_trained
-from umix.nets.hf_config import read_json
-from umix.nets.hf_folder import POOLING, content_of, folder_of, is_local
+from umix.nets.backbone import Provider, require_images, require_tokens, require_trained
 from umix.nets.library import library
-from umix.nets.net_size import size_of
-from umix.nets.provider import Provider
+from umix.nets.net import size_of
+from umix.nets.weight_files import files_hash
 from umix.quiet_transformers import quiet_transformers
 
 Pooling = Literal["auto", "first", "mean", "pooler"]
+_CONFIG, _POOLING = "config.json", "1_Pooling/config.json"
+_SAFE, _PICKLED = "model*.safetensors*", "pytorch_model*.bin*"
 
 
 @final
@@ -57,7 +61,9 @@ class HuggingFace(Provider):
 
     @property
     def content(self) -> str:
-        return content_of(folder_of(self.model, pretrained=self.pretrained), pretrained=self.pretrained)
+        folder = folder_of(self.model, pretrained=self.pretrained)
+        files = [folder / name for name in (_CONFIG, _POOLING) if (folder / name).is_file()]
+        return files_hash([*files, *(_weights(folder) if self.pretrained else ())])
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         folder = folder_of(self.model, pretrained=self.pretrained)
@@ -66,6 +72,7 @@ class HuggingFace(Provider):
             try:
                 config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
                 model, untrained = self._load(transformers, folder, config)
+                text_pooling = self._text_pooling(folder)
             except UserError:
                 raise
             except Exception as error:  # every model raises other exceptions for what its files say
@@ -75,8 +82,7 @@ class HuggingFace(Provider):
                 ) from None
         if model.main_input_name == "input_ids":
             require_tokens(example, self.title)
-            pooling = self._text_pooling(folder, untrained)
-            return Texts(_used(model, pooling), pooling, model.config.pad_token_id), None
+            return Texts(_used(model, text_pooling), text_pooling, model.config.pad_token_id), None
         if model.main_input_name != "pixel_values":
             raise UserError(f"The net {self.title} must take images or texts, but it takes {model.main_input_name}.")
         require_images(example, self.title)
@@ -114,11 +120,11 @@ class HuggingFace(Provider):
             raise UserError(f"The pooler of {self.title} was not trained; choose net.pooling=first or mean.")
         return model, bool(missing)
 
-    def _text_pooling(self, folder: Path, untrained: bool) -> Pooling:
+    def _text_pooling(self, folder: Path) -> Pooling:
         if self.pooling != "auto":
             return self.pooling
-        said = folder / POOLING
-        means = said.is_file() and read_json(said).get("pooling_mode_mean_tokens")
+        path = folder / _POOLING
+        means = path.is_file() and json.loads(path.read_bytes()).get("pooling_mode_mean_tokens")
         return "mean" if means else "first"
 
 
@@ -182,3 +188,61 @@ def _used(model: nn.Module, pooling: Pooling) -> nn.Module:
     if pooling != "pooler" and isinstance(pooler, nn.Module):
         pooler.requires_grad_(False)
     return model
+
+
+def is_local(model: str) -> bool:
+    """Whether ``model`` is an existing folder, or looks like a path and not like a hub name."""
+    return Path(model).expanduser().is_dir() or model.startswith((".", "/", "~")) or model.count("/") > 1
+
+
+def folder_of(model: str, *, pretrained: bool) -> Path:
+    """The folder with the configuration of ``model``, and with its weights if it is ``pretrained``.
+
+    For a local folder the network is never used. A hub name is looked up in the local cache first, then downloaded.
+    """
+    folder = Path(model).expanduser() if is_local(model) else _snapshot(model, pretrained)
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {model} with a model (config.json, model.safetensors).")
+    if _is_complete(folder, pretrained):
+        return folder
+    if pretrained and next(folder.glob(_PICKLED), None) is not None:
+        raise UserError(
+            f"The weights of {model} must be model.safetensors, but they are pickled, and a pickle may run code; if you trust "
+            "them, load the model with transformers and save it again with save_pretrained."
+        )
+    raise UserError(
+        f"The model {model} must hold config.json{' and model.safetensors' if pretrained else ''}, as save_pretrained writes "
+        "them; it does not."
+    )
+
+
+def _weights(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(_SAFE) if path.is_file())
+
+
+def _is_complete(folder: Path, pretrained: bool) -> bool:
+    return (folder / _CONFIG).is_file() and (not pretrained or bool(_weights(folder)))
+
+
+@lru_cache(maxsize=16)
+def _snapshot(model: str, pretrained: bool) -> Path:
+    """The snapshot of a hub name in the local cache, downloaded if it is not there."""
+    fetch = library("huggingface_hub", extra="hf").snapshot_download
+    patterns = [_CONFIG, _POOLING, *([_SAFE] if pretrained else [])]
+    try:
+        folder = Path(fetch(model, allow_patterns=patterns, local_files_only=True))
+        if _is_complete(folder, pretrained):
+            return folder
+    except Exception:  # noqa: S110 — not in the cache, or no such name: the download below tells
+        pass
+    try:
+        return Path(fetch(model, allow_patterns=patterns))
+    except Exception as error:  # the network has many ways to fail
+        missing = type(error).__name__ in ("RepositoryNotFoundError", "HFValidationError")
+        why = "the hub has no public model of that name" if missing else "the hub cannot be reached"
+        raise UserError(
+            f"The model {model} is neither a folder nor in the local cache of the Hugging Face hub, and {why}; give a local folder "
+            "with ",
+            Setting("net", "hf:FOLDER"),
+            ".",
+        ) from None

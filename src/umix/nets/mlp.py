@@ -29,3 +29,18 @@ class MLP(NetSettings):
                 layers.append(nn.Dropout(self.dropout))
             width = hidden
         return Net(nn.Sequential(*layers), nn.Linear(width, n_classes), is_linear=not layers)
+
+
+@final
+class Linear(NetSettings):
+    """A linear classifier of the input itself; also the head that is trained on the features of a frozen net."""
+
+    name: ClassVar[str] = "linear"
+    sized_by_options: ClassVar[bool] = True
+
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of inputs dropped in training")
+
+    def build(self, example: Tensor, n_classes: int) -> Net:
+        layers: list[nn.Module] = [nn.Flatten()] if example.dim() > 1 else []
+        layers += [nn.Dropout(self.dropout)] if self.dropout else []
+        return Net(nn.Sequential(*layers), nn.Linear(example.numel(), n_classes), is_linear=not layers)

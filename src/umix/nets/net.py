@@ -4,9 +4,15 @@ import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, final
 
+import torch
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 
+from umix.errors import Setting, UserError
+from umix.limits import require_memory
 from umix.settings import Settings
+
+_COPIES = 3  # of every parameter while it is trained: itself, its gradient, and at least one number of the optimiser
 
 
 class Encoder(nn.Module, abc.ABC):
@@ -127,3 +133,46 @@ class NetSettings(Settings, abc.ABC):
 
         Random numbers come from torch's generator, which the trainer has seeded from a named stream.
         """
+
+
+@final
+class AutoNet(NetSettings):
+    """The best of several learners: each is trained as a run of its own, and validation chooses one of the runs."""
+
+    name: ClassVar[str] = "auto"
+    takes_any_method: ClassVar[bool] = False
+
+    among: tuple[str, ...] = Field(("mlp", "trees"), min_length=1, description="the learners, by name")
+
+    @field_validator("among")
+    @classmethod
+    def _learners_differ(cls, among: tuple[str, ...]) -> tuple[str, ...]:
+        if cls.name in among or len(set(among)) < len(among):
+            raise UserError(f"net.among must name different learners, and not auto itself, got {list(among)}.")
+        return among
+
+    def build(self, example: Tensor, n_classes: int) -> Net:
+        raise TypeError("auto is no net: bench.runs.learners makes a run of each of its learners.")
+
+
+def require_fitting_net(settings: NetSettings, example: Tensor, n_classes: int) -> None:
+    """Raise UserError if the net of these settings is larger than all memory.
+
+    Only nets whose options say how large they are can be asked; others are as large as their files or their code make them.
+    """
+    if not settings.sized_by_options:
+        return
+    with torch.device("meta"):  # shapes without numbers
+        net = settings.build(example.to("meta"), n_classes)
+    require_memory(
+        _COPIES * size_of(net),
+        f"Training the net {settings.title} for {n_classes} classes and examples of shape {list(example.shape)} takes",
+        "make it smaller with ",
+        Setting("net"),
+        " or its options",
+    )
+
+
+def size_of(module: nn.Module) -> int:
+    """Bytes of the parameters and buffers of ``module``."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in (*module.parameters(), *module.buffers()))

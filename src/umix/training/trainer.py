@@ -21,8 +21,7 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.files import locked, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.net import Encoder, Net, NetSettings
-from umix.nets.net_size import require_fitting_net
+from umix.nets.net import Encoder, Net, NetSettings, require_fitting_net
 from umix.run_folder import EXAMPLES, trajectory_path
 from umix.training.best_weights import BestWeights
 from umix.training.cross_fit import cross_fit

@@ -15,8 +15,7 @@ from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.contest import Candidate, contest, limit_cost, standing_of, worst_rates
 from umix.methods.parts.mixup_risk import MixupRisk
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage

@@ -11,7 +11,7 @@ from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.parts.spread_groups import fill_validation_groups
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 from umix.training.trainer import Trainer
 
 

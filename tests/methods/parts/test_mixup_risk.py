@@ -11,8 +11,7 @@ from umix.data.batch import Batch
 from umix.methods.parts.mixers import MIXERS
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.cnn import CNN
-from umix.nets.linear import Linear
-from umix.nets.mlp import MLP
+from umix.nets.mlp import MLP, Linear
 from umix.nets.net import Net
 
 

@@ -18,7 +18,7 @@ from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, best_score, worst_size
 from umix.files import write_whole
 from umix.methods.registry import METHODS
-from umix.nets.auto import AutoNet
+from umix.nets.net import AutoNet
 from umix.nets.registry import net_kind
 from umix.run_folder import RECORD
 

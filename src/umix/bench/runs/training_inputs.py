@@ -11,7 +11,7 @@ from umix.data.images.image_files import Images
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.nets.backbone import Backbone
-from umix.nets.linear import Linear
+from umix.nets.mlp import Linear
 from umix.nets.net import NetSettings
 from umix.training.engine import Engine
 from umix.training.features import Featured, featured, stored_features

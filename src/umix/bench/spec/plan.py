@@ -17,8 +17,7 @@ from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
-from umix.nets.auto import AutoNet
-from umix.nets.net import NetSettings
+from umix.nets.net import AutoNet, NetSettings
 from umix.nets.registry import net_kind, net_settings
 from umix.settings import Settings
 from umix.training.fit_settings import FitSettings
