@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from umix.core.kmeans import distances, kmeans, silhouette
+from umix.core.clusters import clusters_within, main_directions
 from umix.reports.training_examples import Training
 
 _FEWEST = 24  # uncertain examples, below which there is nothing to cluster
@@ -46,17 +46,28 @@ def feature_clusters(training: Training, classes: Sequence[str], groups: Sequenc
     uncertain &= u >= np.quantile(u, 0.5)  # half of the kept examples were drawn at random
     if uncertain.sum() < _FEWEST:
         return []
-    index, correct, features = closer.index[uncertain], closer.correct[uncertain], _reduced(closer.features[uncertain])
+    index, correct = closer.index[uncertain], closer.correct[uncertain]
+    # Along the main directions: distances in hundreds of features mean little.
+    features = main_directions(closer.features[uncertain].astype(np.float64), _WIDTH)
     if not np.ptp(features, axis=0).any():
         return []
-    cluster, distance = _clustered(features)
+    clusters = clusters_within(
+        features,
+        np.zeros(len(features), dtype=np.int64),
+        n_classes=1,
+        sizes=range(2, _MOST + 1),
+        kind="kmeans",
+        average="examples",
+        rng=np.random.default_rng(0),  # not a run's stream: a report of the same run is the same report
+    )
     found = []
-    for number in range(int(cluster.max()) + 1):
-        inside = np.flatnonzero(cluster == number)
+    for number in range(clusters.n_clusters):
+        inside = np.flatnonzero(clusters.cluster == number)
         if len(inside) < _SMALLEST:
             continue
         members = index[inside]
-        nearest = members[np.argsort(distance[inside], kind="stable")[:4]]
+        distance = np.linalg.norm(features[inside] - features[inside].mean(axis=0), axis=1)
+        nearest = members[np.argsort(distance, kind="stable")[:4]]
         found.append(
             Cluster(
                 description=_described(training, members, classes, groups),
@@ -68,31 +79,6 @@ def feature_clusters(training: Training, classes: Sequence[str], groups: Sequenc
             )
         )
     return sorted(found, key=lambda cluster: (-cluster.uncertainty, -cluster.size))
-
-
-def _reduced(features: np.ndarray) -> np.ndarray:
-    """The features along their main directions: distances in hundreds of them mean little."""
-    centred = features.astype(np.float64) - features.mean(axis=0)
-    width = min(_WIDTH, *centred.shape)
-    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
-    return np.asarray(left[:, :width] * scale[:width])
-
-
-def _clustered(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cluster of every example and its distance to the centre, for the number of clusters with the best silhouette."""
-    n_distinct = len(np.unique(features.round(9), axis=0))
-    best: tuple[float, np.ndarray, np.ndarray] = (
-        -2.0,
-        np.zeros(len(features), dtype=np.int64),
-        np.zeros(len(features)),
-    )
-    apart = distances(features)
-    for size in range(2, min(_MOST, n_distinct - 1) + 1):
-        cluster, distance = kmeans(features, size, starts=3)
-        score = silhouette(apart, cluster)
-        if score > best[0]:
-            best = (score, cluster, distance)
-    return best[1], best[2]
 
 
 def _described(training: Training, members: np.ndarray, classes: Sequence[str], groups: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from umix.core.small_tree import Tree, grow
 from umix.core.statistics import FEW_EXAMPLES, Interval, wilson
 from umix.data.rows.column_kinds import is_missing
 from umix.reports.page.training_table import Source
@@ -21,6 +20,7 @@ from umix.reports.predictions import Predictions
 
 if TYPE_CHECKING:
     import polars
+    from sklearn.tree import DecisionTreeRegressor
 
 _MOST_ANSWERS = 3_000_000  # rows × questions that a tree is grown on: under a second
 _FEWEST_ROWS = 60  # validation rows below which no tree is grown
@@ -172,7 +172,7 @@ def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condit
     part, errors = table[rows], wrong[rows].astype(np.int64)
     answers = np.stack([question.answers(part) for question in questions], axis=1)
     fewest = max(20, len(rows) // 200)
-    leaves = _leaves(grow(answers, errors, min_leaf=fewest, max_depth=_DEPTH), questions)
+    leaves = _leaves(_grown(answers, errors, fewest), questions)
     found = []
     for conditions in (conditions for leaf in leaves if leaf.conditions for conditions in _parts(leaf.conditions)):
         inside = _all_hold(conditions, part)
@@ -218,16 +218,26 @@ class _Leaf:
         return self.errors / self.n
 
 
-def _leaves(tree: Tree, questions: Sequence[Question], node: int = 0, path: tuple[Condition, ...] = ()) -> list[_Leaf]:
+def _grown(answers: np.ndarray, errors: np.ndarray, fewest: int) -> "DecisionTreeRegressor":
+    """A tree over the ``answers`` [rows, questions] whose nodes have a share of ``errors``; leaves have the ``fewest`` rows."""
+    from sklearn.tree import DecisionTreeRegressor  # imported here because it takes a second
+
+    return DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=fewest, random_state=0).fit(answers, errors)
+
+
+def _leaves(
+    model: "DecisionTreeRegressor", questions: Sequence[Question], node: int = 0, path: tuple[Condition, ...] = ()
+) -> list[_Leaf]:
     """The leaves of a tree below ``node``; a split into two leaves whose errors do not clearly differ is undone."""
-    n, hits = tree.n[node], tree.hits[node]
-    here = _Leaf(n, hits if tree.label[node] else n - hits, path)
-    if tree.below[node] < 0:
+    tree = model.tree_
+    n = int(tree.n_node_samples[node])
+    here = _Leaf(n, round(n * float(tree.value[node, 0, 0])), path)
+    if tree.children_left[node] < 0:
         return [here]
-    question, threshold = questions[tree.feature[node]], tree.threshold[node]
+    question, threshold = questions[tree.feature[node]], float(tree.threshold[node])
     below = [
-        _leaves(tree, questions, child, (*path, Condition(question, threshold, above)))
-        for child, above in ((tree.below[node], False), (tree.above[node], True))
+        _leaves(model, questions, int(child), (*path, Condition(question, threshold, above)))
+        for child, above in ((tree.children_left[node], False), (tree.children_right[node], True))
     ]
     if all(len(leaves) == 1 for leaves in below) and not _differ(below[0][0], below[1][0], here.rate):
         return [here]
