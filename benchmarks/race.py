@@ -32,8 +32,7 @@ from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.parts.contest import Candidate, contest
-from umix.methods.parts.fleet_mixup import FleetMixup
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import FleetMixup, MixupRisk
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
 from umix.nets.fleet import Fleet
@@ -152,7 +151,7 @@ def fleet_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], Non
     """One epoch of all members together, as a race trains them."""
     fleet = cast(Net, Fleet(Linear().build(split.example, 2), MEMBERS))
     prepared = Engine("cpu").prepare(fleet, HEAD.make_optimizer(fleet), precision="32-true")
-    together = FleetMixup(weights=weights, sigma=sigma, alpha=ALPHA)
+    together = FleetMixup(MixupRisk(weights=weights, sigma=sigma, alpha=ALPHA))
 
     def epoch() -> None:
         order = Shuffled().draw(split, stream(0, "fit", "order"))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-
 from umix.core.bins import bin_edges
 
 

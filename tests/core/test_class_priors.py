@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.special import softmax
 
-from umix.core.class_priors import class_sizes, ldam_margins, log_shares, log_shares_given_prediction
+from umix.methods.parts.offset_risk import class_sizes, ldam_margins, log_shares, log_shares_given_prediction
 
 SIZES = npst.arrays(np.int64, st.integers(1, 6), elements=st.integers(1, 10**6))
 

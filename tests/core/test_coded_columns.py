@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import torch
-
 from umix.core.coded_columns import one_hot_columns
 
 

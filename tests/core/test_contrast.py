@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from torch.autograd import gradcheck
-
 from umix.core.contrast import contrastive_risk
 
 RNG = np.random.default_rng(0)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umix.core.cycles import partners_in_next
+from umix.core.pairing import partners_in_next
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.permutations(range(5)))

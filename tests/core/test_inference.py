@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-
 from umix.core.inference import hardness, infer_environments
 
 STEPS = {"steps": 100, "lr": 0.1}

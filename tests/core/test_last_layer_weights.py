@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr, softmax
-
 from umix.core.last_layer_weights import disagreement, extreme_losses, highest, shifted_weights
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from umix.core.pseudo_groups import group_thresholds, masked_log_softmax
+from umix.methods.parts.attribute_nets import group_thresholds, masked_log_softmax
 
 
 def reference(p: np.ndarray, y: np.ndarray, labelled: np.ndarray, threshold: float) -> np.ndarray:

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from umix.core.soft_groups import (
+from umix.core.weights import (
     balanced_posterior,
+    effective_number,
+    inverse_frequency,
     one_hot,
     soft_effective_number,
     soft_inverse_frequency,
     soft_sizes,
 )
-from umix.core.weights import effective_number, inverse_frequency
 
 IDS = torch.tensor([0, 0, 3, 1, 0, 3, 0, 1, 1, 1, 1])  # group 2 is empty
 WEIGHT = torch.linspace(0.5, 2, len(IDS))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from umix.core.epoch_counts import Counts
-from umix.core.weight_choice import trust_scores
+from umix.core.selection import trust_scores
 
 
 def test_the_score_is_the_mean_of_certain_uncertain_and_worst_class():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umix.core.environments import indicators
-from umix.core.worst_group import worst_group_risk
+from umix.core.risks import worst_group_risk
 
 Q = [0.4, 0.1, 0.3, 0.2]
 

@@ -17,7 +17,7 @@ from umix.data.samplers import Among, Passes
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.afr import AFR, NearStart
-from umix.methods.parts.held_out_rows import divided
+from umix.methods.parts.layer_fit import divided
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.training.last_layer import fit_last_layer, linear_head

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from umix.core.contrast import contrastive_risk
 
 from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.contrast import contrastive_risk
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced

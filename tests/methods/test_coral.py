@@ -10,8 +10,7 @@ from umix.core.environments import mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.errors import UserError
-from umix.methods.coral import CORAL
-from umix.methods.parts.alike_features import AlikeFeaturesRisk
+from umix.methods.coral import CORAL, AlikeFeaturesRisk
 from umix.nets.mlp import MLP
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer

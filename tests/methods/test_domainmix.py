@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from umix.core.cycles import partners_in_next
 from umix.core.mixing import mixed_loss
+from umix.core.pairing import partners_in_next
 from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.methods.domainmix import DomainMix, DomainMixup
-from umix.methods.parts.mixers import MIXERS
+from umix.methods.parts.mixup_risk import MIXERS
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
 from umix.training.trainer import Trainer

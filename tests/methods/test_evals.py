@@ -17,7 +17,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.evals import EVaLS, counts_of
-from umix.methods.parts.held_out_rows import parts_of_validation
+from umix.methods.parts.layer_fit import parts_of_validation
 from umix.nets.mlp import MLP
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

@@ -9,11 +9,10 @@ import torch
 
 from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.inference import hardness
 from umix.core.weights import class_means, importance_weights, normalized
 from umix.data.samplers import Balanced
 from umix.data.task import Task
-from umix.methods.george import GEORGE
+from umix.methods.george import GEORGE, hardness
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk

@@ -11,8 +11,8 @@ from umix.core.environments import mean_mmd
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.errors import UserError
+from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.mmd import MMD
-from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.mlp import MLP, Linear
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.core.soft_groups import soft_sizes
+from umix.core.weights import soft_sizes
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task

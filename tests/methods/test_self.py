@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from umix.core.last_layer_weights import disagreement
 
 from umix import RunSpec, execute
 from umix.cli import main
-from umix.core.last_layer_weights import disagreement
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.cb_last_layer import CBLastLayer
-from umix.methods.parts.held_out_rows import parts_of_validation
+from umix.methods.parts.layer_fit import parts_of_validation
 from umix.methods.registry import method
 from umix.methods.self import SELF
 from umix.nets.net import Net

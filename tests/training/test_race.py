@@ -10,8 +10,7 @@ import umix.training.race as module
 from umix.core.selection import best_score
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.methods.parts.fleet_mixup import FleetMixup
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import FleetMixup, MixupRisk
 from umix.nets.mlp import MLP, Linear
 from umix.training.fit_settings import FitSettings
 from umix.training.race import Lane, Round, race, rounds_of
@@ -36,7 +35,9 @@ def trainer(cache=None, *, net=None, **settings) -> Trainer:
 
 def fleet(members: int = 6) -> Lane:
     weights = torch.stack([torch.ones(N) * (1 + member) for member in range(members)], dim=1)
-    return Lane(tuple(f"m{member}" for member in range(members)), FleetMixup(weights=weights, sigma=0.5, alpha=0.5))
+    return Lane(
+        tuple(f"m{member}" for member in range(members)), FleetMixup(MixupRisk(weights=weights, sigma=0.5, alpha=0.5))
+    )
 
 
 def alone(members: int = 6) -> list[Lane]:

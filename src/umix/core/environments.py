@@ -1,4 +1,4 @@
-"""Mean risks and penalties over the environments of one batch, for all environments at once.
+"""Mean risks and penalties over the environments of one batch, for all environments at once; environments that are inferred.
 
 Means are over the environments that have examples in the batch. There is no loop over environments,
 and no value is read back from the device. An environment with too few examples for a penalty has
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, final
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -209,6 +210,36 @@ def mean_mmd(features: Tensor, among: Environments) -> tuple[Tensor, Tensor]:
     value = weights.flatten().dot(parts.sum(0)).clamp_min_(0)
     slope = (scales @ parts).view_as(weights).mul_(weights).mul_(-4)
     return value, torch.addmm(x * slope.sum(1)[:, None], slope, x, alpha=-1)
+
+
+def infer_environments(logits: Tensor, y: Tensor, *, steps: int, lr: float, rng: np.random.Generator) -> Tensor:
+    """The environment, 0 or 1, of every example, int64 [n], that a fixed classifier is least invariant over (Creager et al. 2021).
+
+    Ascends the IRMv1 penalties of two environments with soft assignments q, (1/n Σ q_i d_i)² + (1/n Σ (1−q_i) d_i)², where
+    d_i = Σ_k softmax(z)_k z_k − z_y is the derivative of example i's loss in the scale of its logits; then splits at q = ½.
+    With S = Σ d_i fixed this is convex in Σ q_i d_i, so at the maximum one environment holds every d_i > 0, the other every
+    d_i < 0. Environment 1 is the one with the larger Σ d_i, where the classifier fails and larger logits would raise the loss.
+
+    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 1.0]])
+    >>> infer_environments(logits, torch.tensor([0, 1, 1, 0]), steps=100, lr=0.1, rng=np.random.default_rng(0))
+    tensor([0, 1, 0, 1])
+    """
+    logits = logits.detach().cpu().double()  # not every device has float64
+    gap = logits - logits.gather(1, y.cpu()[:, None])  # z_k − z_y: as the probabilities sum to 1, nothing is lost
+    slope = (logits.softmax(1) * gap).sum(1)
+    # Scaling the penalty does not move its maximum. Without scaling, gradients below Adam's ε would leave the
+    # assignments at their random start.
+    slope = slope / slope.abs().mean().clamp_min(torch.finfo(slope.dtype).tiny)
+    assignment = torch.from_numpy(rng.standard_normal(len(y))).to(slope).requires_grad_()
+    optimizer = torch.optim.Adam([assignment], lr=lr, maximize=True)
+    for _ in range(steps):
+        inside = assignment.sigmoid() @ slope
+        penalty = inside.square() + (slope.sum() - inside).square()
+        (assignment.grad,) = torch.autograd.grad(penalty, assignment)
+        optimizer.step()
+    environment = assignment.detach() > 0
+    swapped = slope[environment].sum() < slope[~environment].sum()
+    return (environment ^ swapped).long().to(y.device)
 
 
 def _share(among: Environments) -> Tensor:

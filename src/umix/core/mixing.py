@@ -1,23 +1,31 @@
 """Mixing pairs of examples, and the loss of mixed examples."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.environments import indicators
+from umix.core.losses import soft_cross_entropy, weighted_risk
+
+#: A loss of every example, [batch], from logits and labels.
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def mix(x: Tensor, pair: Tensor, lam: float | Tensor) -> Tensor:
+def mix(x: Tensor, pair: Tensor, lam: float | Tensor, *, dim: int = 0) -> Tensor:
     """``lam * x + (1 - lam) * x[pair]`` (UMIX eq. 1); ``lam`` is one number or one per example, [batch].
+
+    Examples are the dimension ``dim`` of ``x``.
 
     >>> mix(torch.tensor([[0.0], [4.0]]), torch.tensor([1, 0]), 0.75)
     tensor([[1.],
             [3.]])
     """
-    partner = x.index_select(0, pair)
+    partner = x.index_select(dim, pair)
     if isinstance(lam, Tensor):
-        lam = lam.to(x).view(-1, *[1] * (x.dim() - 1))
+        lam = lam.to(x).view(-1, *[1] * (x.dim() - dim - 1))
     # lerp is exact at lam = 0 and lam = 1. It may work in place, because index_select has made a copy.
     return torch.lerp(partner, x, lam) if x.requires_grad else partner.lerp_(x, lam)
 
@@ -86,15 +94,31 @@ def mixed_loss(logits: Tensor, y: Tensor, w: Tensor, pair: Tensor, lam: float | 
     return torch.nn.functional.cross_entropy(logits, _mixed_labels(logits, y, w, pair, lam), reduction="none")
 
 
-def mixed_risk(logits: Tensor, y: Tensor, w: Tensor | None, pair: Tensor, lam: float | Tensor) -> Tensor:
+def mixed_risk(
+    logits: Tensor,
+    y: Tensor,
+    w: Tensor | None,
+    pair: Tensor | None,
+    lam: float | Tensor | None,
+    *,
+    loss: Loss | None = None,
+) -> Tensor:
     """The mean of ``mixed_loss`` over the batch, in as few operations as a plain cross-entropy; gradients are the same bits.
 
-    Without ``w`` all weights are 1.
+    Without ``w`` all weights are 1; without ``lam`` nothing was mixed, and it is the mean of the weighted losses. ``loss`` takes
+    the place of the cross-entropy. For a stack of nets that share the batch, logits [members, batch, classes] and weights
+    [batch, members], it is the sum over the members of the risk of each, so that the gradient of a member is that of its own risk.
 
     >>> logits, y, w, pair = torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([1.0, 3.0]), torch.tensor([1, 0])
     >>> mixed_risk(logits, y, w, pair, 0.5)
     tensor(1.3863)
     """
+    if loss is not None:
+        return _risk_by(loss, logits, y, w, pair, lam)
+    if logits.dim() == 3:
+        return _risk_of_stack(logits, y, w, pair, lam)
+    if lam is None or pair is None:
+        return weighted_risk(logits, y, w)
     log_p = logits.log_softmax(dim=1)
     labels = _mixed_labels(log_p, y, w, pair, lam).mul_(-1 / len(y))
     return (log_p * labels).sum()
@@ -106,3 +130,26 @@ def _mixed_labels(like: Tensor, y: Tensor, w: Tensor | None, pair: Tensor, lam: 
     if w is not None:
         labels = labels.mul_(w[:, None])
     return mix(labels, pair, lam)
+
+
+def _risk_of_stack(
+    logits: Tensor, y: Tensor, w: Tensor | None, pair: Tensor | None, lam: float | Tensor | None
+) -> Tensor:
+    members, n, n_classes = logits.shape
+    w = logits.new_ones(n, members) if w is None else w
+    targets = (w * (1 / n))[:, :, None] * indicators(y, n_classes, like=w)[:, None, :]  # [batch, members, classes]
+    if lam is not None and pair is not None:
+        targets = mix(targets, pair, lam)
+    return soft_cross_entropy(logits.transpose(0, 1), targets)
+
+
+def _risk_by(
+    loss: Loss, logits: Tensor, y: Tensor, w: Tensor | None, pair: Tensor | None, lam: float | Tensor | None
+) -> Tensor:
+    """(w_i·λ·ℓ(x̃, y_i) + w_j·(1−λ)·ℓ(x̃, y_j)).mean() with any loss (UMIX eq. 4)."""
+    losses = loss(logits, y)
+    w = torch.ones_like(losses) if w is None else w
+    if lam is None or pair is None:
+        return (w * losses).mean()
+    lam = torch.as_tensor(lam, dtype=losses.dtype, device=losses.device)
+    return (lam * w * losses + (1 - lam) * w[pair] * loss(logits, y[pair])).mean()

@@ -1,7 +1,9 @@
-"""Numbers in sentences, and names that are made of several values."""
+"""Numbers in sentences, and names of groups and margins, which are made of several values."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 
 def counted(number: int, thing: str) -> str:
@@ -28,3 +30,30 @@ def quoted(value: str) -> str:
     """``value``, between quotes if it has the comma of a list, a quote, or what a terminal cannot show."""
     plain = ", " not in value and '"' not in value and value.isprintable()
     return value if plain else json.dumps(value, ensure_ascii=not value.isprintable())
+
+
+@final
+@dataclass(frozen=True)
+class Margin:
+    """The examples that share ``parts``, a label and a value of one attribute ``column``."""
+
+    column: str
+    parts: tuple[str, str]
+
+    @property
+    def name(self) -> str:
+        return group_name(self.parts)
+
+
+def margins_of(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[Margin, ...]:
+    """The margins of a label and two or more attribute ``columns``, which have these ``values``; none of one attribute.
+
+    >>> margins_of(["y", "sex", "race"], [["no", "yes"], ["f", "m"], ["a"]])[1]
+    Margin(column='sex', parts=('no', 'm'))
+    """
+    if len(columns) <= 2:
+        return ()
+    by_column = list(zip(columns, values, strict=True))
+    return tuple(
+        Margin(column, (label, value)) for column, own in by_column[1:] for label in values[0] for value in own
+    )

@@ -8,8 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from umix.core.margins import Margin, margins_of
-from umix.core.words import group_name
+from umix.core.words import Margin, group_name, margins_of
 from umix.errors import Setting, UserError
 
 

@@ -33,13 +33,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.core.last_layer_weights import shifted_weights
 from umix.core.weights import inverse_frequency
 from umix.data.batch import Batch
 from umix.data.samplers import Among, Passes
 from umix.errors import UserError
-from umix.methods.parts.held_out_rows import divided
-from umix.methods.parts.layer_fit import LayerFit
+from umix.methods.parts.layer_fit import LayerFit, divided
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
@@ -124,3 +122,17 @@ class AFR(LayerFit):
         """What the last ``layer`` minimises on all rows at once; their mean loss is weighted, so the weights are n·μ."""
         mixed = MixupRisk(weights=len(mu) * mu, sigma=self.sigma, alpha=self.alpha, mixing="features")
         return NearStart(inner=mixed, lam=self.lam, like=layer) if self.lam else mixed
+
+
+def shifted_weights(p: Tensor, b: Tensor, *, gamma: float) -> Tensor:
+    """``b_i·exp(−gamma·p_i)`` scaled to sum 1, float64 [n] (Qiu et al. 2023, AFR): less for examples that a net is sure of.
+
+    ``p`` [n] is the probability that the net gives to the true class, ``b`` [n] ≥ 0 are weights before the shift. As it is a
+    softmax of log b − gamma·p, no ``gamma`` makes all weights 0.
+
+    >>> shifted_weights(torch.tensor([0.9, 0.1]), torch.ones(2), gamma=0.0).tolist()
+    [0.5, 0.5]
+    """
+    if not gamma >= 0:
+        raise ValueError(f"gamma must be at least 0, got {gamma}.")
+    return (b.double().log() - gamma * p.double()).softmax(0)

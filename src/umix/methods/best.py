@@ -37,7 +37,7 @@ from umix.methods.parts.contest import (
     simple_candidates,
     standing_of,
 )
-from umix.methods.parts.mixers import Mixing, require_mixable
+from umix.methods.parts.mixup_risk import Mixing, require_mixable
 from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
@@ -189,7 +189,7 @@ class Best(Method):
 
     def _fit(self, winner: Candidate, measured: Measured, trainer: Trainer) -> Net:
         """The winner as a run of its own method."""
-        length = measured.longest if winner.weighting is None else winner.weighting.length
+        length = winner.settings.get(f"{UMIX.name}.length", measured.longest)
         trainer.keep(uncertainty=measured.train(length))
         if winner.weights is not None:
             trainer.keep(weight=winner.weights)

@@ -15,8 +15,7 @@ from typing import ClassVar, final
 
 from pydantic import Field
 
-from umix.methods.parts.held_out_rows import parts_of_validation
-from umix.methods.parts.layer_fit import LayerFit
+from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
 from umix.nets.net import Net
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

@@ -19,17 +19,41 @@ Differs from the released code:
   0 instead of NaN.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
+import numpy as np
+import torch
 from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
-from umix.core.environments import mean_coral
+from umix.core.environments import Environments, environments, mean_coral
+from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlikeFeaturesRisk(Objective):
+    """The mean loss plus ``gamma`` times the ``distance`` between the domains' features; domains are the training groups."""
+
+    distance: Callable[[Tensor, Environments], Tensor]
+    n_groups: int
+    gamma: float
+    needs_groups: bool = True
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        features = net.features(batch.x)
+        among = environments(batch.known_group(), n_groups=self.n_groups, like=features)
+        risk = cross_entropy(net.head(features), batch.y)
+        return torch.add(risk, self.distance(features, among), alpha=self.gamma), state
 
 
 @final

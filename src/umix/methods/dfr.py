@@ -33,7 +33,7 @@ from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.held_out_rows import too_few_to_divide
+from umix.methods.parts.layer_fit import too_few_to_divide
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.finite_outputs import require_finite

@@ -18,54 +18,39 @@ Differs from the released code:
   domain are used again, and all examples count equally.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
 
-from umix.core.cycles import Ids, partners_in_next
-from umix.core.mixing import mixed_risk
+from umix.core.pairing import Ids, partners_in_next
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.methods.parts.mixers import MIXERS, Mixing, require_mixable
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.nets.net import Net
 from umix.settings import between
-from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DomainMixup(Objective):
-    """The loss of examples mixed across domains; ``domain`` [n] is the domain of each training example.
+class DomainCycle:
+    """Draws a random cycle of domains, and a λ ~ Beta(alpha, alpha) for each domain and the next one, which it is mixed with.
 
-    ``watch`` is called with the mean λ of every batch.
+    ``domain`` [n] is the domain of each training example.
     """
 
     domain: Ids
     n_domains: int
     alpha: float
-    mixing: Mixing = "input"
-    watch: Callable[[float], None] | None = None
 
-    def logging_lambda(self, see: Callable[[float], None]) -> "DomainMixup":
-        return replace(self, watch=see)
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        domain, device = self.domain[batch.host_rows()], batch.y.device
-        pairs = partners_in_next(domain, cycle=rng.permutation(self.n_domains))
-        lams = rng.beta(self.alpha, self.alpha, self.n_domains).astype(np.float32)[domain]
-        if self.watch is not None:
-            self.watch(float(lams.sum()) / len(lams))
-        pair = torch.from_numpy(pairs).to(device, non_blocking=True)
-        lam = torch.from_numpy(lams).to(device, non_blocking=True)
-        logits, share = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
-        return mixed_risk(logits, batch.y, None, pair, share), state
+    def __call__(self, batch: Batch, rng: np.random.Generator) -> tuple[Ids, NDArray[np.float32]]:
+        domain = self.domain[batch.host_rows()]
+        pair = partners_in_next(domain, cycle=rng.permutation(self.n_domains))
+        return pair, rng.beta(self.alpha, self.alpha, self.n_domains).astype(np.float32)[domain]
 
 
 @final
@@ -82,10 +67,6 @@ class DomainMix(Method):
     def train(self, trainer: Trainer) -> Net:
         require_mixable(self.mixing, trainer)
         train, domains = trainer.task.splits["train"], trainer.task.training_groups
-        objective = DomainMixup(
-            domain=train.group.numpy(),
-            n_domains=len(domains),
-            alpha=self.alpha,
-            mixing=self.mixing,
-        )
+        draw = DomainCycle(domain=train.group.numpy(), n_domains=len(domains), alpha=self.alpha)
+        objective = MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing, draw=draw)
         return trainer.fit(objective, sampler=Balanced(train.group))

@@ -31,8 +31,7 @@ from torch import Tensor
 from umix.core.risks import chi2, cvar
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate
-from umix.methods.parts.left_open import Auto, settle
+from umix.methods.parts.contest import Auto, Candidate, settle
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.stage import ErmStage

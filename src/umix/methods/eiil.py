@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.inference import infer_environments
+from umix.core.environments import infer_environments
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import OF_UMIX, InferredGroups, InfersGroups
 from umix.settings import among

@@ -32,10 +32,9 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.core.counts import class_composition, class_counts, group_counts
+from umix.core.environments import infer_environments
 from umix.core.epoch_counts import Counts
-from umix.core.inference import infer_environments
 from umix.core.judging import Judging
-from umix.core.last_layer_weights import extreme_losses
 from umix.core.losses import cross_entropy
 from umix.core.selection import RULES, best_epoch
 from umix.core.streams import stream
@@ -43,9 +42,8 @@ from umix.data.groups import Groups
 from umix.data.task import Split
 from umix.methods.dfr import Penalty, refit
 from umix.methods.method import Method
-from umix.methods.parts.contest import chooses_by_groups, limit_cost, standing_of
-from umix.methods.parts.held_out_rows import parts_of_validation
-from umix.methods.parts.left_open import Auto
+from umix.methods.parts.contest import Auto, chooses_by_groups, limit_cost, standing_of
+from umix.methods.parts.layer_fit import parts_of_validation
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.finite_outputs import require_finite
@@ -166,3 +164,19 @@ def counts_of(correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes
         composition=composition.numpy(),
         judging=replace(judging, choose=True),
     )
+
+
+def extreme_losses(losses: Tensor, y: Tensor, *, k: int) -> Tensor:
+    """The rows of the ``k`` highest and the ``k`` lowest ``losses`` [n] of every class, in order, int64 (Ghaznavi et al., EVaLS).
+
+    A class of fewer than 2·``k`` examples is taken as a whole.
+
+    >>> extreme_losses(torch.tensor([0.1, 3.0, 0.2, 0.5, 0.4]), torch.tensor([0, 0, 0, 0, 1]), k=1).tolist()
+    [0, 1, 4]
+    """
+    kept = []
+    for label in y.unique():
+        rows = (y == label).nonzero()[:, 0]
+        rows = rows[losses[rows].argsort(descending=True, stable=True)]
+        kept += [rows] if len(rows) <= 2 * k else [rows[:k], rows[-k:]]
+    return torch.cat(kept).sort().values if kept else torch.zeros(0, dtype=torch.int64, device=y.device)

@@ -26,9 +26,9 @@ from typing import Annotated, ClassVar, Literal, final
 import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from umix.core.clusters import TRIED, Clusters, Kind, clusters_within, main_directions_within
-from umix.core.inference import hardness
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
@@ -94,3 +94,17 @@ class GEORGE(InfersGroups):
             average="clusters",
             rng=stream(trainer.seed, "reference", "clusters"),
         )
+
+
+def hardness(logits: Tensor, y: Tensor) -> Tensor:
+    """The largest logit of another class minus that of ``y``, [n]: above 0 for examples that the classifier gets wrong.
+
+    With one class nothing is hard: 0.
+
+    >>> hardness(torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]]), torch.tensor([0, 2]))
+    tensor([-1.,  2.])
+    """
+    if logits.shape[1] < 2:
+        return logits.new_zeros(len(y))
+    own = y[:, None]
+    return logits.scatter(1, own, -torch.inf).max(dim=1).values - logits.gather(1, own)[:, 0]

@@ -25,10 +25,9 @@ from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.soft_groups import balanced_posterior, soft_sizes
+from umix.core.weights import balanced_posterior, soft_sizes
 from umix.data.samplers import Balanced, BalancedDraws, Sampler
-from umix.methods.parts.contest import Candidate, chooses_by_groups
-from umix.methods.parts.left_open import Auto, settle
+from umix.methods.parts.contest import Auto, Candidate, chooses_by_groups, settle
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net

@@ -17,9 +17,8 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.soft_groups import soft_inverse_frequency
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.core.weights import soft_inverse_frequency
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.nets.net import Net
 from umix.settings import among, between

@@ -26,9 +26,8 @@ from umix.core.weights import normalized
 from umix.data.samplers import Repeated
 from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate
-from umix.methods.parts.left_open import Auto, settle
-from umix.methods.parts.weight_warnings import warn_about
+from umix.methods.parts.contest import Auto, Candidate, settle
+from umix.methods.parts.uncertainty_weights import warn_about
 from umix.nets.fleet import candidate_cost
 from umix.nets.net import Net
 from umix.settings import among

@@ -27,11 +27,10 @@ from typing import Annotated, ClassVar, final
 import torch
 from pydantic import Field
 
-from umix.core.class_priors import class_sizes, ldam_margins
 from umix.core.weights import effective_number
 from umix.data.loader import n_batches
 from umix.methods.method import Method
-from umix.methods.parts.offset_risk import OffsetRisk
+from umix.methods.parts.offset_risk import OffsetRisk, class_sizes, ldam_margins
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer

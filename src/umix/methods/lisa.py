@@ -34,8 +34,7 @@ from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.uncertainty_weights import LENGTH, Eta, Length, UncertaintyWeights
 from umix.nets.net import Net
 from umix.settings import among, between

@@ -29,10 +29,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.class_priors import class_sizes, log_shares
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.offset_risk import OffsetRisk
+from umix.methods.parts.offset_risk import OffsetRisk, class_sizes, log_shares
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.last_layer import linear_head

@@ -22,8 +22,7 @@ from pydantic import Field
 from umix.core.pairing import Ids, partners_within
 from umix.data.batch import Batch
 from umix.methods.method import Method
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.trainer import Trainer

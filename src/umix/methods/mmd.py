@@ -28,8 +28,8 @@ from pydantic import Field
 
 from umix.core.environments import mean_mmd
 from umix.data.samplers import Balanced
+from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.method import Method
-from umix.methods.parts.alike_features import AlikeFeaturesRisk
 from umix.nets.net import Net
 from umix.settings import between
 from umix.training.trainer import Trainer

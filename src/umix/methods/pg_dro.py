@@ -25,10 +25,9 @@ from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import Field
 
-from umix.core.soft_groups import soft_sizes
+from umix.core.weights import soft_sizes
 from umix.data.samplers import Balanced, Sampler, Shuffled
-from umix.methods.parts.attribute_nets import ATTRIBUTE
-from umix.methods.parts.few_groups import TrainsWithFewGroups
+from umix.methods.parts.attribute_nets import ATTRIBUTE, TrainsWithFewGroups
 from umix.methods.parts.soft_groups import SoftGroups
 from umix.methods.parts.spread_groups import spread_groups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk

@@ -29,8 +29,7 @@ from typing import Annotated, ClassVar, Literal, final
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from umix.core.soft_groups import soft_effective_number, soft_inverse_frequency
-from umix.core.weights import effective_number, inverse_frequency
+from umix.core.weights import effective_number, inverse_frequency, soft_effective_number, soft_inverse_frequency
 from umix.data.samplers import Weighted
 from umix.data.task import Split
 from umix.errors import UserError

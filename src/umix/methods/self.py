@@ -23,11 +23,9 @@ from typing import Annotated, ClassVar, Literal, final
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.last_layer_weights import disagreement, highest
 from umix.core.losses import cross_entropy
 from umix.data.task import Split
-from umix.methods.parts.held_out_rows import parts_of_validation
-from umix.methods.parts.layer_fit import LayerFit
+from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.stage import ErmStage
@@ -82,3 +80,24 @@ class SELF(LayerFit):
         if not others:
             return cross_entropy(logits, rows.y.cpu())
         return disagreement(trainer.logits(others[0], rows).cpu(), logits)
+
+
+def disagreement(early: Tensor, logits: Tensor) -> Tensor:
+    """KL(p_early ‖ p) / classes of every example, float64 [n], from the ``early`` logits and ``logits`` [n, classes] of two nets.
+
+    The score of LaBonte et al. 2023 (SELF): large where training has changed the prediction.
+
+    >>> disagreement(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 0.0]])).tolist()
+    [0.0]
+    """
+    log_early, log_p = early.double().log_softmax(1), logits.double().log_softmax(1)
+    return (log_early.exp() * (log_early - log_p)).mean(1).clamp_min(0)
+
+
+def highest(scores: Tensor, n: int) -> Tensor:
+    """The rows of the ``n`` highest ``scores`` [rows], in order, int64; all rows if there are fewer. Of equal ones the first.
+
+    >>> highest(torch.tensor([0.1, 0.7, 0.3, 0.7]), 2).tolist()
+    [1, 3]
+    """
+    return scores.argsort(descending=True, stable=True)[:n].sort().values

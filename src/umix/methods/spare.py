@@ -32,7 +32,7 @@ from umix.core.streams import stream
 from umix.core.weights import inverse_frequency_within
 from umix.data.samplers import Weighted
 from umix.methods.method import Method
-from umix.methods.parts.weight_warnings import warn_if_few
+from umix.methods.parts.uncertainty_weights import warn_if_few
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.finite_outputs import reference_logits

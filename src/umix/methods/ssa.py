@@ -21,7 +21,7 @@ from typing import ClassVar, final
 import torch
 
 from umix.data.samplers import Balanced
-from umix.methods.parts.few_groups import TrainsWithFewGroups
+from umix.methods.parts.attribute_nets import TrainsWithFewGroups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.training.trainer import Trainer

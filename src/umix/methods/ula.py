@@ -27,9 +27,8 @@ from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.class_priors import log_shares_given_prediction
 from umix.methods.method import Method
-from umix.methods.parts.offset_risk import OffsetRisk
+from umix.methods.parts.offset_risk import OffsetRisk, log_shares_given_prediction
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.finite_outputs import reference_logits

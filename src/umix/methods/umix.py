@@ -32,8 +32,7 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 from torch import Tensor
 
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
 from umix.nets.net import Net
 from umix.settings import among, between

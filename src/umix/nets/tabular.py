@@ -7,7 +7,7 @@ any function that is linear within bins.
 
 Differs from the paper:
 
-- A value that fills a bin alone is an edge, and the other edges are quantiles of the rest (``core/bins.py``).
+- A value that fills a bin alone is an edge, and the other edges are quantiles of the rest (``bin_edges``).
 - The standardised number stays an input beside its code. What is missing is 0 in both, which no number is.
 - The number of bins is bounded for all numbers together.
 - The code goes into the first hidden layer, not through a layer of its own for each column.
@@ -19,7 +19,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.core.bins import bin_edges
 from umix.errors import UserError
 from umix.nets.net import Encoder, Net, NetSettings
 
@@ -138,3 +137,27 @@ class Tabular(NetSettings):
                 layers.append(nn.Dropout(self.dropout))
             width = hidden
         return Net(nn.Sequential(*layers), nn.Linear(width, n_classes), encoder=encoder, is_linear=not layers)
+
+
+def bin_edges(values: Tensor, bins: int) -> Tensor:
+    """At most ``bins`` + 1 rising edges, float64, from the lowest to the highest of the finite ``values`` [n].
+
+    They are quantiles, except that a value which fills a bin alone is an edge of its own and does not count for the others.
+    Otherwise a column such as a capital gain, which is 0 for nearly everybody, would get one bin for all gains there are.
+
+    >>> bin_edges(torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), 2)
+    tensor([0., 1., 3.], dtype=torch.float64)
+    """
+    values = values.double()
+    distinct: Tensor
+    counts: Tensor
+    distinct, counts = torch.unique(values, return_counts=True)
+    if len(distinct) <= bins + 1:
+        return distinct
+    heavy = counts * bins > len(values)
+    rest = distinct[~heavy].repeat_interleave(counts[~heavy])
+    n_edges = max(2, bins + 1 - int(heavy.sum()))
+    places = torch.linspace(0, len(rest) - 1, n_edges, dtype=torch.float64)
+    quantiles = rest[places.round().long()]
+    edges: Tensor = torch.cat([distinct[heavy], quantiles]).unique()
+    return edges

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from umix.data.batch import Batch
-from umix.methods.parts.attribute_risk import AttributeRisk
+from umix.methods.parts.attribute_nets import AttributeRisk
 from umix.nets.mlp import MLP
 
 

@@ -9,7 +9,7 @@ import torch
 from umix.data.groups import Groups
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.held_out_rows import divided, parts_of_validation
+from umix.methods.parts.layer_fit import divided, parts_of_validation
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]

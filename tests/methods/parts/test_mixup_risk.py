@@ -8,8 +8,7 @@ from umix.core.losses import cross_entropy
 from umix.core.mixing import mix, mixed_loss
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
-from umix.methods.parts.mixers import MIXERS
-from umix.methods.parts.mixup_risk import MixupRisk
+from umix.methods.parts.mixup_risk import MIXERS, MixupRisk
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP, Linear
 from umix.nets.net import Net

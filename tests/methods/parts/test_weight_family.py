@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from umix.core.weights import normalized
-from umix.methods.parts.weight_family import POOLS, Weighting, weightings
+from umix.methods.parts.uncertainty_weights import POOLS, Weighting, weightings
 
 U, Y = torch.tensor([0.0, 1.0, 0.0, 0.5, 1.0, 0.0]), torch.tensor([0, 0, 0, 0, 1, 1])
 

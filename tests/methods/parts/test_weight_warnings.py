@@ -6,7 +6,7 @@ import torch
 
 from umix.core.weights import importance_weights
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.methods.parts.weight_warnings import warn_about
+from umix.methods.parts.uncertainty_weights import warn_about
 from umix.methods.umix import UMIX
 from umix.training.trainer import Trainer
 

@@ -1,20 +1,16 @@
 """One batch of UMIX: which examples are mixed with which, and what the mixed batch costs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
-from umix.core.losses import weighted_risk
-from umix.core.mixing import cutmix, mix, mixed_risk
+from umix.core.losses import cross_entropy
+from umix.core.mixing import Loss, cutmix, mix, mixed_risk
 from umix.errors import UserError
-
-#: A loss of every example, [batch], from logits and labels.
-Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @final
@@ -114,29 +110,20 @@ class MixedPairs:
                 )
             logits = mix(logits, self.pair, self.lam)
         if self.loss_of is not None:
-            return self._any_loss(logits, self.loss_of)
+            return mixed_risk(logits, self.y, self.w, self.pair, self.lam, loss=self._one_each)
         if self.y.is_floating_point() or logits.dim() != 2 or logits.shape[1] < 2:
             raise UserError(
                 "The cross-entropy must be given logits [batch, classes] of two classes or more and labels that are whole numbers, "
                 f"got {list(logits.shape)} and labels of {self.y.dtype}; for anything else pass loss=."
             )
-        if self.lam is None or self.pair is None:
-            return weighted_risk(logits, self.y, self.w)
         return mixed_risk(logits, self.y, self.w, self.pair, self.lam)
 
-    def _any_loss(self, logits: Tensor, loss_of: Loss) -> Tensor:
-        own = loss_of(logits, self.y)
-        if own.shape != self.y.shape:
+    def _one_each(self, logits: Tensor, y: Tensor) -> Tensor:
+        """The losses that the user's function gives, [batch]."""
+        losses = self.loss_of(logits, y) if self.loss_of is not None else cross_entropy(logits, y)
+        if losses.shape != self.y.shape:
             raise UserError(
-                f"The loss of WeightedMixup must give one number per example, {list(self.y.shape)}, got {list(own.shape)}; "
+                f"The loss of WeightedMixup must give one number per example, {list(self.y.shape)}, got {list(losses.shape)}; "
                 'set reduction="none".'
             )
-        if self.lam is None or self.pair is None:
-            return (self.w * own).mean()
-        lam = (
-            self.lam.to(own)
-            if isinstance(self.lam, Tensor)
-            else torch.tensor(self.lam, dtype=own.dtype, device=own.device)
-        )
-        other = self.w[self.pair] * loss_of(logits, self.y[self.pair])
-        return (lam * self.w * own + (1 - lam) * other).mean()
+        return losses

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-from umix.adapters.loop.mixed_pairs import Loss, MixedPairs
-from umix.core.mixing import draw_lambda
+from umix.adapters.loop.mixed_pairs import MixedPairs
+from umix.core.mixing import Loss, draw_lambda
 from umix.core.pairing import partners
 from umix.core.streams import stream
 from umix.errors import UserError

@@ -14,9 +14,8 @@ from umix.bench.spec.judge_settings import UseGroups
 from umix.core import rates
 from umix.core.epoch_counts import Counts
 from umix.core.judging import EVERY_GROUP, Judging, worst_unit
-from umix.core.margins import Margin, margins_of
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
-from umix.core.words import quoted
+from umix.core.words import Margin, margins_of, quoted
 from umix.errors import Setting, UserError, unknown
 from umix.files import Stored, read_json, write_json
 from umix.run_folder import RECORD

@@ -6,7 +6,9 @@ worst group of that half is predicted best. The rows without a group are dealt i
 other two as unlabelled rows and predicts the fold, so every prediction is for a row that its net has not seen. Labelled rows keep
 their group.
 
-Half of the rows of a batch are labelled; the others count with the pseudo-labels that are sure enough (``attribute_risk``).
+Half of the rows of a batch are labelled; the others count with the pseudo-labels that are sure enough. The risk is the mean
+cross-entropy of the labelled rows plus the mean over the others of mask·CE(value, pseudo-label): the pseudo-label is the net's
+likeliest value, and the mask is 1 from the threshold of its group on (``group_thresholds``).
 
 Differs from the paper:
 - thresholds are computed after every epoch, from what the net said of each row in its last training pass; no row has a pseudo-label
@@ -16,29 +18,34 @@ Differs from the paper:
 - a group that has enough rows takes none, not even those with probability 1, and one that lacks rows takes all that there are.
 """
 
+import abc
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from umix.core.pseudo_groups import masked_log_softmax
-from umix.core.soft_groups import one_hot
 from umix.core.streams import stream
 from umix.core.subsets import stratified_folds, stratified_split
+from umix.core.weights import one_hot
+from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.lazy import LazyParts
 from umix.data.loader import n_batches
 from umix.data.samplers import Balanced
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.methods.parts.attribute_risk import AttributeRisk
-from umix.methods.parts.labelled_rows import Ints, LabelledRows, usable_splits
+from umix.methods.method import Method
+from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
+from umix.methods.parts.spread_groups import Ints, LabelledRows, usable_splits
 from umix.nets.net import Net
+from umix.settings import among, between
 from umix.training.evaluate import split_logits
+from umix.training.objective import Objective, State
 from umix.training.side_fit import SideStage, side_fit
 from umix.training.trainer import Trainer
 
@@ -46,6 +53,87 @@ from umix.training.trainer import Trainer
 ATTRIBUTE = "attribute"
 _FOLDS = 3
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
+
+
+def masked_log_softmax(logits: Tensor, possible: Tensor) -> Tensor:
+    """Logarithms of the softmax over the values that are ``possible``, bool [n, values]; −inf for the others.
+
+    >>> masked_log_softmax(torch.zeros(1, 3), torch.tensor([[True, True, False]])).exp()
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    return logits.masked_fill(~possible, -torch.inf).log_softmax(dim=1)
+
+
+def group_thresholds(p: Tensor, y: Tensor, labelled: Tensor, *, threshold: float) -> Tensor:
+    """The probability from which on a row of class y is taken for a row of the group (y, value), float [classes, values].
+
+    ``p`` [n, values] are the probabilities of rows without a group and ``y`` [n] their classes, ``labelled`` [classes, values]
+    counts the rows whose group is known. The group with the fewest labelled rows has ``threshold``. With the rows that reach it, it
+    has N* rows. Every other group takes its surest rows until it has N* rows too: its threshold is the (N* − labelled)-th largest
+    probability, or the smallest if there are not so many; rows that are equally sure pass together. It is ∞ for a
+    group that has N* rows already, and for a class and value without labelled rows.
+
+    >>> p = torch.tensor([[0.99, 0.01], [0.97, 0.03], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]])
+    >>> group_thresholds(p, torch.zeros(5).long(), torch.tensor([[1, 2]]), threshold=0.95)  # N* = 3, so one row of the second
+    tensor([[0.9500, 0.9000]])
+    """
+    found = torch.full(labelled.shape, torch.inf, dtype=p.dtype, device=p.device)
+    present = labelled > 0
+    if not bool(present.any()):
+        return found
+    n_values = labelled.shape[1]
+    fewest = int(labelled.masked_fill(~present, int(labelled.max()) + 1).argmin())
+    label, value = divmod(fewest, n_values)
+    wanted = int(labelled[label, value]) + int((p[y == label, value] >= threshold).sum())
+    for label, value in present.nonzero().tolist():
+        scores = p[y == label, value]
+        taken = min(wanted - int(labelled[label, value]), len(scores))
+        if taken > 0:
+            found[label, value] = scores.topk(taken).values[-1]
+    found.view(-1)[fewest] = threshold
+    return found
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttributeRisk(Objective):
+    """Cross-entropy of labelled rows, plus that of other rows with the pseudo-labels that are sure enough.
+
+    ``target`` [n] is the value of each training row, -1 where it is not known. ``labelled`` [classes, values] counts the labelled
+    rows; values that it does not count are not predicted. ``steps`` are those of an epoch. The state has what the net last said of
+    each row, ``p`` [n, values], -1 before its first visit, and the thresholds [classes, values] of the current epoch.
+    """
+
+    y: Tensor
+    target: Tensor
+    labelled: Tensor
+    threshold: float
+    steps: int
+
+    def init(self, n_groups: int) -> State:
+        return {
+            "p": torch.full((len(self.y), self.labelled.shape[1]), -1.0),
+            "thresholds": torch.full(self.labelled.shape, torch.inf),
+        }
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        if batch.step and batch.step % self.steps == 0:
+            state = {**state, "thresholds": self._thresholds(state["p"])}
+        log_p = masked_log_softmax(net(batch.x), self.labelled[batch.y] > 0)
+        p = log_p.detach().exp()
+        sure, guess = p.max(dim=1)
+        target = self.target.index_select(0, batch.index)
+        known = target >= 0
+        taken = ~known & (sure >= state["thresholds"][batch.y, guess])
+        losses = -log_p.gather(1, torch.where(known, target, guess)[:, None]).squeeze(1)
+        supervised = (losses * known).sum() / known.sum().clamp_min(1)
+        by_itself = (losses * taken).sum() / (~known).sum().clamp_min(1)
+        return supervised + by_itself, {**state, "p": state["p"].index_copy(0, batch.index, p.to(state["p"]))}
+
+    def _thresholds(self, p: Tensor) -> Tensor:
+        """The thresholds by what the net said of the rows without a group that it has visited."""
+        seen = (self.target < 0) & (p[:, 0] >= 0)
+        return group_thresholds(p[seen], self.y[seen], self.labelled, threshold=self.threshold)
 
 
 @final
@@ -237,3 +325,36 @@ def _say(trainer: Trainer, labelled: LabelledRows, hits: np.ndarray, held: Ints,
         trainer.warn(f"The groups of training rows are hardly told apart better than by chance: {words}.")
     scores = {"accuracy": round(rate, 4), "chance": round(chance, 4)}
     trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores, "words": words}
+
+
+class TrainsWithFewGroups(Method, abc.ABC):
+    """A method that needs the groups of a few rows of validation or training, and predicts those of the others."""
+
+    needs_some_groups: ClassVar[bool] = True
+    stages: ClassVar[tuple[str, ...]] = (ATTRIBUTE,)
+
+    step_size: Annotated[float, between(0.001, 0.1, log=True)] = Field(
+        0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO"
+    )
+    adjustment: Annotated[float, among(0.0, 1.0, 2.0, 4.0)] = Field(
+        0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are"
+    )
+    attribute_epochs: Annotated[int, among(5, 10, 20)] = Field(
+        5, ge=1, description="epochs of the nets that predict groups; attribute.epochs overrides it"
+    )
+    threshold: Annotated[float, among(0.8, 0.95)] = Field(
+        0.95,
+        gt=0,
+        description="how sure these nets must be of a row of the rarest group to learn from it; above 1: never",
+    )
+
+    def known(self, trainer: Trainer) -> SoftGroups | None:
+        """The groups of the training rows if all of them are known and may be used, which the run then says."""
+        if not all_known(trainer):
+            return None
+        trainer.decisions["spread"] = {"words": "the groups of all training rows are known: nothing is predicted"}
+        return known_groups(trainer)
+
+    def by_nets(self, trainer: Trainer) -> Tensor:
+        """P(group | x, y) of every training row by three nets, float64 [n, groups]."""
+        return predicted_groups(trainer, user=self.name, epochs=self.attribute_epochs, threshold=self.threshold)

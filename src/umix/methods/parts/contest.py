@@ -2,7 +2,7 @@
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``core.weight_choice``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
+(``trust_scores``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
 class rates on validation more than a point (or its standard error) below the better of the two, each with the threshold that suits
 it: lifting a minority or balancing classes does not cost that, relearning noise does.
 """
@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.epoch_counts import Counts
-from umix.core.frontier import frontier
-from umix.core.rates import per_group
-from umix.core.selection import Decide, best_choice, best_score, class_floor, within_limits
-from umix.core.weight_choice import trust_scores
+from umix.core.rates import frontier, per_group
+from umix.core.selection import UNCERTAIN, Decide, best_choice, best_score, class_floor, trust_scores, within_limits
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
+from umix.methods.method import Method
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.fleet_mixup import FleetMixup
-from umix.methods.parts.mixers import Mixing
-from umix.methods.parts.mixup_risk import MixupRisk
-from umix.methods.parts.weight_family import Weighting
+from umix.methods.parts.mixup_risk import FleetMixup, Mixing, MixupRisk
 from umix.nets.fleet import can_stack
 from umix.training.objective import MeanRisk, Objective
 from umix.training.race import Lane, race
 from umix.training.race_counts import RaceResult
 from umix.training.trainer import Trainer
+from umix.training.trajectory import Trajectory
+
+#: The value of an option that a contest chooses.
+Auto = Literal["auto"]
 
 _MOST_POINTS = 40  # of the frontier that are kept
 _CLEARLY = 0.01  # by how much a candidate's score must beat the first one's where groups do not decide
@@ -46,7 +46,7 @@ ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
 class Candidate:
     """What a net is trained to minimise, and the run that does the same: a ``method`` with ``settings``.
 
-    ``weights`` [n] are kept with the run if the candidate wins; ``weighting`` says how they were made, if from uncertainty.
+    ``weights`` [n] are kept with the run if the candidate wins.
     """
 
     name: str
@@ -55,7 +55,6 @@ class Candidate:
     objective: Objective
     sampler: Sampler = field(default_factory=Shuffled)
     weights: Tensor | None = None
-    weighting: Weighting | None = None
 
     def with_settings(self, more: Mapping[str, Any]) -> "Candidate":
         """This candidate, whose run needs ``more`` settings."""
@@ -316,7 +315,7 @@ def _lanes(trainer: Trainer, candidates: Sequence[Candidate]) -> list[Lane]:
     for (sigma, alpha, mixing), members in groupby(sorted(fleets, key=lambda one: one[1]), key=lambda one: one[1]):
         together = list(members)
         weights = torch.stack([weights.float() for _, _, weights in together], dim=1).to(trainer.device)
-        objective = FleetMixup(weights=weights, sigma=sigma, alpha=alpha, mixing=mixing)
+        objective = FleetMixup(MixupRisk(weights=weights, sigma=sigma, alpha=alpha, mixing=mixing))
         lanes.append(Lane(tuple(candidate.name for candidate, _, _ in together), objective))
     return lanes
 
@@ -332,3 +331,30 @@ def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, floa
     if objective.per_example or objective.mixing == "cutmix":
         return None
     return weights.cpu().expand(n), (objective.sigma, objective.alpha, objective.mixing)
+
+
+def settle(
+    method: Method, trainer: Trainer, candidates: Sequence[Candidate], *, erm: Trajectory | None = None
+) -> Candidate:
+    """The candidate that wins on validation; the run keeps its settings, the reason and the standings.
+
+    ``erm`` is the trajectory of an ERM fit. It says what a choice may cost on average, and where no groups may choose, which
+    validation examples are uncertain. Without it known groups must choose. A single candidate wins without a race.
+    """
+    if len(candidates) == 1:
+        return candidates[0]
+    if erm is None:
+        uncertain = torch.zeros(len(trainer.splits["val"]), dtype=torch.bool)
+    else:
+        limit_cost(trainer, max(erm.val_rates()))
+        uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= UNCERTAIN
+    open_options = {key.removeprefix(f"{method.name}.") for candidate in candidates for key in candidate.settings}
+    verdict = contest(trainer, candidates, uncertain=uncertain, content=method.model_dump_json(exclude=open_options))
+    return keep_verdict(method, trainer, verdict)
+
+
+def keep_verdict(method: Method, trainer: Trainer, verdict: Verdict) -> Candidate:
+    """The winner of ``verdict``; the run keeps what it has decided for the options of ``method``, the reason and the standings."""
+    settings = {key.removeprefix(f"{method.name}."): value for key, value in verdict.winner.settings.items()}
+    trainer.decisions |= settings | verdict.as_json()
+    return verdict.winner

@@ -17,9 +17,8 @@ from umix.core.weights import class_means, importance_weights, inverse_frequency
 from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.mixers import Mixing, require_mixable
-from umix.methods.parts.mixup_risk import MixupRisk
-from umix.methods.parts.weight_warnings import warn_if_few
+from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.methods.parts.uncertainty_weights import warn_if_few
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
 from umix.settings import between

@@ -1,23 +1,84 @@
-"""The weighted mixup objective of UMIX; other mixup methods use it with other weights or pairs."""
+"""The weighted mixup objective of UMIX; other mixup methods use it with other weights or pairs, and races for a fleet of nets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from types import MappingProxyType
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from umix.core.losses import weighted_risk
-from umix.core.mixing import draw_lambda, mixed_risk
+from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
-from umix.methods.parts.mixers import MIXERS, Mixing
+from umix.errors import UserError
+from umix.nets.fleet import Fleet
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
+from umix.training.race import FleetObjective
+from umix.training.trainer import Trainer
+
+#: What is mixed, by the names that users set.
+Mixing = Literal["input", "cutmix", "features"]
+
+#: λ of a batch: one number, or one per example.
+Lam = float | Tensor
+
+#: ``mixer(net, x, pair, lam, rng)`` returns the logits of the mixed batch and the λ to use in the loss.
+Mixer = Callable[[Net, Tensor, Tensor, Lam, np.random.Generator], tuple[Tensor, Lam]]
 
 #: The partner of every example of the batch, as positions in the batch [batch].
 Pairing = Callable[[Batch, np.random.Generator], Ids]
+
+#: The partner and the λ of every example of the batch, [batch] each, where they are drawn together.
+Draw = Callable[[Batch, np.random.Generator], tuple[Ids, NDArray[np.floating[Any]]]]
+
+
+def mix_inputs(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+    """Mixup of inputs (Zhang et al. 2018); codes are mixed as the numbers that the net makes of them."""
+    if net.is_linear:  # logits are fewer than inputs: mixing the inputs would cost more than the rest of the step
+        return mix(net(x), pair, lam, dim=_examples(net)), lam
+    return net(mix(net.encode(x), pair, lam), encoded=True), lam
+
+
+def mix_boxes(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+    """CutMix (Yun et al. 2019); the returned λ is the true share of the image that was not replaced."""
+    mixed, true_lam = cutmix(x, pair, lam, rng=rng)
+    return net(mixed), true_lam
+
+
+def mix_features(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+    """Manifold mixup at the last layer (Verma et al. 2019): mixes the pooled features."""
+    if net.is_linear:
+        return mix(net(x), pair, lam, dim=_examples(net)), lam
+    return net.head(mix(net.features(x), pair, lam, dim=_examples(net))), lam
+
+
+def _examples(net: Net) -> int:
+    """The dimension of the examples in features and logits: those of a fleet have the members first."""
+    return 1 if isinstance(net, Fleet) else 0
+
+
+MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix": mix_boxes, "features": mix_features})
+
+
+def require_mixable(mixing: Mixing, trainer: Trainer) -> None:
+    """Raise if the training examples cannot be mixed in this way; an estimator mixes none.
+
+    Methods call this before they train anything.
+    """
+    if not trainer.net.by_gradients:
+        return
+    example = trainer.example
+    if mixing == "cutmix" and example.dim() < 2:
+        raise UserError(
+            f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "
+            "try mixing=input or mixing=features."
+        )
+    if mixing != "features" and not example.is_floating_point():
+        raise UserError(f"mixing={mixing} must be given numbers to average, got {example.dtype}; try mixing=features.")
 
 
 def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
@@ -30,9 +91,10 @@ def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
 class MixupRisk(Objective):
     """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] has a weight for every training example, None means equal weights. λ ~ Beta(alpha, alpha), and whether to
-    mix at all, are drawn once per batch, or per example with ``per_example``. ``pairing`` chooses
-    the partners. ``watch`` is called with the λ of every batch: 1 if it is not mixed.
+    ``weights`` [n] has a weight for every training example, None means equal weights; those of a fleet are [n, members].
+    λ ~ Beta(alpha, alpha), and whether to mix at all, are drawn once per batch, or per example with ``per_example``. ``pairing``
+    chooses the partners. ``draw`` draws partners and λ together instead. ``watch`` is called with the λ of every batch: 1 if it is
+    not mixed.
     """
 
     takes_weights = True
@@ -43,6 +105,7 @@ class MixupRisk(Objective):
     mixing: Mixing = "input"
     per_example: bool = False
     pairing: Pairing = any_pair
+    draw: Draw | None = None
     watch: Callable[[float], None] | None = None
 
     @property
@@ -51,7 +114,7 @@ class MixupRisk(Objective):
 
     @property
     def example_weights(self) -> Tensor | None:
-        if self.pairing is not any_pair:
+        if self.pairing is not any_pair or self.draw is not None:
             return None
         return torch.ones(()) if self.weights is None else self.weights
 
@@ -59,11 +122,10 @@ class MixupRisk(Objective):
         return replace(self, watch=see)
 
     def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        w = self._weights_of(batch)
-        lam = self._draw(len(batch.y), rng, batch.y.device)
-        if lam is None:
-            return weighted_risk(net(batch.x), batch.y, w), state
-        pair = torch.from_numpy(self.pairing(batch, rng)).to(batch.y.device, non_blocking=True)
+        w, drawn = self._weights_of(batch), self._drawn(batch, rng)
+        if drawn is None:
+            return mixed_risk(net(batch.x), batch.y, w, None, None), state
+        pair, lam = drawn
         logits, lam = MIXERS[self.mixing](net, batch.x, pair, lam, rng)
         return mixed_risk(logits, batch.y, w, pair, lam), state
 
@@ -71,11 +133,42 @@ class MixupRisk(Objective):
         if self.weights is None:
             return batch.weight
         w = self.weights.index_select(0, batch.index)
-        return w if batch.weight is None else batch.weight * w
+        if batch.weight is None:
+            return w
+        return batch.weight.view(-1, *[1] * (w.dim() - 1)) * w
 
-    def _draw(self, n: int, rng: np.random.Generator, device: torch.device) -> float | Tensor | None:
-        """The λ of the batch or of each example on ``device``; None if nothing is mixed."""
-        lam = draw_lambda(n, sigma=self.sigma, alpha=self.alpha, per_example=self.per_example, rng=rng)
+    def _drawn(self, batch: Batch, rng: np.random.Generator) -> tuple[Tensor, Lam] | None:
+        """The partners and the λ of the batch or of each example, on its device; None if nothing is mixed."""
+        pair: Ids | None = None
+        lam: float | NDArray[np.floating[Any]] | None
+        if self.draw is None:
+            lam = draw_lambda(len(batch.y), sigma=self.sigma, alpha=self.alpha, per_example=self.per_example, rng=rng)
+            pair = None if lam is None else self.pairing(batch, rng)
+        else:
+            pair, lam = self.draw(batch, rng)
         if self.watch is not None:
             self.watch(1.0 if lam is None else float(np.mean(lam)))
-        return torch.from_numpy(lam).to(device, torch.float32) if isinstance(lam, np.ndarray) else lam
+        if pair is None or lam is None:
+            return None
+        device = batch.y.device
+        on_device = torch.from_numpy(lam).to(device, torch.float32) if isinstance(lam, np.ndarray) else lam
+        return torch.from_numpy(pair).to(device, non_blocking=True), on_device
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FleetMixup(FleetObjective):
+    """The risk of ``mixup`` for a fleet, whose members share batches, pairs and λ and differ in the weights of examples."""
+
+    takes_weights = True
+
+    mixup: MixupRisk  # with weights [n, members]
+
+    def members(self, index: Sequence[int]) -> "FleetMixup":
+        weights = self.mixup.weights
+        if weights is None:
+            return self
+        return FleetMixup(replace(self.mixup, weights=weights[:, list(index)].contiguous()))
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        return self.mixup.risk(net, batch, state, rng)

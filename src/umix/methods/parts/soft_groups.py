@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, final
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.soft_groups import one_hot
+from umix.core.weights import one_hot
 from umix.methods.method import Method
 from umix.methods.parts.spread_groups import spread_groups
 from umix.training.trainer import Trainer

@@ -9,22 +9,24 @@ by the features of an ERM net, which is trained first and shared with other runs
 2022) train a net for the attribute instead: ``attribute_nets``.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from umix.core.coded_columns import one_hot_columns
 from umix.core.streams import stream
+from umix.core.weights import one_hot
 from umix.data.groups import Groups
 from umix.data.lazy import Sliced
-from umix.data.task import Split
-from umix.errors import UserError
+from umix.data.task import Split, Task
+from umix.errors import Setting, UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
-from umix.methods.parts.labelled_rows import LabelledRows, usable_splits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -36,6 +38,129 @@ _CLEAR = 0.3  # share of chance's log loss that predictions must save for valida
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
 _FARTHEST = 10.0  # deviations at which numbers of a table are cut
 _MANY = 0.1  # share of validation rows without a group from which on they are drawn
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The rows with a known group that may be used: their numbers in each split, and class, value and group of all of them.
+
+    ``y``, ``t`` and ``group`` [n] go through the splits in the order of ``rows``. The value ``t`` is what is to be predicted: the
+    attribute, where it and the class decide the group, else the group. ``user`` is what error messages call the user of these rows.
+    """
+
+    user: str
+    task: Task
+    rows: Mapping[str, Ints]
+    y: Ints
+    t: Ints
+    group: Ints
+
+    @classmethod
+    def of(cls, trainer: Trainer, user: str) -> Self:
+        """The labelled rows of validation unless groups are only reported, and of training where groups may train."""
+        task = trainer.task
+        usable = {name: task.splits[name] for name in usable_splits(trainer)}
+        rows = {name: np.flatnonzero(part.some_groups.cpu().numpy() >= 0) for name, part in usable.items()}
+        return cls(user, task, rows, *_labels_of(usable, rows))
+
+    @cached_property
+    def group_of(self) -> Ints:
+        """The group of a class and a value, [classes, values]; -1 where no labelled row has them."""
+        group_of = np.full((self.task.n_classes, self.t.max(initial=-1) + 1), -1)
+        group_of[self.y, self.t] = self.group
+        return group_of
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many rows have each class and value, [classes, values]."""
+        counts = np.zeros(self.group_of.shape, dtype=np.int64)
+        np.add.at(counts, (self.y, self.t), 1)
+        return counts
+
+    def require_two_groups(self) -> None:
+        """Raise unless some class has rows of two groups, and two of one of them."""
+        if not len(self.group):
+            raise UserError(
+                f"{self.user} needs rows whose groups are known and may be used, but there are none; name the columns of the "
+                "groups with ",
+                Setting("groups"),
+                ".",
+            )
+        pairs, sizes = np.unique(np.stack([self.y, self.group]), axis=1, return_counts=True)
+        if len(pairs.T) == len(np.unique(self.y)) or sizes.max() < 2:
+            names = ", ".join(self.task.training_groups[g] for g in np.unique(self.group))
+            raise UserError(
+                f"{self.user} must know rows of two groups of one class, and two rows of one of them, got {len(self.group):,} rows "
+                f"of {names}; fill in the groups of more rows."
+            )
+
+    def to_estimate(self, split: Split, own: Tensor | None) -> "RowsToEstimate":
+        """The rows of ``split`` that need an estimate, where its groups ``own`` [n] may be used, -1 where not; None: none may.
+
+        Raises if a class has such rows but no labelled ones.
+        """
+        known = torch.full((len(split),), -1) if own is None else own
+        rows = np.flatnonzero(known.numpy() < 0)
+        y = split.y.cpu().numpy()[rows]
+        missing = [self.task.classes[label] for label in np.setdiff1d(y, self.y)]
+        if missing:
+            raise UserError(
+                f"{self.user} must know groups of every class, but there is no known one of {', '.join(missing)}; fill in some."
+            )
+        blank = np.flatnonzero(split.some_groups.cpu().numpy() < 0)
+        p = one_hot(known, n_groups=len(self.task.training_groups))
+        return RowsToEstimate(rows, y, blank if len(blank) else rows, p, self.group_of)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowsToEstimate:
+    """The rows of a split whose group is to be estimated, and their classes, [rows] each.
+
+    ``blank`` are the rows of the split that have no group in the data, or all rows to estimate where none lacks one: what varies
+    over them is what can tell groups apart. ``p`` [n, groups], float64, has a 1 for the known groups of the split and the
+    estimates that were ``put`` there.
+    """
+
+    rows: Ints
+    y: Ints
+    blank: Ints
+    p: Tensor
+    group_of: Ints  # [classes, values], as in ``LabelledRows``
+
+    def put(self, shares: Tensor, which: NDArray[np.bool_] | slice = slice(None)) -> None:
+        """Write the probabilities ``shares`` [rows, values] of ``which`` of the rows, all of them by default, into ``p``."""
+        group_of = self.group_of[self.y[which]]
+        row, value = np.nonzero(group_of >= 0)
+        self.p[self.rows[which][row], group_of[row, value]] = shares[row, value].double()
+
+
+def usable_splits(trainer: Trainer) -> tuple[str, ...]:
+    """The splits whose known groups may be used in training; those of a split with other groups than training has tell nothing."""
+    allowed = {"test": (), "val": ("val",), "train": ("val", "train")}[trainer.use_groups]
+    splits, names = trainer.task.splits, trainer.task.training_groups
+    return tuple(name for name in allowed if (splits[name].training_groups or splits[name].groups).names == names)
+
+
+def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[Ints, Ints, Ints]:
+    """Class, value and group of the labelled rows, [n] each."""
+
+    def joined(of: Mapping[str, Tensor]) -> Ints:
+        found: Ints = np.concatenate([np.zeros(0, np.int64), *(of[name].cpu().numpy()[rows[name]] for name in rows)])
+        return found
+
+    y, group = (
+        joined({name: split.y for name, split in splits.items()}),
+        joined({name: s.some_groups for name, s in splits.items()}),
+    )
+    attributes = {name: split.attribute for name, split in splits.items() if split.attribute is not None}
+    if len(attributes) == len(splits) > 0:
+        attribute = joined(attributes)
+        cells = len(np.unique(np.stack([y, attribute]), axis=1).T)
+        if attribute.min(initial=0) >= 0 and cells == len(np.unique(np.stack([y, attribute, group]), axis=1).T):
+            return y, attribute, group
+    return y, group, group
 
 
 def spread_groups(trainer: Trainer, *, user: str = _USER) -> Tensor:
@@ -190,3 +315,23 @@ def _words(scores: Scores, n_known: int, n_new: int, split: str) -> str:
         f"right for {scores.accuracy:.1%} (the commonest of the class for {scores.usual:.1%}), log loss {scores.log_loss:.3f} "
         f"({scores.chance:.3f} by chance)"
     )
+
+
+def one_hot_columns(x: Tensor, categories: Sequence[int]) -> Tensor:
+    """Columns without gaps, float32 [n, width], from ``x`` [n, columns] whose gaps are NaN.
+
+    Column j holds codes 0 … categories[j]-1, and becomes as many columns of 0 and 1, all 0 for a gap; or it holds numbers, if
+    categories[j] is 0, and is followed by a column that marks its gaps, which become 0.
+
+    >>> one_hot_columns(torch.tensor([[2.5, 1.0], [float("nan"), float("nan")]]), [0, 2]).tolist()
+    [[2.5, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
+    """
+    parts: list[Tensor] = []
+    for place, count in enumerate(categories):
+        column = x[:, place]
+        gap = column.isnan()
+        if count:
+            parts.append(torch.nn.functional.one_hot(column.nan_to_num(count).long(), count + 1)[:, :count].float())
+        else:
+            parts.append(torch.stack([column.nan_to_num(0.0), gap.float()], dim=1))
+    return torch.cat(parts, dim=1) if parts else x.float()

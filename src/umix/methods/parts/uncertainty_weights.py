@@ -1,7 +1,17 @@
-"""Importance weights from uncertainty (UMIX Algorithm 2), for UMIX and methods that build on it."""
+"""Importance weights from uncertainty (UMIX Algorithm 2), for UMIX and methods that build on it.
+
+The paper's weight is η·u + c with the example's own uncertainty u. Where labels are noisy, the uncertainty of single examples is
+mostly noise, but that of a class, or of the examples of a class that ERM gets wrong, is not. Where classes are of very different
+size, balancing them is half of the work. So there are four kinds of weights, and no kind is best on all data:
+
+- ``example``: η·u + c;
+- ``class``: η·ū + c, where ū is the mean of u in the example's class;
+- ``balance``: (η·u + c) / n_y, where n_y is the size of the class; with η = 0 plain class balance;
+- ``cell``: n^(−power), where n is the size of the example's cell: its class, and whether ERM was wrong in half of the window.
+"""
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, final
 
@@ -9,15 +19,20 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.weight_choice import UNCERTAIN
-from umix.core.weights import uncertainty
+from umix.core.selection import UNCERTAIN
+from umix.core.weights import (
+    cells,
+    class_means,
+    effective_sample_size,
+    importance_weights,
+    inverse_frequency,
+    normalized,
+    uncertainty,
+)
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.contest import Candidate, contest, limit_cost
-from umix.methods.parts.left_open import keep_verdict
-from umix.methods.parts.weight_family import POOLS, Pool, Weighting, weightings
-from umix.methods.parts.weight_warnings import warn_about
+from umix.methods.parts.contest import Candidate, contest, keep_verdict, limit_cost
 from umix.nets.fleet import candidate_cost
 from umix.settings import among
 from umix.training.history import HeldOutUncertainty
@@ -32,10 +47,105 @@ Length = Annotated[int, Field(ge=1)] | Literal["auto"]
 LENGTH = "epochs in the window, or models in the ensemble (the paper's T); auto: chosen on validation"
 
 
+Pool = Literal["example", "class", "balance", "cell"]
+POOLS: tuple[Pool, ...] = ("example", "class", "balance", "cell")
+
+_ETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+@final
+@dataclass(frozen=True)
+class Weighting:
+    """One way to weigh examples: settings of a UMIX run."""
+
+    pool: Pool
+    eta: float
+    length: int
+    power: float = 1.0
+
+    def settings(self) -> dict[str, Any]:
+        """These settings by name, without those that this kind of weights does not use."""
+        if self.pool == "cell":
+            return {"pool": self.pool, "power": self.power, "length": self.length}
+        return {"pool": self.pool, "eta": self.eta, "length": self.length}
+
+    def __str__(self) -> str:
+        return " ".join(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.settings().items()
+        )
+
+    def weights(self, u: Tensor, y: Tensor, *, c: float, by: Tensor | None = None, normalize: bool = True) -> Tensor:
+        """The weight of every training example, [n], from its uncertainty ``u`` and its class ``y``.
+
+        With ``by`` [n], an example counts as that many copies.
+        """
+        if self.pool == "cell":
+            return inverse_frequency(cells(u, y), power=self.power, by=by)
+        pooled = class_means(u, y, by=by) if self.pool == "class" else u
+        w = importance_weights(pooled, eta=self.eta, c=c)
+        if self.pool == "balance":
+            w = w * inverse_frequency(y, by=by)
+        return normalized(w, by=by) if normalize else w
+
+
+#: How much a candidate costs: nothing (a linear head in a fleet), a share of a small fit, or of a large one.
+Cost = Literal["none", "small", "large"]
+_BALANCED_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (0.0, 3.0, 10.0), "small": (0.0, 3.0), "large": (0.0,)}
+_EXAMPLE_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": _ETAS, "small": _ETAS[:4], "large": (3.0, 30.0)}
+_CLASS_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (10.0, 100.0), "small": (10.0, 100.0), "large": (10.0,)}
+_POWERS: Mapping[Cost, tuple[float, ...]] = {"none": (0.5, 1.0), "small": (0.5, 1.0), "large": (0.5,)}
+
+
+def weightings(
+    *,
+    pools: Sequence[Pool],
+    etas: Sequence[float] | None,
+    lengths: Sequence[int] | None,
+    epochs: int,
+    power: float,
+    cost: Cost,
+) -> list[Weighting]:
+    """The weightings to choose from, where ``etas`` and ``lengths`` are None if they are to be chosen too.
+
+    The more a candidate costs, the fewer there are. ``epochs`` are those of the first stage, the longest window. The first one
+    weighs all examples alike, if η is free.
+
+    >>> free = {"pools": POOLS, "etas": None, "lengths": None, "epochs": 20, "power": 1.0}
+    >>> [len(weightings(**free, cost=cost)) for cost in ("none", "small", "large")]
+    [40, 16, 8]
+    """
+    windows = _windows(lengths, epochs, cost)
+    first, several = windows[0], windows if cost == "none" else windows[:1]
+    found = [Weighting("example", 0.0, first)] if etas is None else []
+    if "example" in pools:
+        found += [Weighting("example", eta, length) for length in windows for eta in etas or _EXAMPLE_ETAS[cost]]
+        found += [Weighting("example", _ETAS[-1], first)] if etas is None and cost == "small" else []
+    if "class" in pools:
+        found += [Weighting("class", eta, first) for eta in etas or _CLASS_ETAS[cost]]
+    if "balance" in pools:
+        found += [
+            Weighting("balance", eta, length if eta else first)
+            for length in several
+            for eta in etas or _BALANCED_ETAS[cost]
+        ]
+    if "cell" in pools:
+        powers = _POWERS[cost] if len(pools) > 1 else (power,)
+        found += [Weighting("cell", 0.0, length, each) for length in several for each in powers]
+    return list(dict.fromkeys(found))
+
+
+def _windows(lengths: Sequence[int] | None, epochs: int, cost: Cost) -> list[int]:
+    if lengths is not None:
+        return list(lengths)
+    tried = (2, 5, 10, epochs) if cost == "none" else (2, epochs)
+    return sorted({min(length, epochs) for length in tried})
+
+
 class UncertaintyWeights(Method, abc.ABC):
     """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong.
 
-    What is ``auto`` is chosen by a contest of the weights in ``weight_family``.
+    What is ``auto`` is chosen by a contest of the ``weightings``.
     """
 
     takes_weights: ClassVar[bool] = True
@@ -121,7 +231,7 @@ class UncertaintyWeights(Method, abc.ABC):
                 f"{self.name}.{key}": value for key, value in {**weighting.settings(), "start": self.start}.items()
             }
             name = f"{self.name} {weighting}"
-            made.append(Candidate(name, self.name, settings, objective(w), sampler or Shuffled(), w, weighting))
+            made.append(Candidate(name, self.name, settings, objective(w), sampler or Shuffled(), w))
         return made
 
     def weigh(self, measured: "Measured", weighting: Weighting, trainer: Trainer) -> Tensor:
@@ -139,13 +249,13 @@ class UncertaintyWeights(Method, abc.ABC):
         measured = self.measure(trainer)
         candidates = self.candidates(measured, trainer, objective, sampler)
         chosen = candidates[0] if len(candidates) == 1 else self._choose(candidates, measured, trainer)
-        weighting = chosen.weighting
-        if weighting is None or chosen.weights is None:
+        if chosen.weights is None:
             raise ValueError(f"A candidate of {self.name} must have weights, got {chosen.name}.")
-        u = measured.train(weighting.length)
+        length = chosen.settings[f"{self.name}.length"]
+        u = measured.train(length)
         trainer.keep(uncertainty=u, weight=chosen.weights)
         warn_about(chosen.weights.cpu(), trainer, u=u)
-        return Weighed(chosen.weights, measured.held_out(weighting.length))
+        return Weighed(chosen.weights, measured.held_out(length))
 
     def _choose(self, candidates: Sequence[Candidate], measured: "Measured", trainer: Trainer) -> Candidate:
         limit_cost(trainer, measured.best_val, self.budget)
@@ -229,3 +339,28 @@ def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measu
         for split, rows in correct.items()
     }
     return Measured({len(members): u}, 1 - float(u["val"].mean()))
+
+
+_FEW = 0.02  # warn if the effective sample size is below this share of the training examples
+
+
+def warn_about(weights: Tensor, trainer: Trainer, *, u: Tensor) -> None:
+    """Warn if the uncertainties ``u`` [n] are all 0 or saturated, or if the ``weights`` [n] favour few examples."""
+    n = len(u)
+    if not u.any():
+        trainer.warn("No training example was ever wrong in the window: all weights are equal.")
+    elif 2 * int((u == 1).sum()) > n:
+        share = float((u == 1).double().mean())
+        trainer.warn(
+            f"The uncertainty is saturated: {share:.0%} of the training examples were wrong in the whole window."
+        )
+    warn_if_few(weights, trainer)
+
+
+def warn_if_few(weights: Tensor, trainer: Trainer) -> None:
+    """Warn if the ``weights`` [n] favour few examples."""
+    n = len(weights)
+    if (size := effective_sample_size(weights)) < _FEW * n:
+        trainer.warn(
+            f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}."
+        )

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from umix.bench.runs.record import RunRecord
-from umix.core.frontier import frontier
+from umix.core.rates import frontier
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.palette import GREY, METHOD_COLOURS, method_colours, method_shapes
 
