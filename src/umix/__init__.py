@@ -10,8 +10,8 @@ from umix.version import __version__
 
 if TYPE_CHECKING:
     from umix.adapters.group_counts import GroupCounts, group_counts
-    from umix.adapters.loop.indexed_dataset import IndexedDataset
-    from umix.adapters.loop.weighted_mixup import WeightedMixup
+    from umix.adapters.indexed_dataset import IndexedDataset
+    from umix.adapters.weighted_mixup import WeightedMixup
     from umix.adapters.sklearn import UMIXClassifier
     from umix.adapters.sklearn.sample_weights import sample_weights
     from umix.api.doctor import doctor
@@ -46,7 +46,7 @@ _HOME = {
     "FitSettings": "umix.training.fit_settings",
     "GroupCounts": "umix.adapters.group_counts",
     "Groups": "umix.data.groups",
-    "IndexedDataset": "umix.adapters.loop.indexed_dataset",
+    "IndexedDataset": "umix.adapters.indexed_dataset",
     "MachineError": "umix.errors",
     "Places": "umix.bench.runs.places",
     "Range": "umix.settings",
@@ -61,7 +61,7 @@ _HOME = {
     "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
-    "WeightedMixup": "umix.adapters.loop.weighted_mixup",
+    "WeightedMixup": "umix.adapters.weighted_mixup",
     "doctor": "umix.api.doctor",
     "execute": "umix.bench.runs.execute",
     "export": "umix.api.export",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from umix.adapters.group_counts import group_counts
-from umix.adapters.loop.weighted_mixup import WeightedMixup
+from umix.adapters.weighted_mixup import WeightedMixup
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, distributed
 
-from umix.adapters.given_groups import cells
-from umix.adapters.missing_values import as_array, is_missing
+from umix.adapters.given_groups import as_array, cells, is_missing
 from umix.core.counts import class_composition
 from umix.core.counts import group_counts as counts_of
 from umix.core.judging import MIN_GROUP, Worst, units_of, worst_unit
@@ -206,6 +205,27 @@ def group_counts(
         classes=_by_name(classes, counts_of(correct, by_class.member)),
         class_of=class_of,
     )
+
+
+@final
+class GroupMetrics:
+    """``Trainer(compute_metrics=GroupMetrics(groups))``: ``average``, ``worst`` and ``group/NAME`` of every group.
+
+    ``groups`` are those of the evaluation set in its order: values [n], several columns of them, or ``Groups``. A group is a
+    combination of label and value; without values the classes are the groups. ``metric_for_best_model="worst"`` keeps the
+    checkpoint that is best on the worst group. ``min_group`` is that of ``group_counts``.
+    """
+
+    def __init__(self, groups: Any = None, *, min_group: int = MIN_GROUP) -> None:
+        self.groups = groups
+        self.min_group = min_group
+
+    def __call__(self, evaluated: Any) -> dict[str, float]:
+        """The metrics of an ``EvalPrediction``, whose predictions are logits [n, classes] or classes [n]."""
+        predicted = evaluated.predictions
+        if isinstance(predicted, tuple):  # logits, then hidden states or the like
+            predicted = predicted[0]
+        return group_counts(predicted, evaluated.label_ids, self.groups, min_group=self.min_group).metrics()
 
 
 def _by_name(names: Sequence[str], counted: tuple[Tensor, Tensor]) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_y, _num_samples
 
-from umix.adapters.missing_values import as_array, is_missing
+from umix.adapters.given_groups import as_array, is_missing
 from umix.errors import UserError
 
 _CLASSES = ("binary", "multiclass")  # what scikit-learn calls labels that name a class

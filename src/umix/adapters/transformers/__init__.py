@@ -1,8 +1,7 @@
 """UMIX with the ``Trainer`` of Hugging Face transformers: ``RecordingTrainer``, then ``UMIXTrainer``; ``GroupMetrics`` for both."""
 
 try:
-    from umix.adapters.transformers.recording_trainer import RecordingTrainer
-    from umix.adapters.transformers.umix_trainer import UMIXTrainer
+    from umix.adapters.transformers.trainers import RecordingTrainer, UMIXTrainer
 except ImportError as error:
     from umix.errors import UserError
 
@@ -10,6 +9,6 @@ except ImportError as error:
         f"umix.adapters.transformers needs transformers and accelerate, which cannot be imported ({error}): "
         "pip install 'umix[hf]'."
     ) from error
-from umix.adapters.transformers.group_metrics import GroupMetrics
+from umix.adapters.group_counts import GroupMetrics
 
 __all__ = ["GroupMetrics", "RecordingTrainer", "UMIXTrainer"]

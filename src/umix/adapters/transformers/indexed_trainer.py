@@ -1,7 +1,9 @@
 """A Trainer whose training batches know their examples, and whose checkpoints hold what was learnt of them."""
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -9,10 +11,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
 
-from umix.adapters.loop.indexed_dataset import INDEX, IndexedDataset
-from umix.adapters.transformers.group_metrics import GroupMetrics
+from umix.adapters.group_counts import GroupMetrics
+from umix.adapters.indexed_dataset import INDEX, IndexedDataset
 from umix.errors import UserError
+from umix.files import read_tensors, write_tensors
+
+_KIND = "trainer state"
 
 
 class IndexedTrainer(Trainer, abc.ABC):
@@ -34,35 +40,40 @@ class IndexedTrainer(Trainer, abc.ABC):
                 f"GroupMetrics must be used with an evaluation in the order of its set, but {by_length} evaluates by length; "
                 "choose another train_sampling_strategy."
             )
-        self.add_callback(_Epochs(self._end_epoch, self._ended_epochs))
+        self._checkpoint: Path | None = None
+        self.add_callback(_Progress(self))
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **options: Any) -> Any:
+        """Train as ``Trainer`` does; what was learnt of the examples is resumed from the checkpoint as well."""
+        if resume_from_checkpoint is True:
+            folder = get_last_checkpoint(str(self.args.output_dir))
+        else:
+            folder = resume_from_checkpoint or None
+        self._checkpoint = None if folder is None else Path(folder)
+        return super().train(resume_from_checkpoint, *args, **options)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The loader of ``Trainer``, whose batches have the entry ``"index"``."""
         if self.train_dataset is None:
             return super().get_train_dataloader()
-        self._set_signature_columns_if_needed()
-        given: tuple[Any, ...] = (self.train_dataset, self.data_collator, self._signature_columns)
-        self.train_dataset, self.data_collator = _indexed(given[0]), _Collate(given[1])
-        # Without it in this list, remove_unused_columns would remove the index.
-        self._signature_columns = [*given[2], INDEX]  # type: ignore[assignment]  # None until it is first asked for
+        dataset, collate, removes = self.train_dataset, self.data_collator, self.args.remove_unused_columns
+        # Trainer would remove the index as well, so the collator removes the unused columns here.
+        self.train_dataset, self.args.remove_unused_columns = _indexed(dataset), False
+        self.data_collator = _Collate(collate, self._used_columns() if removes else None)
         try:
             return super().get_train_dataloader()
         finally:
-            self.train_dataset, self.data_collator, self._signature_columns = given
+            self.train_dataset, self.data_collator, self.args.remove_unused_columns = dataset, collate, removes
+
+    def _used_columns(self) -> set[str]:
+        """The columns that the model takes, and those of labels."""
+        model: Any = self.model
+        if hasattr(model, "get_base_model"):  # a model of PEFT takes any column and hands it on
+            model = model.get_base_model()
+        return {*inspect.signature(model.forward).parameters, "label", "label_ids", *self.label_names}
 
     def _n_examples(self) -> int:
         return 0 if self.train_dataset is None else len(_indexed(self.train_dataset))
-
-    def _inner_training_loop(self, *args: Any, **options: Any) -> Any:
-        checkpoint = options.get("resume_from_checkpoint")
-        self._begin()
-        if checkpoint is not None:
-            self._load(Path(checkpoint))
-        return super()._inner_training_loop(*args, **options)
-
-    def _save_rng_state(self, output_dir: str) -> None:
-        super()._save_rng_state(output_dir)
-        self._save_state(Path(output_dir))
 
     @abc.abstractmethod
     def _begin(self) -> None:
@@ -79,14 +90,64 @@ class IndexedTrainer(Trainer, abc.ABC):
         """Write what was learnt so far to the ``folder`` of a checkpoint; called in every process."""
 
     @abc.abstractmethod
-    def _load(self, folder: Path) -> None:
+    def _load_state(self, folder: Path) -> None:
         """Go on from the checkpoint in ``folder``."""
+
+
+@final
+class _Progress(TrainerCallback):
+    """Tells a trainer when training begins, when an epoch ends and where a checkpoint was written."""
+
+    def __init__(self, trainer: IndexedTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.trainer._begin()
+        if self.trainer._checkpoint is not None:
+            self.trainer._load_state(self.trainer._checkpoint)
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if self.trainer._ended_epochs() < int(state.epoch or 0):  # resumed from a checkpoint of an epoch's last step
+            self.trainer._end_epoch()
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if not (control.should_training_stop and (state.epoch or 0) % 1):  # one that was cut off may be resumed
+            self.trainer._end_epoch()
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.trainer._save_state(Path(str(args.output_dir)) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Write ``state``, whose entries are tensors or values of JSON, to a checkpoint; trials of a search have none here."""
+    if not path.parent.is_dir():
+        return
+    tensors = {name: value.cpu().contiguous() for name, value in state.items() if isinstance(value, Tensor)}
+    rest = {name: value for name, value in state.items() if name not in tensors}
+    write_tensors(path, tensors, {"kind": _KIND, "rest": json.dumps(rest)})
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """What ``write_state`` has written to ``path``."""
+    if not path.is_file():
+        raise UserError(
+            f"The checkpoint {path.parent} must hold {path.name} to resume from it, but it does not; resume with the kind of "
+            "trainer and the number of processes that wrote it, or train from the start."
+        )
+    tensors, metadata = read_tensors(path, kind=_KIND)
+    return {**tensors, **json.loads(metadata["rest"])}
 
 
 def taken_apart(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], Tensor, Tensor]:
     """What the model is called with, the classes [batch] and the index [batch] of a training batch."""
-    known = dict(inputs)
-    index, y = known.pop(INDEX, None), known.get("labels")
+    rest = dict(inputs)
+    index, y = rest.pop(INDEX, None), rest.get("labels")
     if index is None:
         raise UserError(
             'A training batch must have the entry "index", but it has only '
@@ -95,18 +156,18 @@ def taken_apart(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], Tensor, Tens
     if not isinstance(y, Tensor) or y.dim() != 1 or y.is_floating_point():
         got = f"{list(y.shape)} of {y.dtype}" if isinstance(y, Tensor) else "none"
         raise UserError(f"The labels of a batch must be one class per example, whole numbers [batch], got {got}.")
-    return known, y, index
+    return rest, y, index
 
 
 def logits_of(outputs: Any) -> Tensor:
     """The logits [batch, classes] among the outputs of a model: the entry of this name, or the first of two dimensions."""
-    found = logits_in(outputs)
-    if not isinstance(found, Tensor) or found.dim() != 2:
+    logits = logits_in(outputs)
+    if not isinstance(logits, Tensor) or logits.dim() != 2:
         raise UserError(
             "The model must give logits [batch, classes] as transformers' models for classification do, got "
-            f"{list(found.shape) if isinstance(found, Tensor) else 'none'}."
+            f"{list(logits.shape) if isinstance(logits, Tensor) else 'none'}."
         )
-    return found
+    return logits
 
 
 def logits_in(outputs: Any) -> Any:
@@ -123,37 +184,24 @@ def _indexed(dataset: Any) -> IndexedDataset:
 
 @final
 class _Collate:
-    """``collate`` on the examples without their index, which the batch then gets; a class, so that workers can be started."""
+    """``collate`` on the ``columns`` of examples (None: all) without the index, which the batch then gets.
 
-    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
-        self.collate = collate
+    A class, so that workers can be started.
+    """
+
+    def __init__(self, collate: Callable[[list[Any]], Any], columns: Collection[str] | None) -> None:
+        self.collate, self.columns = collate, columns
 
     def __call__(self, examples: Sequence[Any]) -> dict[str, Any]:
         if isinstance(examples[0], Mapping):
             index = [example[INDEX] for example in examples]
-            given: list[Any] = [
-                {name: value for name, value in example.items() if name != INDEX} for example in examples
+            plain: list[Any] = [
+                {name: value for name, value in example.items() if name != INDEX and self._is_used(name)}
+                for example in examples
             ]
         else:
-            index, given = [example[-1] for example in examples], [example[:-1] for example in examples]
-        return {**self.collate(given), INDEX: torch.tensor(index)}
+            index, plain = [example[-1] for example in examples], [example[:-1] for example in examples]
+        return {**self.collate(plain), INDEX: torch.tensor(index)}
 
-
-@final
-class _Epochs(TrainerCallback):
-    """Calls ``end`` after every epoch, but not after one in which training ends early: it may be resumed."""
-
-    def __init__(self, end: Callable[[], None], ended: Callable[[], int]) -> None:
-        self.end, self.ended = end, ended
-
-    def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        if self.ended() < int(state.epoch or 0):  # resumed from a checkpoint of the last step of an epoch
-            self.end()
-
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        if not (control.should_training_stop and (state.epoch or 0) % 1):
-            self.end()
+    def _is_used(self, name: str) -> bool:
+        return self.columns is None or name in self.columns

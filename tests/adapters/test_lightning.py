@@ -22,7 +22,7 @@ pytestmark = [
 pl = pytest.importorskip("lightning.pytorch")
 from umix.adapters.lightning import TrainsByUMIX, TrajectoryCallback  # noqa: E402
 
-SCRIPT = Path(__file__).parent / "two_devices.py"
+SCRIPT = Path(__file__).parent / "lightning_two_devices.py"
 
 
 class Classifier(pl.LightningModule):
@@ -241,15 +241,6 @@ def test_a_module_that_steps_its_optimisers_itself_is_recorded_but_not_trained_b
         fitted(SecondByHand(run.first_net("fit")).with_weights(run.weights), loader_of(run, "fit"))
 
 
-def test_batches_that_are_dicts_are_understood() -> None:
-    from umix.adapters.lightning.batch_parts import batch_parts
-
-    assert batch_parts({"x": 1, "y": 2, "index": 3}) == (1, 2, 3)
-    assert batch_parts({"ids": 1, "mask": 4, "labels": 2, "index": 3}) == ({"ids": 1, "mask": 4}, 2, 3)
-    with pytest.raises(UserError, match="ids"):
-        batch_parts({"ids": 1, "index": 3})
-
-
 def test_inputs_that_are_dicts_can_be_mixed_before_a_layer_only(same_run: Callable[..., Any]) -> None:
     run = same_run()
     rows = [{"a": run.train.x[i], "label": run.train.y[i]} for i in range(8)]
@@ -267,33 +258,9 @@ def test_inputs_that_are_dicts_can_be_mixed_before_a_layer_only(same_run: Callab
         second()
 
 
-def test_a_recorder_that_is_used_again_records_the_new_fit_alone(same_run: Callable[..., Any]) -> None:
-    run, recorder = same_run(), TrajectoryCallback()
-    fitted(Classifier(run.first_net("fit")), loader_of(run, "fit"), recorder, epochs=2)
-    fitted(Classifier(run.first_net("trajectory")), loader_of(run, "trajectory"), recorder)
-    assert torch.equal(recorder.trajectory.weights(eta=run.eta), run.weights)
-
-
 def test_a_mixin_whose_training_step_would_not_be_used_is_refused() -> None:
     with pytest.raises(UserError, match=r"class Late\(TrainsByUMIX, Classifier\)"):
         type("Late", (Classifier, TrainsByUMIX), {})
-
-
-def test_parts_that_a_module_does_not_have_are_refused(same_run: Callable[..., Any]) -> None:
-    run = same_run()
-    with pytest.raises(UserError, match="Unknown part of Classifier 'nett'"):
-        fitted(Classifier(run.first_net("fit")), loader_of(run, "fit"), TrajectoryCallback(module="nett"))
-    model = SecondStage(run.first_net("fit")).with_weights(run.weights, before="head", sigma=1.0)
-    with pytest.raises(UserError, match="Unknown part of SecondStage 'head'"):
-        fitted(model, loader_of(run, "fit"))
-
-
-def test_a_part_that_has_two_names_is_found_by_both() -> None:
-    from umix.adapters.named_part import named_part
-
-    model = Classifier(nn.Sequential(nn.Linear(2, 2)))
-    model.head = model.net[0]
-    assert named_part(model, "head") is named_part(model, "net.0") is model.head
 
 
 def test_a_second_stage_without_weights_can_be_saved(same_run: Callable[..., Any]) -> None:

@@ -1,7 +1,11 @@
-"""The second stage of UMIX: a Trainer whose loss is that of weighted, mixed examples.
+"""The two stages of UMIX as Trainers of transformers.
 
-trainer = UMIXTrainer(model=model, args=args, train_dataset=train, weights=weights, sigma=0.5, alpha=0.5)
-trainer.train()
+first = RecordingTrainer(model=model, args=args, train_dataset=train)  # records which examples it gets wrong
+first.train()
+weights = first.trajectory.weights(eta=3)
+
+second = UMIXTrainer(model=new_model, args=args, train_dataset=train, weights=weights, sigma=0.5, alpha=0.5)
+second.train()  # with the loss of weighted, mixed examples
 """
 
 from contextlib import nullcontext
@@ -13,12 +17,81 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers import Trainer
 
-from umix.adapters.loop.mixed_pairs import Loss, MixedPairs
-from umix.adapters.loop.weighted_mixup import WeightedMixup
-from umix.adapters.transformers.classification_head import classification_head
-from umix.adapters.transformers.indexed_trainer import IndexedTrainer, logits_of, taken_apart
-from umix.adapters.transformers.state_file import read_state, write_state
+from umix.adapters.transformers.indexed_trainer import (
+    IndexedTrainer,
+    logits_in,
+    logits_of,
+    read_state,
+    taken_apart,
+    write_state,
+)
+from umix.adapters.weighted_mixup import Loss, MixedPairs, WeightedMixup, named_part
 from umix.errors import UserError
+from umix.training.trajectory import Trajectory
+
+_TRAJECTORY = "umix_trajectory.safetensors"
+_HEADS = ("classifier", "score", "classification_head", "logits_proj", "fc")
+
+
+class RecordingTrainer(IndexedTrainer):
+    """A ``transformers.Trainer`` that also fills ``trajectory``; it trains as ever, with the same loss and random numbers.
+
+    The predictions are those of the training pass. All epochs must visit all examples, so ``dataloader_drop_last`` is refused.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.trajectory = Trajectory(0)
+        super().__init__(*args, **options)
+        if self.args.dataloader_drop_last:
+            raise UserError(
+                "dataloader_drop_last must be False to record the trajectory, because the last examples of an epoch would have "
+                "no prediction, got True."
+            )
+        self._begin()
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Tensor | tuple[Tensor, Any]:
+        """The loss of ``Trainer``; in training its logits are recorded, as they were before a loss adjusts them in place."""
+        if not model.training:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch=num_items_in_batch)
+        given, y, index = taken_apart(inputs)
+        copies: list[tuple[Tensor, Tensor]] = []
+
+        def copy(module: nn.Module, args: Any, outputs: Any) -> None:
+            if isinstance(logits := logits_in(outputs), Tensor):
+                copies.append((logits, logits.detach().clone()))
+
+        hook = model.register_forward_hook(copy)
+        try:
+            loss, outputs = super().compute_loss(model, given, True, num_items_in_batch=num_items_in_batch)
+        finally:
+            hook.remove()
+        made = logits_of(outputs)
+        self.trajectory.see(index, next((copied for logits, copied in copies if logits is made), made), y)
+        return (loss, outputs) if return_outputs else loss
+
+    def _begin(self) -> None:
+        self.trajectory = Trajectory(self._n_examples())
+
+    def _end_epoch(self) -> None:
+        self.trajectory.gather()
+        self.trajectory.end_epoch()
+
+    def _ended_epochs(self) -> int:
+        return self.trajectory.epochs
+
+    def _save_state(self, folder: Path) -> None:
+        self.trajectory.gather()  # one file for all processes, also for another number of them
+        if self.args.should_save:
+            write_state(folder / _TRAJECTORY, self.trajectory.state_dict())
+
+    def _load_state(self, folder: Path) -> None:
+        self.trajectory.load_state_dict(read_state(folder / _TRAJECTORY))
 
 
 class UMIXTrainer(IndexedTrainer):
@@ -134,7 +207,7 @@ class UMIXTrainer(IndexedTrainer):
     def _save_state(self, folder: Path) -> None:
         write_state(self._file(folder), self.mixup.state_dict())
 
-    def _load(self, folder: Path) -> None:
+    def _load_state(self, folder: Path) -> None:
         self.mixup.load_state_dict(read_state(self._file(folder)))
 
     def _file(self, folder: Path) -> Path:
@@ -150,3 +223,22 @@ def _input_to_mix(given: dict[str, Any]) -> str:
             f"{', '.join(given)}; choose mixing='features'."
         )
     return names[0]
+
+
+def classification_head(model: nn.Module, given: nn.Module | str | None) -> nn.Module:
+    """The head of ``model``: ``given``, itself or by its name, else that of transformers' models for classification.
+
+    A model with a second head, for distillation, has no head to be found: its logits are the mean of both.
+    """
+    if isinstance(given, nn.Module):
+        return given
+    if given is not None:
+        return named_part(model, given)
+    children: dict[str, nn.Module] = dict(model.named_children())
+    heads = [children[name] for name in _HEADS if name in children]
+    if not heads or any("distill" in name for name in children):
+        raise UserError(
+            f"The model must have one head called {', '.join(_HEADS[:-1])} or {_HEADS[-1]}, but {type(model).__name__} has the "
+            f"modules {', '.join(children)}; pass head=, the name of the module that makes the logits."
+        )
+    return heads[0]

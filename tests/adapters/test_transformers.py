@@ -16,12 +16,12 @@ import transformers
 from accelerate.state import AcceleratorState
 from torch import Tensor, distributed, nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import IterableDataset, Sampler
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 from transformers import Trainer, TrainingArguments
 
 from umix import Groups, IndexedDataset, UserError, WeightedMixup
 from umix.adapters.transformers import GroupMetrics, RecordingTrainer, UMIXTrainer
-from umix.adapters.transformers.classification_head import classification_head
+from umix.adapters.transformers.trainers import classification_head
 
 pytestmark = pytest.mark.system
 
@@ -125,8 +125,11 @@ def test_the_trainers_give_the_weights_and_the_net_of_a_run(same_run: Callable[.
     class OwnOrder(Trainer):
         stage = "trajectory"
 
-        def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
-            return InOrder(run, self.stage)
+        def get_train_dataloader(self) -> DataLoader[Any]:
+            order = InOrder(run, self.stage)
+            return DataLoader(
+                self.train_dataset, batch_size=run.batch_size, sampler=order, collate_fn=self.data_collator
+            )
 
     class First(RecordingTrainer, OwnOrder):
         pass
@@ -435,10 +438,10 @@ def test_trainers_data_and_batches_that_cannot_be_used_are_refused(tmp_path: Pat
         RecordingTrainer(model=bert(), args=arguments(tmp_path, max_steps=3), train_dataset=Stream())
     with pytest.raises(UserError, match="dataloader_drop_last must be False"):
         recording(tmp_path, dataloader_drop_last=True)
-    args = arguments(tmp_path)
-    args._n_gpu = 2
-    with pytest.raises(UserError, match="2 GPUs would share it"):
-        UMIXTrainer(model=bert(), args=args, train_dataset=texts(), weights=torch.ones(N))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingArguments, "n_gpu", 2)
+        with pytest.raises(UserError, match="2 GPUs would share it"):
+            mixing(tmp_path)
     args = arguments(tmp_path, train_sampling_strategy="group_by_length")
     with pytest.raises(UserError, match="evaluates by length"):
         RecordingTrainer(model=bert(), args=args, train_dataset=texts(), compute_metrics=GroupMetrics())

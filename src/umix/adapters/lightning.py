@@ -1,15 +1,31 @@
-"""Records the trajectory of a fit by Lightning, from the logits that the training step computes anyway."""
+"""UMIX in one's own LightningModule: a callback records the trajectory, a mixin trains the second stage.
 
-from typing import Any, final
+    recorder = TrajectoryCallback()
+    Trainer(max_epochs=10, callbacks=[recorder]).fit(Classifier(), loader)
+
+    class SecondStage(TrainsByUMIX, Classifier): ...
+
+    model = SecondStage().with_weights(recorder.trajectory.weights(eta=3), sigma=0.5)
+    Trainer(max_epochs=20).fit(model, loader)
+
+The loader reads an ``IndexedDataset``, so that a batch is (x, y, index), or a dict with the entry "index".
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self, final
 
 import lightning.pytorch as pl
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from umix.adapters.lightning.batch_parts import batch_parts
-from umix.adapters.named_part import named_part
+from umix.adapters.indexed_dataset import INDEX
+from umix.adapters.weighted_mixup import WeightedMixup, named_part
 from umix.errors import UserError
 from umix.training.trajectory import Trajectory
+
+__all__ = ["TrainsByUMIX", "TrajectoryCallback"]
+
+_LABELS = ("y", "label", "labels", "target")
 
 
 @final
@@ -63,7 +79,7 @@ class TrajectoryCallback(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        _, y, index = batch_parts(batch)
+        _, y, index = _batch_parts(batch)
         logits, self._logits = self._logits, None
         if logits is None or logits.dim() != 2 or len(logits) != len(y):
             name = f"its part {self._module!r}" if self._module else f"{type(pl_module).__name__} itself"
@@ -115,3 +131,89 @@ def _length(trainer: pl.Trainer) -> int:
             "TrajectoryCallback(n=...)."
         )
     return len(dataset)
+
+
+class TrainsByUMIX:
+    """A LightningModule whose training step is weighted mixup: ``class SecondStage(TrainsByUMIX, Classifier): ...``.
+
+    Everything else, optimisers and validation and what is logged there, stays that of the module. ``with_weights`` sets what the
+    step needs. The step calls ``self(x)`` for logits, and logs ``train_loss``. Modules that step their optimisers themselves
+    (``automatic_optimization = False``) are refused: they call ``WeightedMixup`` in a training step of their own.
+    """
+
+    mixup: WeightedMixup | None = None
+    mixed_before: str | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        order = cls.__mro__
+        if pl.LightningModule in order and order.index(TrainsByUMIX) > order.index(pl.LightningModule):
+            raise UserError(
+                f"TrainsByUMIX must come first among the bases of {cls.__name__}, else its training step is not used; write "
+                f"class {cls.__name__}(TrainsByUMIX, {cls.__bases__[0].__name__})."
+            )
+
+    def with_weights(self, weights: Tensor, *, before: str | None = None, **options: Any) -> Self:
+        """This module, ready for the second stage; ``options`` are those of ``WeightedMixup``.
+
+        ``before`` names the last layer, a part of this module, where features are to be mixed instead of inputs.
+        """
+        self.mixup, self.mixed_before = WeightedMixup(weights, **options), before
+        return self
+
+    def _mixup(self) -> WeightedMixup:
+        if self.mixup is None:
+            raise UserError(
+                f"{type(self).__name__} must have weights before it is trained by UMIX; call with_weights(weights) first."
+            )
+        return self.mixup
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        module: Any = self
+        if not module.automatic_optimization:
+            raise UserError(
+                f"{type(self).__name__} must leave the steps of its optimisers to Lightning to be trained by TrainsByUMIX, but its "
+                "automatic_optimization is False; call umix.WeightedMixup in its own training_step instead."
+            )
+        x, y, index = _batch_parts(batch)
+        layer = None if self.mixed_before is None else named_part(module, self.mixed_before)
+        loss = self._mixup()(module, x, y, index, before=layer)
+        module.log("train_loss", loss)
+        return loss
+
+    def on_train_epoch_start(self) -> None:
+        above: Any = super()
+        above.on_train_epoch_start()
+        trained: Any = self
+        self._mixup().set_epoch(trained.current_epoch)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        above: Any = super()
+        above.on_save_checkpoint(checkpoint)
+        if self.mixup is not None:
+            checkpoint["umix"] = self.mixup.state_dict()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        above: Any = super()
+        above.on_load_checkpoint(checkpoint)
+        if self.mixup is not None and "umix" in checkpoint:
+            self.mixup.load_state_dict(checkpoint["umix"])
+
+
+def _batch_parts(batch: Any) -> tuple[Any, Any, Any]:
+    """The inputs, the labels and the indices of ``batch``: (x, y, index), or a dict with "index" and a label.
+
+    The inputs of a dict are its entry "x", or all that is neither the index nor the label.
+    """
+    if isinstance(batch, tuple | list) and len(batch) == 3:
+        return batch[0], batch[1], batch[2]
+    if isinstance(batch, Mapping) and INDEX in batch:
+        label = next((name for name in _LABELS if name in batch), None)
+        if label is not None:
+            rest = {name: value for name, value in batch.items() if name not in (INDEX, label)}
+            return rest.get("x", rest), batch[label], batch[INDEX]
+    shape = f"the entries {', '.join(map(str, batch))}" if isinstance(batch, Mapping) else f"{len(batch)} parts"
+    raise UserError(
+        f"A batch must be (x, y, index), or a dict with index and one of {', '.join(_LABELS)}, got {shape}; wrap the training set "
+        "in umix.IndexedDataset."
+    )
