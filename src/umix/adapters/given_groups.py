@@ -1,4 +1,4 @@
-"""Groups of label × values, from values as people give them: of one attribute or several, as an array, a frame or a dict of columns."""
+"""Groups of label × values, from values as people give them: of one attribute or several, in an array, a frame or a dict."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

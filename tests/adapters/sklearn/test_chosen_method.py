@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from umix import UMIXClassifier, UserError
-from umix.adapters.sklearn.chosen_method import PARAMETERS
+from umix.adapters.sklearn.classifier import PARAMETERS
 from umix.methods.umix import UMIX
 
 pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")

@@ -230,7 +230,7 @@ def test_equal_weights_are_no_weights_and_heavy_rows_count_more(blobs: tuple[np.
         ({"net": "mlpp", "net_options": None}, r"Unknown net 'mlpp'; did you mean 'mlp'\?"),
         ({"net_options": {"hiden": [3]}}, r"Unknown setting of net 'hiden'; did you mean 'hidden'\?"),
         ({"epochs": 0}, r"fit\.epochs must be a whole number in \[1, inf\), got 0\."),
-        ({"val_share": 1.0}, r"Division\.val_share must be a number in \(0, 1\), got 1\.0\."),
+        ({"val_share": 1.0}, r"val_share must be a number in \(0, 1\), got 1\.0\."),
         (
             {"random_state": -1},
             r"random_state must be None, a whole number in \[0, 4294967296\) or .*RandomState, got -1\.",

@@ -10,7 +10,7 @@ import polars
 import pytest
 
 from umix import UMIXClassifier, UserError
-from umix.adapters.sklearn.frames import is_table
+from umix.adapters.sklearn.inputs import is_table
 from umix.data.rows.table_file import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from umix import UMIXClassifier, UserError
-from umix.adapters.sklearn.given_rows import divide_rows
+from umix.adapters.sklearn.inputs import divide_rows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The net predicted a single class", "ignore:The uncertainty is saturated", "ignore:No training example was"

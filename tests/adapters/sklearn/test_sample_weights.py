@@ -113,7 +113,7 @@ def test_one_random_state_is_one_result(rows: tuple[np.ndarray, np.ndarray]) -> 
         ({"method": "group_dro", "groups": [0, 1] * 100}, r"^method='group_dro' must train a net"),
         ({"method": "dfr", "groups": [0] * 200}, r"^method must be one that weighs rows, got 'dfr'; choose umix"),
         ({"method": "reweight", "settings": {"by": "group"}}, r"^method='reweight' trains with groups, but none are"),
-        ({"val_share": 0}, r"^Division\.val_share must be a number in \(0, 1\), got 0\.$"),
+        ({"val_share": 0}, r"^val_share must be a number in \(0, 1\), got 0\.$"),
     ],
     ids=["gradients", "no weights", "no groups", "no held-out rows"],
 )

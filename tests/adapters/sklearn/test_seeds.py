@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from umix import UMIXClassifier
-from umix.adapters.sklearn.seeds import seed_of
+from umix.adapters.sklearn.inputs import seed_of
 
 
 def test_a_number_is_the_seed_itself() -> None:

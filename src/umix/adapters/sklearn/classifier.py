@@ -12,53 +12,61 @@ Everything happens in memory; a fit leaves no files.
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Self, cast, final
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from umix.adapters.sklearn.chosen_method import PARAMETERS, all_settings, chosen_method
-from umix.adapters.sklearn.chosen_net import batch_size_of, chosen_net, net_logits
-from umix.adapters.sklearn.frames import (
+from umix.adapters.sklearn.inputs import (
+    Floats,
+    checked_labels,
+    checked_weight,
+    classes_of,
+    divide_rows,
     fitted_table,
     is_table,
+    n_rows,
     numbers_with_gaps,
     require_frame,
-    table_matrix,
-)
-from umix.adapters.sklearn.given_estimator import checked_rows, estimator_logits, row_numbers
-from umix.adapters.sklearn.given_labels import checked_labels, classes_of
-from umix.adapters.sklearn.given_rows import Division, checked_weight, divide_rows, task_of
-from umix.adapters.sklearn.held_out import chosen_rule, rates_at, selected
-from umix.adapters.sklearn.numbers import (
-    Floats,
-    fitted_scaler,
     require_memory,
     row_blocks,
-    standardised,
+    row_numbers,
+    seed_of,
     standardised_blocks,
+    standardised_numbers,
+    table_matrix,
+    task_of,
 )
-from umix.adapters.sklearn.seeds import seed_of
-from umix.bench.runs.record import known_decide
+from umix.bench.runs.record import known_decide, known_rule
+from umix.bench.spec.presets import preset
 from umix.core.decisions import decide
-from umix.core.selection import Decide
+from umix.core.epoch_counts import Counts
+from umix.core.judging import worst_unit
+from umix.core.rates import per_group
+from umix.core.selection import RULES, Choice, Decide, best_choice
+from umix.data.groups import Groups
 from umix.data.rows.known_rows import KnownRows
 from umix.data.rows.table_file import is_frame
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
+from umix.methods.registry import METHODS, method
+from umix.nets.estimators.estimator import logits_of
 from umix.nets.estimators.own import GivenEstimator, checked_estimator
 from umix.nets.net import Net, NetSettings
+from umix.nets.registry import net_settings
 from umix.terminal import Bars
 from umix.training.estimator_fit import fitted_body
 from umix.training.fit_settings import FitSettings
 from umix.training.trainer import Trainer
 
+#: The settings of methods that are parameters of the classifier too; they are UMIX's.
+PARAMETERS = ("eta", "sigma", "alpha", "mixing", "per_example", "pool", "start", "length")
 _OF_NETS = ("net", "net_options", "lr", "batch_size", "weight_decay")
 
 
@@ -234,7 +242,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         settings = all_settings(self.method, self.settings, {name: getattr(self, name) for name in PARAMETERS})
         recipe = chosen_method(self.method, settings, groups=groups is not None, by_gradients=self.estimator is None)
-        division, seed = Division(val_share=self.val_share), seed_of(self.random_state)
+        seed = seed_of(self.random_state)
         self._check_learner()
         rule = chosen_rule(self.select, groups=groups is not None)
         known_decide(self.decide)
@@ -243,7 +251,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         weight = checked_weight(sample_weight, X, recipe)
         self.classes_, codes = classes_of(y, weight)
         names = tuple(str(name) for name in self.classes_)
-        known = divide_rows(codes, names, groups=groups, weight=weight, val_share=division.val_share, seed=seed)
+        known = divide_rows(codes, names, groups=groups, weight=weight, val_share=self.val_share, seed=seed)
         task, net, fit = self._learner(X, known, weight)
         trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
         trained = self._train(recipe, trainer)
@@ -293,7 +301,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _rows(self, X: Any) -> Any:  # noqa: N803
         """The rows: anything for an estimator; for a net a matrix of numbers, or a frame that is to be read as a table."""
         if self.estimator is not None:
-            return checked_rows(self, X)
+            (X,) = indexable(X)  # noqa: N806
+            validate_data(self, X, skip_check_array=True)
+            return X
         self._of_frame = is_frame(X)
         if is_table(X):
             validate_data(self, X, skip_check_array=True)
@@ -307,15 +317,12 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.estimator is not None:
             given = GivenEstimator.of(self.estimator, X, self.classes_, epochs=self.epochs)
             return task_of(known, row_numbers(known)), given, FitSettings(epochs=given.epochs)
-        train = known.rows["train"]
         self.scaler_ = self.preprocessing_ = None
         if is_table(X):
             self.preprocessing_, x = fitted_table(X, known)
         else:
-            counts = None if weight is None or known.weight is None else weight[train]
-            scaler = self.scaler_ = fitted_scaler(X, train, counts)
-            x = {name: standardised(scaler, X, rows) for name, rows in known.rows.items()}
-        return task_of(known, x), chosen_net(self.net, self.net_options), self._net_fit(rows=len(train))
+            self.scaler_, x = standardised_numbers(X, known, weight)
+        return task_of(known, x), chosen_net(self.net, self.net_options), self._net_fit(rows=len(x["train"]))
 
     def _net_fit(self, *, rows: int) -> FitSettings:
         return FitSettings(
@@ -323,7 +330,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             optimizer="adamw",
             lr=self.lr,
             weight_decay=self.weight_decay,
-            batch_size=batch_size_of(self.batch_size, rows=rows),
+            # Few rows are learned from in as many steps.
+            batch_size=int(np.clip(rows // 32, 32, 256)) if self.batch_size == "auto" else self.batch_size,
         )
 
     def _train(self, recipe: Method, trainer: Trainer) -> Net:
@@ -370,11 +378,16 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _logits(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self)
         if self.estimator is not None:
-            return estimator_logits(self._net, self, X)
+            (X,) = indexable(X)  # noqa: N806
+            if getattr(X, "ndim", 2) > 1:  # of a row that is no table the estimator says itself what is wrong
+                validate_data(self, X, skip_check_array=True, reset=False)
+            return logits_of(self._net, X, n=n_rows(X))
         blocks, notes = self._new_inputs(X)
         for note in notes:
             warnings.warn(note, UserWarning, stacklevel=3)
-        return net_logits(self.net_, blocks)
+        with torch.no_grad():
+            logits: NDArray[np.float64] = torch.cat([self.net_(torch.from_numpy(x).double()) for x in blocks]).numpy()
+        return logits
 
     def _new_inputs(self, X: Any) -> tuple[Iterator[Floats], tuple[str, ...]]:  # noqa: N803
         """Inputs of the net in blocks of rows, and what is to be said of values that ``fit`` was not given."""
@@ -389,3 +402,99 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         else:
             x, notes = validate_data(self, X, dtype=(np.float64, np.float32), accept_sparse="csr", reset=False), ()
         return standardised_blocks(self.scaler_, x), notes
+
+
+def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool, by_gradients: bool) -> Method:
+    """The method ``name`` with ``settings``, the others from the preset for tables.
+
+    ``groups`` is whether groups are given, ``by_gradients`` whether a net is trained. A method that needs what is not there raises.
+    """
+    usual = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
+    own = {key: value for key, value in usual.items() if not isinstance(value, dict)}  # tables are of its net and fits
+    recipe = method(name, **{**own, **_options("settings", settings)})
+    if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
+        raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
+    if not by_gradients and recipe.needs_gradients:
+        able = ", ".join(known for known, kind in METHODS.items() if not kind.needs_gradients)
+        raise UserError(
+            f"method={recipe.name!r} must train a net, because it takes gradient steps of its own or mixes examples, and an "
+            f"estimator is only fitted to weighted rows; choose one of {able}, or leave estimator out."
+        )
+    mixing = sorted(set(settings or {}) & set(recipe.for_nets_only))
+    if not by_gradients and mixing and (settings or {})[mixing[0]] != 0:
+        raise UserError(
+            f"settings must leave out {mixing[0]!r}: an estimator is fitted to rows as they are, so nothing is mixed; leave it or "
+            "estimator out."
+        )
+    if not by_gradients and recipe.needs_some_groups:
+        raise UserError(
+            f"groups_from='few' must be used with a net, because groups are estimated from numbers, and an estimator's rows need "
+            f"not be numbers; give {recipe.name} the groups of all rows, or leave estimator out."
+        )
+    return recipe
+
+
+def all_settings(name: str, given: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings ``given`` together with those ``parameters`` that are not None.
+
+    Raises for a parameter that is no setting of the method ``name``, or that has another value among the settings.
+    """
+    settings = _options("settings", given)
+    set_ones = {key: value for key, value in parameters.items() if value is not None}
+    known = METHODS.find(name).model_fields if set_ones else {}
+    for key, value in set_ones.items():
+        if key not in known:
+            raise UserError(
+                f"{key}={value!r} must be left out for method={name!r}, which has no such setting; a search over several methods "
+                f"has a grid for each, [{{'method': ['umix'], {key!r}: [...]}}, {{'method': [{name!r}]}}]."
+            )
+        if key in settings and settings[key] != value:
+            raise UserError(
+                f"{key} must be given once, got {key}={value!r} and settings={{{key!r}: {settings[key]!r}}}; leave one out."
+            )
+    return {**settings, **set_ones}
+
+
+def chosen_net(name: str, given: dict[str, Any] | None) -> NetSettings:
+    """The net ``name`` with the options ``given``; what is not set of the usual net comes from the preset for tables."""
+    usual = preset("table", "default")["net"]
+    known = {key: value for key, value in usual.items() if key != "name"} if name == usual["name"] else {}
+    return net_settings(name, **{**known, **_options("net_options", given)})
+
+
+def _options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options ``given`` under this ``name``; raises if they are no mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise UserError(f"UMIXClassifier.{name} must be a dict of names and values, or None, got {given!r}.")
+    return dict(given or {})
+
+
+def chosen_rule(select: str | None, *, groups: bool) -> str:
+    """The rule ``select``; by default the worst group, or the worst class where there are no groups."""
+    if select is None:
+        return "worst" if groups else "worst_class"
+    if known_rule(select) == "worst" and not groups:
+        raise UserError("select='worst' must know the groups, but none are given; select worst_class or average.")
+    return select
+
+
+def selected(val: Counts, rule: str, decide: Decide, *, method: str) -> Choice:
+    """The epoch and decision that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
+    if np.isnan(RULES[rule](val)).all():
+        raise UserError(
+            f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
+        )
+    return best_choice(val, rule, decide)
+
+
+def rates_at(choice: Choice, counts: Counts, classes: NDArray[Any], groups: Groups | None) -> dict[str, Any]:
+    """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
+    epoch, val = choice.epoch, counts.decided(choice.decision)
+    by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
+    worst = worst_unit(val.units(epoch))
+    return {
+        "average": float(val.all_hits[epoch] / val.n),
+        "worst": None if worst.index is None else worst.rate,
+        "classes": dict(zip(classes.tolist(), by_class.tolist(), strict=True)),
+        "groups": dict(zip(groups.names if groups else (), by_group.tolist(), strict=True)),
+    }

@@ -8,11 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import indexable
 
-from umix.adapters.sklearn.chosen_method import chosen_method
-from umix.adapters.sklearn.given_estimator import row_numbers
-from umix.adapters.sklearn.given_labels import checked_labels, classes_of
-from umix.adapters.sklearn.given_rows import Division, checked_weight, divide_rows, task_of, undivided
-from umix.adapters.sklearn.seeds import seed_of
+from umix.adapters.sklearn.classifier import chosen_method
+from umix.adapters.sklearn.inputs import (
+    checked_labels,
+    checked_weight,
+    classes_of,
+    divide_rows,
+    row_numbers,
+    seed_of,
+    task_of,
+    undivided,
+)
 from umix.errors import UserError
 from umix.methods.best import Best
 from umix.methods.erm import ERM
@@ -53,13 +59,13 @@ def sample_weights(
     True
     """
     recipe = chosen_method(method, settings, groups=groups is not None, by_gradients=False)
-    division, seed = Division(val_share=val_share), seed_of(random_state)
+    seed = seed_of(random_state)
     (X,) = indexable(X)  # noqa: N806
     y = checked_labels(y, X, owner=estimator)
     given = checked_weight(sample_weight, X, recipe)
     classes, codes = classes_of(y, given)
     names = tuple(str(name) for name in classes)
-    known = divide_rows(codes, names, groups=groups, weight=given, val_share=division.val_share, seed=seed)
+    known = divide_rows(codes, names, groups=groups, weight=given, val_share=val_share, seed=seed)
     net = GivenEstimator.of(estimator, X, classes, epochs=LOOKS)
     fit = FitSettings(epochs=net.epochs)
     if _leaves_open(recipe):
