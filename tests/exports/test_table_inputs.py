@@ -13,7 +13,7 @@ from umix.bench.runs.record import RunRecord
 from umix.data.tables.codes import TableCodes
 from umix.data.tables.input_columns import InputColumn
 from umix.data.tables.preprocessing import TablePreprocessing
-from umix.exports.check_rows import check_rows
+from umix.exports.comparison import check_rows
 from umix.exports.preprocessing import Ready
 from umix.exports.preprocessing_of import preprocessing_of
 from umix.exports.table_inputs import CodedTable, OneHotTable

@@ -5,8 +5,7 @@ from pathlib import Path
 from umix.api.result import RunResult, as_result
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Decide
-from umix.exports.exported import Exported
-from umix.exports.formats import Format
+from umix.exports.exported import Exported, Format
 
 
 def export(

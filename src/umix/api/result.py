@@ -26,7 +26,7 @@ from umix.bench.runs.train_run import TrainedRun
 from umix.core.selection import Decide
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
-from umix.exports.formats import Format
+from umix.exports.exported import Format
 from umix.nets.net import Net
 from umix.reports.arrange import arrange
 from umix.reports.gather import Gathered

@@ -1,4 +1,7 @@
-"""A model of MLflow (python_function): a folder like a run's with what predictions need, a signature and an example."""
+"""A model of MLflow (python_function): a folder like a run's with what predictions need, a signature and an example.
+
+MLflow imports this module to load the model and calls ``_load_pyfunc``.
+"""
 
 import json
 import logging
@@ -7,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
 
+from umix.bench.runs.record import load_run
 from umix.core.words import counted
 from umix.data.arrays.array_file import read_array
 from umix.data.arrays.preprocessing import ArrayPreprocessing
@@ -20,22 +24,24 @@ from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.table_reader import TableReader
 from umix.data.texts.text_reader import TextReader
-from umix.errors import UserError
-from umix.exports import mlflow_loader
-from umix.exports.check import Agreement, Expected, compare, places
-from umix.exports.check_rows import at_hand, first_images, first_rows
-from umix.exports.described import described
-from umix.exports.mlflow_loader import CHOSEN, as_pandas
-from umix.exports.trained_model import TrainedModel
-from umix.exports.written_files import whole_folder
+from umix.errors import UmixWarning, UserError
+from umix.exports.comparison import Expected, at_hand, compare, first_images, first_rows, places
+from umix.exports.exported import Agreement, whole_folder
+from umix.exports.trained_model import TrainedModel, described
 from umix.files import write_tensors, write_whole
 from umix.nets.library import install_command, installed
 from umix.nets.registry import net_kind
 from umix.run_folder import weights_path
 from umix.version import __version__
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
 #: The file in which MLflow describes a model.
 MODEL = "MLmodel"
+#: The file in the folder that says which epoch and decision were exported.
+CHOSEN = "chosen.json"
 _RUN = "run"
 _ROWS, _FILES = 64, 8  # that are compared
 
@@ -57,7 +63,7 @@ def write_mlflow_model(trained: TrainedModel, output: Path) -> Agreement:
         _write_run(trained, run)
         mlflow.pyfunc.save_model(
             folder,
-            loader_module=mlflow_loader.__name__,
+            loader_module=__name__,
             data_path=str(run),
             signature=_signature(trained, example),
             input_example=None if isinstance(reader, ImageReader) else example,
@@ -161,7 +167,7 @@ def _first_rows(reader: Reader, data: Path) -> tuple[Any, NewInputs]:
         inputs = NewInputs(reader.images(data, names), reader.transform)
         return pandas.DataFrame({PATH: [str(data / name) for name in names]}), inputs
     frame = first_rows(reader, data, _ROWS)
-    return as_pandas(frame), reader.inputs(frame)
+    return _as_pandas(frame), reader.inputs(frame)
 
 
 def _made_up(reader: Reader) -> tuple[Any, NewInputs]:
@@ -173,6 +179,48 @@ def _made_up(reader: Reader) -> tuple[Any, NewInputs]:
             "put them back."
         )
     return example, reader.inputs(example)
+
+
+@final
+class Predictor:
+    """Predicts as ``umix predict`` does, and gives a pandas frame."""
+
+    def __init__(self, trained: TrainedModel) -> None:
+        self._trained = trained
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> "pandas.DataFrame":
+        """Label and probability of every class for each row; MLflow hands over ``params``, of which there are none."""
+        prediction = self._trained.predict(self._inputs(model_input))
+        for note in prediction.notes:
+            warnings.warn(note, UmixWarning, stacklevel=2)
+        return _as_pandas(prediction.table)
+
+    def _inputs(self, model_input: Any) -> NewInputs:
+        import polars
+
+        reader = self._trained.reader
+        if isinstance(reader, ImageReader):
+            files = [str(path) for path in model_input["path"]]
+            return NewInputs(reader.images(Path(), files), reader.transform, ids={"path": polars.Series(files)})
+        return reader.inputs(model_input)
+
+
+def _as_pandas(table: "polars.DataFrame") -> "pandas.DataFrame":
+    """The same columns in pandas, for which polars itself would need pyarrow."""
+    import pandas
+
+    return pandas.DataFrame({column.name: column.to_list() for column in table.iter_columns()})
+
+
+def _load_pyfunc(data_path: str) -> Predictor:
+    """The model in the folder ``data_path``; MLflow calls it by this name."""
+    folder = Path(data_path)
+    chosen = json.loads((folder / CHOSEN).read_text(encoding="utf-8"))
+    # A model of MLflow is code: MLflow imports what its file names. So its net may be code as well.
+    trained = TrainedModel.in_folder(
+        load_run(folder), select=chosen["select"], decide=chosen["decide"], trust_code=True
+    )
+    return Predictor(trained)
 
 
 @contextmanager

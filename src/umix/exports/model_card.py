@@ -1,6 +1,8 @@
 """A model card: what the model decides, how good it is in every group, what it is for, and where it must not be trusted."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
@@ -8,10 +10,8 @@ from umix.core.statistics import doubts, wilson
 from umix.core.words import counted
 from umix.data.rows.reader import Reader
 from umix.data.tables.table_reader import TableReader
-from umix.exports.card_front_matter import front_matter
-from umix.exports.described import MARK
-from umix.exports.roles import Roles
-from umix.exports.trained_model import TrainedModel
+from umix.exports.exported import MARK
+from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.judged_words import judged_words
@@ -25,6 +25,8 @@ from umix.version import __version__
 CARD = "README.md"
 _EXAMPLES = {"table": "rows with these columns", "images": "images", "text": "texts", "arrays": "rows of such an array"}
 _NEW = {"table": "new.csv", "text": "new.csv", "arrays": "new.npz", "images": "new-images"}
+_TASKS = {"table": "tabular-classification", "images": "image-classification", "text": "text-classification"}
+_RATES = {"average": "accuracy", "worst": "worst-group accuracy", "group_mean": "mean accuracy of the groups"}
 _HELD_OUT = {"val": "validation", "test": "test"}
 _CHOSEN_BY = {
     "worst": "the worst group",
@@ -65,7 +67,7 @@ def card_of(
         "## How to use it": _usage(record, roles, loading, not_included, known=reader is not None),
         "## How to make it again": _again(record),
     }
-    head = front_matter(record, summary, roles, license=license) + f"<!-- {MARK} -->\n"
+    head = _front_matter(record, summary, roles, license=license) + f"<!-- {MARK} -->\n"
     return "\n".join([head, *(f"{title}\n\n{text}" for title, text in sections.items())])
 
 
@@ -246,3 +248,46 @@ def _code(name: str) -> str:
     """The name as code in Markdown."""
     quote = "'"
     return f"`{name.replace('`', quote)}`"
+
+
+def _front_matter(record: RunRecord, summary: Summary, roles: Roles, *, license: str | None) -> str:
+    """The YAML between two lines of dashes: tags, the kind of task, and the test rates as a model index."""
+    task = _TASKS.get(roles.kind)
+    metrics = [
+        {"type": "accuracy", "name": f"{name}, test", "value": round(value, 4)}
+        for rate, name in _RATES.items()
+        if (value := getattr(summary, rate)) is not None
+    ]
+    result = {
+        "task": {"type": task or "other", "name": "classification"},
+        "dataset": {"type": record.title, "name": record.title, "split": "test"},
+        "metrics": metrics,
+    }
+    head: dict[str, Any] = {
+        **({"license": license} if license else {}),
+        "library_name": "umix",
+        **({"pipeline_tag": task} if task else {}),
+        "tags": list(dict.fromkeys(["umix", "subpopulation-shift", "worst-group-accuracy", record.method])),
+        "metrics": ["accuracy"],
+        "model-index": [{"name": f"{record.title}-{record.method}", "results": [result]}],
+    }
+    return "\n".join(["---", *_yaml(head, ""), "---", ""])
+
+
+def _yaml(value: Any, indent: str) -> Sequence[str]:
+    """Lines of YAML; texts are written as JSON writes them, which YAML reads as they are."""
+    lines: list[str] = []
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, dict | list):
+                lines += [f"{indent}{key}:", *_yaml(inner, f"{indent}  ")]
+            else:
+                lines.append(f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}")
+        return lines
+    for inner in value:
+        if isinstance(inner, dict):
+            first, *rest = _yaml(inner, f"{indent}  ")
+            lines += [f"{indent}- {first.lstrip()}", *rest]
+        else:
+            lines.append(f"{indent}- {json.dumps(inner, ensure_ascii=False)}")
+    return lines

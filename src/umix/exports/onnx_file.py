@@ -12,10 +12,9 @@ from torch.export import ExportedProgram
 
 from umix.data.rows.column_kinds import GAPS
 from umix.errors import UserError, cause
-from umix.exports.check import places
-from umix.exports.preprocessing import ColumnInput, Preprocessing
-from umix.exports.traced import quiet
-from umix.exports.whole_model import OUTPUTS
+from umix.exports.comparison import places
+from umix.exports.preprocessing import OUTPUTS, ColumnInput, Preprocessing, input_names
+from umix.exports.torch_file import quiet
 from umix.nets.library import install_command, installed
 
 if TYPE_CHECKING:
@@ -36,12 +35,6 @@ def require_onnx() -> None:
                 f"A file in ONNX needs {name} to be written and checked, which is not installed: "
                 f"{install_command(name, 'onnx')}."
             )
-
-
-def input_names(preprocessing: Preprocessing) -> dict[str, str]:
-    """The name of every input of the ONNX model, by the column or tensor it is; none may be called as an output is."""
-    of = preprocessing.columns or preprocessing.tensors
-    return {one.name: f"{one.name} (input)" if one.name in OUTPUTS else one.name for one in of}
 
 
 def onnx_file(

@@ -5,12 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
+import torch
 from torch import Tensor, nn
+
+from umix.data.arrays.preprocessing import ArrayPreprocessing, Standardize
+from umix.data.images.image_folder import ImageReader
+from umix.data.images.transforms import MEAN, STD
 
 #: The size of an axis; ``n`` and ``length`` differ from batch to batch.
 Size = int | Literal["n", "length"]
 #: The fewest token ids that a text may have in an exported model.
 SHORTEST = 2
+#: The outputs of an exported model, in order. The first is the place of the class among the classes; ONNX gives its name.
+OUTPUTS = ("label", "probabilities", "logits")
 
 
 @final
@@ -78,3 +85,51 @@ class Ready(Preprocessing):
 
     def forward(self, *tensors: Tensor) -> Tensor:
         return tensors[0]
+
+
+@final
+class ArrayInputs(Preprocessing):
+    """Takes rows of an array as they are in the file, and does what ``reader`` does with them."""
+
+    mean: Tensor | None
+    scale: Tensor | None
+
+    def __init__(self, reader: ArrayPreprocessing) -> None:
+        super().__init__()
+        done = "standardised inside" if reader.change.mean is not None else "taken as they are"
+        self.tensors = (TensorInput(reader.x, "float32", ("n", *reader.shape), f"the array {reader.x!r}, {done}"),)
+        self.channels_last = reader.change.channels_last
+        for name, learned in (("mean", reader.change.mean), ("scale", reader.change.scale)):
+            self.register_buffer(name, None if learned is None else learned.clone())
+
+    def forward(self, *tensors: Tensor) -> Tensor:
+        return Standardize(self.mean, self.scale, self.channels_last)(tensors[0])
+
+
+@final
+class ImageInputs(Preprocessing):
+    """Takes decoded images that were scaled to the size that they are stored in, as pixels from 0 to 255."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, reader: ImageReader) -> None:
+        super().__init__()
+        side = reader.side
+        self.size, self.begin = reader.size, round((side - reader.size) / 2)
+        self.tensors = (
+            TensorInput("pixels", "float32", ("n", 3, side, side), f"RGB from 0 to 255, scaled to {side}×{side}"),
+        )
+        self.left_out = (f"decoding images and scaling them to {side}×{side} (bilinear, as Pillow does it)",)
+        self.register_buffer("mean", torch.tensor([255 * value for value in MEAN]).view(3, 1, 1))
+        self.register_buffer("scale", torch.tensor([1 / (255 * value) for value in STD]).view(3, 1, 1))
+
+    def forward(self, *tensors: Tensor) -> Tensor:
+        inside = slice(self.begin, self.begin + self.size)
+        return (tensors[0][:, :, inside, inside] - self.mean) * self.scale
+
+
+def input_names(preprocessing: Preprocessing) -> dict[str, str]:
+    """The name of every input of the ONNX model, by the column or tensor it is; none may be called as an output is."""
+    of = preprocessing.columns or preprocessing.tensors
+    return {one.name: f"{one.name} (input)" if one.name in OUTPUTS else one.name for one in of}

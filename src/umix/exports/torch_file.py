@@ -1,18 +1,79 @@
-"""A file of torch.export (.pt2), which torch runs without umix."""
+"""A file of torch.export (.pt2), which torch runs without umix: preprocessing, net and decision as one graph."""
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, final
 
+import numpy as np
 import torch
-from torch import Tensor
-from torch.export import ExportedProgram
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
 
-from umix.exports.traced import quiet
+from umix.core.decisions import decide
+from umix.errors import UserError, cause
+from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
+from umix.nets.net import Net
 
 #: The name under which the description of the model is stored in the file.
 EXTRA = "umix.json"
+_LOUD = ("torch.onnx", "torch.export", "torch._export", "onnxscript", "onnx_ir")
+
+
+@final
+class WholeModel(nn.Module):
+    """From the tensors that ``preprocessing`` takes to label [n], probabilities and logits [n, classes], as ``umix predict`` does.
+
+    ``biases`` [classes] decide the label; the probabilities are those of the net.
+    """
+
+    biases: Tensor
+
+    def __init__(self, preprocessing: Preprocessing, net: Net, biases: NDArray[np.float64]) -> None:
+        super().__init__()
+        self.preprocessing = preprocessing
+        self.net = net
+        self.register_buffer("biases", torch.from_numpy(biases))
+        self.eval()
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = self.net(self.preprocessing(*tensors))
+        return decide(logits, self.biases), logits.softmax(dim=1), logits
+
+
+def traced(model: WholeModel, *, title: str) -> ExportedProgram:
+    """The graph of ``model``; ``title`` names the net in errors.
+
+    It is traced with zeros: the file keeps what it was traced with, which must not be rows of somebody's data.
+    """
+    inputs = model.preprocessing.tensors
+    zeros = tuple(torch.zeros(tuple(map(_size, one.shape)), dtype=getattr(torch, one.dtype)) for one in inputs)
+    axes = {"n": Dim("n"), "length": Dim("length", min=SHORTEST, max=model.preprocessing.longest)}
+    shapes = tuple(
+        {place: axes[size] for place, size in enumerate(one.shape) if isinstance(size, str)} for one in inputs
+    )
+    try:
+        with quiet(), torch.no_grad():
+            program = torch.export.export(model, zeros, dynamic_shapes=(shapes,))
+    except Exception as error:  # tracing code of other libraries may raise anything
+        raise UserError(
+            f"The net {title} must be one that torch.export can trace, but it is not ({cause(error)}); export a state dict "
+            "(.safetensors), or use umix predict."
+        ) from error
+    for part in program.graph_module.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            for node in part.graph.nodes:
+                node.meta.pop("stack_trace", None)  # names folders of this machine
+    return program
+
+
+def _size(size: Size) -> int:
+    """The size of an axis of the zeros; one of 0 or 1 would not be traced as one that can be any."""
+    return {"n": 2, "length": SHORTEST}[size] if isinstance(size, str) else size
 
 
 def torch_file(program: ExportedProgram, config: Mapping[str, Any]) -> bytes:
@@ -29,3 +90,19 @@ def run_torch_file(content: bytes, tensors: Sequence[Tensor]) -> tuple[Tensor, T
         module = torch.export.load(io.BytesIO(content)).module()
         label, probabilities, _ = module(*tensors)
     return label, probabilities
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside the block the exporters of torch warn of nothing; what they warn of is not the user's."""
+    loggers = [logging.getLogger(name) for name in _LOUD]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,10 +1,10 @@
-"""A trained run as exports take it: its record, the net that a choice of validation means, and the reader of its data."""
+"""A trained run as exports take it: its record, the net that validation chose, the reader of its data; and its description."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,21 @@ from umix.bench.predict import reader as reader_of
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Choice, Decide
+from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.images.image_folder import ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
+from umix.data.tables.table_reader import TableReader
+from umix.data.texts.text_reader import TextReader
 from umix.errors import Setting, UserError
+from umix.exports.exported import MARK
+from umix.exports.preprocessing import Preprocessing
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
+from umix.version import __version__
+
+_SHOWN = 6  # classes
 
 
 @final
@@ -109,3 +118,88 @@ class TrainedModel:
                 Setting("format", "mlflow"),
                 ".",
             )
+
+
+@final
+@dataclass(frozen=True)
+class Roles:
+    """The label, the group columns, and the inputs in words; ``kind`` is table, arrays, images, text or a benchmark's name."""
+
+    kind: str
+    label: str
+    groups: tuple[str, ...]
+    inputs: str
+    weight: str | None
+
+    @classmethod
+    def of(cls, record: RunRecord, reader: Reader | None) -> Self:
+        """The roles in the data of ``record``; ``reader`` is None for a benchmark."""
+        task = record.plan["task"]
+        in_memory = task["name"] == MemorySource.name
+        given = {} if in_memory else task
+        label = next(iter(record.group_columns), "") or str(given.get("label") or "")
+        if not label and isinstance(reader, TableReader):
+            label = reader.label
+        return cls(
+            kind=str(task["kind"] if in_memory else task["name"]),
+            label=label,
+            groups=tuple(record.group_columns[1:]),
+            inputs=_inputs(record, reader),
+            weight=given.get("weight"),
+        )
+
+
+def _inputs(record: RunRecord, reader: Reader | None) -> str:
+    if isinstance(reader, TableReader):
+        used = [name for name in reader.columns if name not in reader.dropped]
+        return f"{len(used)} columns: {', '.join(used)}"
+    if isinstance(reader, ImageReader):
+        return f"images, {reader.size}×{reader.size} pixels"
+    if isinstance(reader, TextReader):
+        return f"texts, the column {reader.column}"
+    shape = " × ".join(map(str, record.input_shape))
+    if isinstance(reader, ArrayPreprocessing):
+        return f"the array {reader.x}, {shape} numbers per row"
+    return f"{shape} numbers per example"
+
+
+def described(
+    trained: TrainedModel, preprocessing: Preprocessing | None = None, *, outputs: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The run, the classes and how they are decided, the inputs in order and what must be done before them."""
+    record = trained.record
+    given = (
+        {}
+        if preprocessing is None
+        else {
+            "inputs": [tensor.as_json() for tensor in preprocessing.tensors],
+            "columns": [column.as_json() for column in preprocessing.columns],
+            "not_included": list(preprocessing.left_out),
+        }
+    )
+    return {
+        "format": MARK,
+        "umix": __version__,
+        "about": about(trained, preprocessing),
+        "data": record.title,
+        "method": record.method,
+        "net": trained.short_title,
+        "seed": record.seed,
+        "key": record.key,
+        "epoch": trained.choice.epoch + 1,
+        "selected_by": record.rule(trained.select),
+        "classes": list(record.classes),
+        "biases": trained.biases.tolist(),
+        **given,
+        "outputs": list(outputs),
+    }
+
+
+def about(trained: TrainedModel, preprocessing: Preprocessing | None) -> str:
+    """A sentence or two: what the model predicts, and what is not in it."""
+    record, label = trained.record, Roles.of(trained.record, trained.reader).label or "the class"
+    classes = ", ".join(record.classes[:_SHOWN]) + (", …" if len(record.classes) > _SHOWN else "")
+    said = [f"Predicts {label} ({classes}), trained on {record.title} with umix (method {record.method})."]
+    if preprocessing and preprocessing.left_out:
+        said.append(f"Not included: {'; '.join(preprocessing.left_out)}.")
+    return " ".join(said)

@@ -9,24 +9,16 @@ from numpy.typing import NDArray
 
 from umix.core.words import counted
 from umix.errors import Setting, UserError
-from umix.exports.check import Expected, compare
-from umix.exports.check_rows import CheckRows, check_rows
-from umix.exports.described import described
-from umix.exports.exported import Exported
-from umix.exports.formats import Format, format_of, is_folder
+from umix.exports.comparison import CheckRows, Expected, check_rows, compare
+from umix.exports.exported import Exported, Format, check_replaceable, format_of, is_folder, write_all
 from umix.exports.mlflow_model import require_mlflow, write_mlflow_model
 from umix.exports.model_card import CARD, card_of
-from umix.exports.onnx_file import input_names, onnx_file, require_onnx, run_onnx_file
-from umix.exports.preprocessing import Preprocessing, Ready
-from umix.exports.preprocessing_of import preprocessing_of, ready_input
-from umix.exports.recipe import recipe
-from umix.exports.roles import Roles
+from umix.exports.onnx_file import onnx_file, require_onnx, run_onnx_file
+from umix.exports.preprocessing import OUTPUTS, Preprocessing, Ready, input_names
+from umix.exports.preprocessing_of import preprocessing_of, ready_input, recipe
 from umix.exports.state_dict import CONFIG, WEIGHTS, loaded, loading_lines, state_dict_file
-from umix.exports.torch_file import run_torch_file, torch_file
-from umix.exports.traced import traced
-from umix.exports.trained_model import TrainedModel
-from umix.exports.whole_model import OUTPUTS, WholeModel
-from umix.exports.written_files import check_replaceable, write_all
+from umix.exports.torch_file import WholeModel, run_torch_file, torch_file, traced
+from umix.exports.trained_model import Roles, TrainedModel, described
 
 
 def export_model(

@@ -4,8 +4,7 @@ import torch
 
 from umix.data.arrays.preprocessing import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
-from umix.exports.array_inputs import ArrayInputs
-from umix.exports.image_inputs import ImageInputs
+from umix.exports.preprocessing import ArrayInputs, ImageInputs
 
 
 @pytest.mark.parametrize("standardize", [True, False])

@@ -1,8 +1,15 @@
+from pathlib import Path
+
 import pytest
 import torch
+from torch import nn
 
+from umix.bench.runs.record import RunRecord
+from umix.data.images.image_folder import ImageReader
 from umix.errors import UserError
-from umix.exports.check import Expected, compare
+from umix.exports.comparison import Expected, check_rows, compare
+from umix.exports.preprocessing import ImageInputs
+from umix.nets.net import Net
 
 HOW = {"by": "torch", "words": "2 rows", "output": "model.pt2"}
 
@@ -34,3 +41,15 @@ def test_another_label_is_refused_unless_both_classes_are_level() -> None:
     compare(known, torch.tensor([1, 1]), known.probabilities, **HOW)
     with pytest.raises(UserError, match=r"differs by 0\.0e[+]00 in 1 of 2 rows"):
         compare(known, torch.tensor([0, 0]), known.probabilities, **HOW)
+
+
+@pytest.mark.parametrize("files", [[], ["notes.txt"], ["broken.png"]], ids=["empty", "no images", "no image at all"])
+def test_a_folder_without_images_that_can_be_read_gives_made_up_ones(
+    files: list[str], arrays: RunRecord, tmp_path: Path
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("mine")
+    moved = arrays.model_copy(update={"task": str(tmp_path)})
+    reader = ImageReader(28)
+    rows = check_rows(moved, reader, Net(nn.Identity(), nn.Identity()), ImageInputs(reader))
+    assert rows.words == f"{len(rows.tensors[0])} made-up rows"

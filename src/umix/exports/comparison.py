@@ -1,7 +1,7 @@
-"""The rows on which an exported model is compared with ``umix predict``: some of the run's data, and made-up ones."""
+"""The comparison of an exported model with ``umix predict``, on rows of the run's data and made-up ones."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -25,20 +25,68 @@ from umix.data.rows.table_blocks import table_blocks
 from umix.data.tables.table_reader import TableReader
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UserError
-from umix.exports.onnx_file import input_names
-from umix.exports.preprocessing import ColumnInput, Preprocessing
+from umix.exports.exported import Agreement
+from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
 from umix.exports.table_inputs import OneHotTable, TableInputs
+from umix.exports.trained_model import TrainedModel
 from umix.nets.net import Net
 
 if TYPE_CHECKING:
     import polars
 
+#: The largest difference of a probability that an exported model may have.
+TOLERANCE = 1e-5
+_LEVEL = 1e-4  # of logits: two classes that are nearer are decided by rounding
 _ROWS = 256  # of the run's data; fewer where an example has many numbers
 _NUMBERS = 2**22  # in all rows together
 _MADE_UP = 24
 _EXTREMES = (0.0, 1.0, -1.0, 40.0, 1e4, -1e7, 3e38, np.nan, np.inf)
 _UNSEEN = "no value of training"
 Rows = TypeVar("Rows")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What ``umix predict`` gives: labels as places among the classes, [n], and probabilities [n, classes]."""
+
+    label: Tensor
+    probabilities: Tensor
+    biases: Tensor
+
+    @classmethod
+    def of(cls, trained: TrainedModel, inputs: NewInputs) -> "Expected":
+        """The predictions for ``inputs``."""
+        table, classes = trained.predict(inputs).table, trained.record.classes
+        probabilities = np.stack([table[f"p_{name}"].to_numpy() for name in classes], axis=1)
+        label = places(table["label"].to_list(), classes)
+        return cls(label, torch.from_numpy(probabilities), torch.from_numpy(trained.biases))
+
+
+def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str, words: str, output: str) -> Agreement:
+    """How far the model's ``label`` [n] and ``probabilities`` [n, classes] are from ``expected``; raises where it is too far."""
+    gap = (probabilities - expected.probabilities).abs().nan_to_num(torch.inf)
+    difference = float(gap.max())
+    if difference > TOLERANCE or _wrong(expected, label).any():
+        rows = int(((gap.amax(dim=1) > TOLERANCE) | _wrong(expected, label)).sum())
+        raise UserError(
+            f"The exported model must give what umix predict gives to {TOLERANCE:.0e}, but it differs by {difference:.1e} in "
+            f"{rows} of {len(gap)} rows; {output} was not written."
+        )
+    return Agreement(by, difference, len(gap), words)
+
+
+def _wrong(expected: Expected, label: Tensor) -> Tensor:
+    """Which labels are others than expected, and not because two classes are level, bool [n]."""
+    scores = expected.probabilities.double().clamp(min=1e-45).log() + expected.biases
+    behind = scores.gather(1, expected.label[:, None]) - scores.gather(1, label[:, None])
+    return (label != expected.label) & (behind[:, 0] > _LEVEL)
+
+
+def places(labels: Sequence[str], classes: Sequence[str]) -> Tensor:
+    """The place of every label among the ``classes``, int64 [n]."""
+    known = {name: place for place, name in enumerate(classes)}
+    return torch.tensor([known[label] for label in labels], dtype=torch.int64)
 
 
 @final
