@@ -11,9 +11,9 @@ from umix.version import __version__
 if TYPE_CHECKING:
     from umix.adapters.group_counts import GroupCounts, group_counts
     from umix.adapters.indexed_dataset import IndexedDataset
-    from umix.adapters.weighted_mixup import WeightedMixup
     from umix.adapters.sklearn import UMIXClassifier
     from umix.adapters.sklearn.sample_weights import sample_weights
+    from umix.adapters.weighted_mixup import WeightedMixup
     from umix.api.doctor import doctor
     from umix.api.export import export
     from umix.api.report import report

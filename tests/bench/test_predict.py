@@ -18,7 +18,7 @@ from umix.bench.predict import predicted, write_predictions
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.data.lazy import LazyRows, Mapped
+from umix.data.inputs import Mapped
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
@@ -203,7 +203,7 @@ class HalvedLater(Reader):
         return cls()
 
     def inputs(self, new: Any) -> NewInputs:
-        lazy = LazyRows(Mapped(2 * self.x, "stored"), torch.arange(4))
+        lazy = Mapped(2 * self.x, "stored")
         ids = {"path": polars.Series(list("abcd")), "label": polars.Series(list("efgh"))}
         return NewInputs(lazy, transform=lambda x: x / 2, ids=ids, notes=("Halved.",))
 

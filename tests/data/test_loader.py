@@ -1,7 +1,6 @@
-"""Batches cover the order, once and whole, from memory or from lazy inputs."""
+"""Batches cover the order, once and whole, from memory or from inputs that are read one by one."""
 
 import random
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.data.groups import Groups
+from umix.data.inputs import Inputs
 from umix.data.loader import batches, n_batches
 from umix.data.task import Split
 from umix.errors import UserError
@@ -18,18 +18,20 @@ from umix.errors import UserError
 N = 11
 
 
-class _Lazy(torch.utils.data.Dataset):
-    """A map-style dataset over the rows of a tensor."""
+class _Read(Inputs):
+    """The rows of a tensor, read one by one; ``broken`` cannot be read."""
 
     fingerprint = "rows"
 
-    def __init__(self, x):
-        self.x = x
+    def __init__(self, x, broken=None):
+        self.x, self.broken = x, broken
 
     def __len__(self):
         return len(self.x)
 
     def __getitem__(self, index):
+        if index == self.broken:
+            raise UserError(f"row {index} cannot be read.")
         return self.x[index]
 
 
@@ -44,9 +46,9 @@ def memory():
     return _split()
 
 
-@pytest.fixture(params=["memory", "lazy"])
+@pytest.fixture(params=["memory", "read"])
 def split(request, memory):
-    return memory if request.param == "memory" else replace(memory, x=_Lazy(memory.x))
+    return memory if request.param == "memory" else replace(memory, x=_Read(memory.x))
 
 
 @given(
@@ -58,7 +60,7 @@ def split(request, memory):
 def test_batches_cover_every_row_of_the_order_once_and_in_order(order, batch_size, lazy):
     memory = _split()
     got = list(
-        batches(replace(memory, x=_Lazy(memory.x)) if lazy else memory, order, batch_size=batch_size, groups=True)
+        batches(replace(memory, x=_Read(memory.x)) if lazy else memory, order, batch_size=batch_size, groups=True)
     )
     assert [len(batch.y) for batch in got[:-1]] == [batch_size] * (len(got) - 1)
     assert all(0 < len(batch.y) <= batch_size for batch in got)
@@ -115,55 +117,11 @@ def test_groups_asked_for_are_the_declared_training_groups(memory):
     assert torch.equal(batch.group, torch.arange(N) % 2)
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3, None])
-def test_a_lazy_dataset_gives_the_batches_of_the_in_memory_one(memory, workers):
-    order = torch.from_numpy(np.random.default_rng(1).permutation(N))
-    lazy = replace(memory, x=_Lazy(memory.x))
-    expected = batches(memory, order, batch_size=4, groups=True)
-    got = batches(lazy, order, batch_size=4, groups=True, workers=workers)
-    for first, second in zip(expected, got, strict=True):
-        for field in ("x", "y", "index", "group"):
-            assert torch.equal(getattr(first, field), getattr(second, field))
-
-
-class _Reader(_Lazy):
-    """Rows that remember which threads have read them; one of them cannot be read."""
-
-    def __init__(self, x, broken=None):
-        self.x, self.broken, self.readers, self.read = x, broken, set(), []
-
-    def __getitem__(self, index):
-        self.readers.add(threading.get_ident())
-        self.read.append(index)
-        if index == self.broken:
-            raise UserError(f"row {index} cannot be read.")
-        return self.x[index]
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_lazy_inputs_are_read_by_workers_only_if_there_are_any(memory, workers):
-    lazy = replace(memory, x=_Reader(memory.x))
-    assert len(list(batches(lazy, torch.arange(N), batch_size=4, workers=workers))) == 3
-    assert (threading.get_ident() in lazy.x.readers) == (workers == 0)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_row_that_cannot_be_read_is_told_in_its_own_words_and_ends_the_threads(memory, workers):
-    lazy, before = replace(memory, x=_Reader(memory.x, broken=5)), set(threading.enumerate())
-    got = batches(lazy, torch.arange(N), batch_size=4, workers=workers)
+def test_a_row_that_cannot_be_read_is_told_in_its_own_words(memory):
+    got = batches(replace(memory, x=_Read(memory.x, broken=5)), torch.arange(N), batch_size=4)
     assert len(next(got).y) == 4
     with pytest.raises(UserError, match=r"^row 5 cannot be read\.$"):
         next(got)
-    assert set(threading.enumerate()) <= before
-
-
-def test_threads_read_a_few_batches_ahead_and_no_more(memory):
-    lazy, before = replace(memory, x=_Reader(memory.x)), set(threading.enumerate())
-    got = batches(lazy, torch.arange(N), batch_size=1, workers=2)
-    next(got)
-    assert max(lazy.x.read) <= 2
-    got.close()
-    assert set(threading.enumerate()) <= before
 
 
 def test_batches_leave_the_global_generators_alone(split):

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from umix.data.groups import Groups
+from umix.data.inputs import Inputs
 from umix.data.registry import task_source
 from umix.data.task import Split, Task, TaskSource
 from umix.errors import UserError
 
 
-class _Folder:
+class _Folder(Inputs):
     """Lazy inputs that count how often they are read."""
 
     def __init__(self, fingerprint, n=3):
@@ -215,22 +216,6 @@ def test_rows_are_a_split_of_these_examples(split, overlapping):
     assert split.rows(torch.tensor([1])).training_groups is None
 
 
-def test_rows_of_lazy_inputs_are_read_only_when_asked_for(split):
-    folder = _Folder("here")
-    some = replace(split, x=folder).rows(torch.tensor([2, 0]))
-    assert len(some.x) == 2
-    assert folder.reads == 0
-    assert some.x[0].tolist() == [2.0, 2.0]
-    assert folder.reads == 1
-
-
-def test_the_fingerprint_of_lazy_rows_is_that_of_the_inputs_and_the_rows(split):
-    rows = [("here", [2, 0]), ("here", [0, 2]), ("there", [2, 0])]
-    prints = [replace(split, x=_Folder(name)).rows(torch.tensor(index)).fingerprint for name, index in [*rows, rows[0]]]
-    assert len(set(prints)) == 3
-    assert prints[0] == prints[3]
-
-
 def test_the_attribute_is_that_of_the_groups_examples_are_trained_in(split):
     cells = Groups.from_ids(torch.tensor([0, 1, 1]), ["a", "b"], attribute=torch.tensor([1, 1, 0]))
     assert split.attribute is None
@@ -281,13 +266,6 @@ def test_a_source_is_frozen_options_and_how_to_load(split):
     assert torch.equal(Whole(scale=2).load().splits["val"].x, 2 * split.x)
     with pytest.raises(UserError, match="did you mean 'scale'"):
         Whole(scal=2)
-
-
-def test_rows_of_a_split_are_a_split_of_their_own(split):
-    some = replace(split, training_groups=split.groups).rows(torch.tensor([2, 0]))
-    assert torch.equal(some.x, split.x[[2, 0]])
-    assert some.y.tolist() == [0, 0]
-    assert some.group.tolist() == [1, 0]
 
 
 def test_rows_of_a_lazy_split_are_lazy_and_know_which_they_are(split):

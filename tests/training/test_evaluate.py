@@ -5,25 +5,11 @@ import torch
 
 from umix.core.counts import group_counts
 from umix.data.groups import Groups
+from umix.data.inputs import Mapped
 from umix.data.task import Split, Task
 from umix.nets.mlp import MLP
 from umix.training import evaluate
 from umix.training.evaluate import Evaluated, correctness, split_logits
-
-
-class Stored:
-    """Lazy inputs backed by a tensor."""
-
-    fingerprint = "stored"
-
-    def __init__(self, x: torch.Tensor) -> None:
-        self._x = x
-
-    def __len__(self) -> int:
-        return len(self._x)
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return self._x[index]
 
 
 def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +19,7 @@ def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeyp
     assert torch.equal(correctness(net, split, batch_size=64), whole)
     monkeypatch.setattr(evaluate, "_CHUNK", 10)
     assert torch.equal(correctness(net, split, batch_size=7), whole)
-    lazy = Split(Stored(split.x), split.y, split.groups)
+    lazy = Split(Mapped(split.x, "stored"), split.y, split.groups)
     assert torch.equal(correctness(net, lazy, batch_size=7), whole)
     losses = torch.nn.functional.cross_entropy(net(split.x), split.y, reduction="none").detach()
     for form in (split, lazy):

@@ -57,11 +57,10 @@ class PredictedBlocks:
         class_names: Sequence[str],
         *,
         biases: NDArray[np.float64],
-        workers: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._net, self._blocks, self._class_names = net, blocks, class_names
-        self._biases, self._workers, self._progress = torch.from_numpy(biases), workers, progress or Silent()
+        self._biases, self._progress = torch.from_numpy(biases), progress or Silent()
         self._notes = NoteSum()
 
     @property
@@ -104,12 +103,12 @@ class PredictedBlocks:
     def _logits(self, inputs: NewInputs) -> Iterator[torch.Tensor]:
         """The logits of every class, [n, classes], batch by batch."""
         with torch.inference_mode():
-            for x in _batches(inputs, self._workers):
+            for x in _batches(inputs):
                 yield self._net(x)
                 self._progress.advance(len(x))
 
 
-def _batches(inputs: NewInputs, workers: int | None) -> Iterator[torch.Tensor]:
+def _batches(inputs: NewInputs) -> Iterator[torch.Tensor]:
     """The inputs of the net in batches."""
     n = len(inputs.x)
     no_groups = Groups(torch.zeros(n, 0, dtype=torch.bool), ())
@@ -118,7 +117,7 @@ def _batches(inputs: NewInputs, workers: int | None) -> Iterator[torch.Tensor]:
     if isinstance(inputs.x, torch.Tensor) and inputs.transform is None:
         yield from inputs.x.split(size)  # views, which cost nothing
         return
-    for batch in batches(split, torch.arange(n), batch_size=size, workers=workers):
+    for batch in batches(split, torch.arange(n), batch_size=size):
         yield batch.x
 
 
@@ -128,7 +127,6 @@ def predicted(
     *,
     select: str | None = None,
     decide: Decide | None = None,
-    workers: int | None = None,
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> PredictedBlocks:
@@ -140,7 +138,7 @@ def predicted(
     blocks = reader(record).blocks(new)
     choice = record.choice(select, decide)
     net, biases = load_net(record, epoch=choice.epoch, trust_code=trust_code), record.biases(choice)
-    return PredictedBlocks(net, blocks, record.classes, biases=biases, workers=workers, progress=progress)
+    return PredictedBlocks(net, blocks, record.classes, biases=biases, progress=progress)
 
 
 def reader(record: RunRecord) -> Reader:

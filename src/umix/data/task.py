@@ -14,7 +14,7 @@ from torch import Tensor
 
 from umix.data.checks.problems import FolderCheck
 from umix.data.groups import Groups
-from umix.data.lazy import Lazy, LazyRows, Sliced
+from umix.data.inputs import Inputs
 from umix.settings import Settings
 
 
@@ -41,7 +41,7 @@ class Split:
     ``origin`` [n] is the row of each example in the file it came from, where it came from rows: for people, never for training.
     """
 
-    x: Tensor | Lazy
+    x: Tensor | Inputs
     y: Tensor
     groups: Groups
     training_groups: Groups | None = None
@@ -129,7 +129,7 @@ class Split:
         return digest.hexdigest()[:32]
 
     def to(self, device: torch.device) -> "Split":
-        """This split on ``device``; lazy inputs move batch by batch."""
+        """This split on ``device``; inputs that are no tensor move batch by batch."""
         if self.y.device == device:
             return self
         x = self.x.to(device) if isinstance(self.x, Tensor) else self.x
@@ -142,18 +142,13 @@ class Split:
     def rows(self, index: Tensor) -> "Split":
         """The examples ``index`` as a split of their own."""
         training = self.training_groups and self.training_groups.rows(index)
-        x, groups = _examples(self.x, index), self.groups.rows(index)
+        x = self.x[index] if isinstance(self.x, Tensor) else self.x.rows(index)
+        groups = self.groups.rows(index)
         weight = None if self.weight is None else self.weight[index]
         origin = None if self.origin is None else self.origin[index.cpu().numpy()]
         return replace(
             self, x=x, y=self.y[index], groups=groups, training_groups=training, weight=weight, origin=origin
         )
-
-
-def _examples(x: Tensor | Lazy, index: Tensor) -> Tensor | Lazy:
-    if isinstance(x, Tensor):
-        return x[index]
-    return x.rows(index) if isinstance(x, Sliced) else LazyRows(x, index)
 
 
 def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:

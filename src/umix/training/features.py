@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from umix.core.streams import torch_stream
-from umix.data.lazy import Mapped
+from umix.data.inputs import Mapped
 from umix.data.loader import batches
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError

@@ -15,7 +15,7 @@ from umix.data.arrays import preprocessing
 from umix.data.arrays.array_file import read_array
 from umix.data.arrays.preprocessing import ArrayPreprocessing
 from umix.data.arrays.source import ArraySource
-from umix.data.lazy import Mapped
+from umix.data.inputs import Inputs
 from umix.data.loader import batches
 from umix.data.registry import load_task
 from umix.data.task import Task
@@ -111,7 +111,7 @@ def test_an_array_too_large_for_memory_stays_in_its_file_and_gives_the_same_batc
     monkeypatch.setattr(preprocessing, "_IN_MEMORY", 100)
     mapped = load_task(str(tmp_path / "birds.npy"), **options)
     for name in ("train", "test"):
-        assert isinstance(mapped.splits[name].x, Mapped)
+        assert isinstance(mapped.splits[name].x, Inputs)
         order = torch.arange(len(whole.splits[name])).flip(0)
         for ours, theirs in zip(
             batches(mapped.splits[name], order, batch_size=5),

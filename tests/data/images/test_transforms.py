@@ -68,22 +68,6 @@ def test_the_whole_image_unmirrored_is_the_evaluation():
     torch.testing.assert_close(mirrored, whole.flip(3), atol=1e-4, rtol=0)
 
 
-def test_large_batches_are_cut_into_pieces_that_nobody_notices(monkeypatch):
-    x, transform = torch.from_numpy(images(n=7)), RandomBox(12)
-    expected = transform(x, np.random.default_rng(0))
-    monkeypatch.setattr("umix.data.images.transforms._CHUNK", 2 * 3 * 20 * 16)
-    assert torch.equal(transform(x, np.random.default_rng(0)), expected)
-
-
-def test_large_images_give_the_boxes_of_small_ones_up_to_rounding(monkeypatch):
-    x, transform = torch.from_numpy(images(n=6, height=130, width=140)), RandomBox(112)
-    large = transform(x, np.random.default_rng(0))
-    monkeypatch.setattr("umix.data.images.transforms._LARGE", 10**9)
-    small = transform(x, np.random.default_rng(0))
-    assert not torch.equal(large, small)
-    torch.testing.assert_close(large, small, atol=2e-4, rtol=0)
-
-
 def test_what_is_drawn_is_decided_by_the_generator_alone():
     x, transform = torch.from_numpy(images()), RandomBox(12)
     state = torch.get_rng_state()

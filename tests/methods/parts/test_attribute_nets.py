@@ -11,7 +11,7 @@ from torch import Tensor
 
 from umix.core.judging import UseGroups
 from umix.data.groups import Groups
-from umix.data.lazy import LazyRows
+from umix.data.inputs import Mapped
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts import attribute_nets
@@ -121,20 +121,8 @@ def test_a_group_column_among_the_inputs_that_is_blank_in_new_rows_does_not_misl
 
 
 def test_lazy_inputs_are_predicted_as_tensors_are() -> None:
-    class Stored:
-        def __init__(self, x: Tensor) -> None:
-            self.x, self.fingerprint = x, str(float(x.sum()))
-
-        def __len__(self) -> int:
-            return len(self.x)
-
-        def __getitem__(self, index: int) -> Tensor:
-            return self.x[index]
-
     data = task()
-    lazy = {
-        name: replace(part, x=LazyRows(Stored(part.x), torch.arange(len(part)))) for name, part in data.splits.items()
-    }
+    lazy = {name: replace(part, x=Mapped(part.x, str(float(part.x.sum())))) for name, part in data.splits.items()}
     found = predicted(trainer_of(Task("toy", lazy, data.classes)), epochs=1)
     torch.testing.assert_close(found, predicted(trainer_of(data), epochs=1))
 

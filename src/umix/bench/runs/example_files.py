@@ -26,7 +26,7 @@ from torch import Tensor
 from umix.core.decisions import decide
 from umix.core.streams import stream
 from umix.data.images.image_files import Images
-from umix.data.lazy import Lazy, Sliced
+from umix.data.inputs import Inputs
 from umix.data.task import Split, Task
 from umix.files import write_tensors
 from umix.nets.net import Net
@@ -142,7 +142,7 @@ def write_confusion(directory: Path, trainer: Trainer) -> None:
         write_tensors(directory / CONFUSION, confusion, {"kind": "confusion"})
 
 
-def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tensor | Lazy) -> None:
+def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tensor | Inputs) -> None:
     """Write the closer look at the run's training examples, whose inputs were ``x`` before anything was made of them.
 
     A run that does not know their uncertainty has none.
@@ -161,7 +161,7 @@ def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tenso
         "correct": prediction == train.y,
         "prediction": prediction.int(),
     }
-    if isinstance(x, Tensor | Sliced) and x[0].numel() <= _SMALL:
+    if not isinstance(x, Images) and x[0].numel() <= _SMALL:
         tensors["x"] = x[index] if isinstance(x, Tensor) else x.take(index)
     contents = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     write_tensors(directory / EXAMPLE_FEATURES, contents, {"kind": "closer"})

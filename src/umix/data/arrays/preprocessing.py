@@ -20,7 +20,7 @@ from torch import Tensor
 from typing_extensions import TypedDict
 
 from umix.data.arrays.array_file import SUFFIXES, Array, array_names, columns, read_array
-from umix.data.lazy import Mapped
+from umix.data.inputs import Inputs, Mapped
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
 from umix.errors import UserError
@@ -92,7 +92,7 @@ class ArrayPreprocessing(Reader):
     def input_shape(self) -> tuple[int, ...]:
         return (self.shape[-1], *self.shape[:-1]) if self.change.channels_last else self.shape
 
-    def stored(self, values: Array, rows: Rows, fingerprint: str) -> tuple[Tensor | Mapped, Standardize | None]:
+    def stored(self, values: Array, rows: Rows, fingerprint: str) -> tuple[Tensor | Inputs, Standardize | None]:
         """The ``rows`` of ``values`` as inputs, or memory-mapped with the transform that turns a batch of them into inputs."""
         size = 4 * len(values) * math.prod(values.shape[1:])
         if isinstance(values, np.memmap) and size > _IN_MEMORY and values.dtype.str in ("<f2", "<f4", "<f8", "|u1"):

@@ -1,9 +1,7 @@
 """The cache of decoded images: one memory-mapped file for each split, from which batches are sliced."""
 
-import os
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +10,12 @@ import numpy as np
 import torch
 
 from umix.data.images.image_files import Images
-from umix.data.lazy import Mapped
-from umix.data.pillow_memory import kept_memory
+from umix.data.inputs import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.files import locked, name_part, reading, require_space, sweep, unless_damaged, whole
 
-_AT_ONCE = 512  # images in memory while decoding
+_AT_ONCE = 128  # images in memory while decoding
 
 
 def cached(
@@ -65,12 +62,11 @@ def cached(
 def _write(path: Path, images: Images, advance: Callable[[int], None]) -> None:
     """Write all images as one array [n, 3, height, width], atomically."""
     header = {"descr": "|u1", "fortran_order": False, "shape": (len(images), *images.shape)}
-    with whole(path) as file, kept_memory(), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with whole(path) as file:
         np.lib.format.write_array_header_1_0(file, header)
         for begin in range(0, len(images), _AT_ONCE):
-            rows = range(begin, min(begin + _AT_ONCE, len(images)))
-            for pixels in pool.map(images.pixels, rows):
-                file.write(pixels.data)
+            rows = torch.arange(begin, min(begin + _AT_ONCE, len(images)))
+            file.write(images.take(rows).numpy().data)
             advance(len(rows))
 
 

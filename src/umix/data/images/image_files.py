@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from umix.data.inputs import Inputs
 from umix.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,8 +25,10 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 
 @final
-class Images:
-    """The images ``files`` (relative to ``folder``) as lazy inputs, uint8 [3, height, width], scaled to that size.
+class Images(Inputs):
+    """The images ``files`` (relative to ``folder``), uint8 [3, height, width], scaled to that size.
+
+    The images of a batch are decoded by a thread for each core: Pillow releases the interpreter lock.
 
     ``fingerprint`` holds names, sizes of files and of images: a copied folder is the same data. ``stamp`` holds the times of
     modification too, so that images that changed are decoded again.
@@ -56,6 +60,10 @@ class Images:
 
     def __getitem__(self, index: int) -> Tensor:
         return torch.from_numpy(self.pixels(index))
+
+    def __getitems__(self, rows: list[int]) -> list[Tensor]:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(self.__getitem__, rows))
 
     def pixels(self, index: int) -> NDArray[np.uint8]:
         """Image ``index`` as uint8 [3, height, width]."""

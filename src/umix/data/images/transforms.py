@@ -16,43 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from umix.data.batch_memory import empty_batch
-from umix.data.batch_plan import BatchPlan, PlannedAugment, PlannedTransform
-from umix.data.images.box_resampling import BoxResampling, Floats
-
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, for values in [0, 1]
 _TRIES = 10
-_CHUNK = 320_000  # numbers that each CPU thread resizes at once: few enough for its cache
-_LARGE = 2**14  # pixels of an image that is resized by itself on a CPU; smaller ones cost less together
-_TOGETHER = 4  # large images that a thread takes at once: a call for each would cost a tenth more
 
-_Sides = tuple[Floats, Floats]  # starts and sides of boxes, [n] each
-
-
-def _moments(device: torch.device) -> tuple[Tensor, Tensor]:
-    """ImageNet's mean, and one over its deviation, for values in [0, 255], [3, 1, 1] each."""
-    mean = torch.tensor([255 * value for value in MEAN], device=device).view(3, 1, 1)
-    return mean, torch.tensor([1 / (255 * value) for value in STD], device=device).view(3, 1, 1)
-
-
-def _at_once(numbers: int) -> int:
-    """How many images of so many ``numbers`` a thread changes at once."""
-    return max(1, _CHUNK // max(1, numbers))
-
-
-def _changed(x: Tensor, plan: BatchPlan) -> Tensor:
-    """The inputs that ``plan`` makes of the whole batch ``x``, on its device."""
-    out = empty_batch(plan.shape, x.device)
-    step = torch.get_num_threads() * plan.at_once if x.device.type == "cpu" else max(1, len(x))
-    for begin in range(0, len(x), step):
-        rows = slice(begin, begin + step)
-        plan.write(x[rows], rows, out[rows])
-    return out
+Floats = NDArray[np.float64]
 
 
 @final
 @dataclass(frozen=True)
-class CenterSquare(PlannedTransform):
+class CenterSquare:
     """The central ``crop``×``crop`` pixels, resized to ``size``×``size`` where that differs, normalised."""
 
     crop: int
@@ -60,33 +32,17 @@ class CenterSquare(PlannedTransform):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images [batch, 3, height, width] uint8 as float32 [batch, 3, size, size]."""
-        return _changed(x, _Squares(self, x.shape[0], x.device))
-
-    def plan(self, shape: tuple[int, ...]) -> BatchPlan:
-        return _Squares(self, shape[0], torch.device("cpu"))
-
-
-@final
-class _Squares(BatchPlan):
-    """The central squares of ``n`` images."""
-
-    def __init__(self, square: CenterSquare, n: int, device: torch.device) -> None:
-        self.shape, self.at_once = (n, 3, square.size, square.size), _at_once(3 * square.crop * square.crop)
-        self._square, self._moments = square, _moments(device)
-
-    def write(self, x: Tensor, rows: slice, out: Tensor) -> None:
-        crop, size = self._square.crop, self._square.size
+        crop, size = self.crop, self.size
         top, left = round((x.shape[2] - crop) / 2), round((x.shape[3] - crop) / 2)
         part = x[:, :, top : top + crop, left : left + crop].float()
         if crop != size:
             part = functional.interpolate(part, (size, size), mode="bilinear", antialias=True)
-        mean, scale = self._moments
-        torch.mul(part.sub_(mean), scale, out=out)
+        return _normalized(part)
 
 
 @final
 @dataclass(frozen=True)
-class RandomBox(PlannedAugment):
+class RandomBox:
     """A random box of each image, resized to ``size``×``size``, mirrored with probability ``mirror``, normalised."""
 
     size: int
@@ -96,52 +52,21 @@ class RandomBox(PlannedAugment):
 
     def __call__(self, x: Tensor, rng: np.random.Generator) -> Tensor:
         """Images [batch, 3, height, width] uint8 as float32 [batch, 3, size, size]; what is drawn depends on ``rng`` only."""
-        return _changed(x, self._boxes(tuple(x.shape), rng, x.device))
-
-    def plan(self, shape: tuple[int, ...], rng: np.random.Generator) -> BatchPlan:
-        return self._boxes(shape, rng, torch.device("cpu"))
-
-    def _boxes(self, shape: tuple[int, ...], rng: np.random.Generator, device: torch.device) -> BatchPlan:
-        n, _, height, width = shape
+        n, _, height, width = x.shape
         top, left, h, w = random_boxes(n, height, width, scale=self.scale, ratio=self.ratio, rng=rng)
         mirrored = rng.random(n) < self.mirror
-        down, across = (top, h), (np.where(mirrored, left + w, left), np.where(mirrored, -w, w))
-        large = device.type == "cpu" and height * width >= _LARGE
-        return (_LargeBoxes if large else _SmallBoxes)(down, across, height, width, self.size, device)
+        start, side = np.where(mirrored, left + w, left), np.where(mirrored, -w, w)
+        across, down = _positions(start, side, width, self.size), _positions(top, h, height, self.size)
+        grid = torch.from_numpy(np.stack(np.broadcast_arrays(across[:, None, :], down[:, :, None]), axis=-1))
+        boxes = functional.grid_sample(x.float(), grid.to(x.device), padding_mode="border", align_corners=False)
+        return _normalized(boxes)
 
 
-@final
-class _SmallBoxes(BatchPlan):
-    """Boxes that are cut from many images at once."""
-
-    def __init__(self, down: _Sides, across: _Sides, height: int, width: int, size: int, device: torch.device) -> None:
-        self.shape, self.at_once = (len(down[0]), 3, size, size), _at_once(3 * height * width)
-        self._across, self._down = _positions(*across, width, size), _positions(*down, height, size)
-        self._size, self._moments = size, _moments(device)
-
-    def write(self, x: Tensor, rows: slice, out: Tensor) -> None:
-        part = x.float()
-        places = part.new_empty(len(part), 2, self._size, self._size)  # two planes are written faster than pairs
-        places[:, 0] = torch.from_numpy(self._across[rows, None, :]).to(x.device, non_blocking=True)
-        places[:, 1] = torch.from_numpy(self._down[rows, :, None]).to(x.device, non_blocking=True)
-        grid = places.permute(0, 2, 3, 1)
-        boxes = functional.grid_sample(part, grid, padding_mode="border", align_corners=False)
-        mean, scale = self._moments
-        torch.mul(boxes.sub_(mean), scale, out=out)
-
-
-@final
-class _LargeBoxes(BatchPlan):
-    """Boxes that are cut image by image."""
-
-    def __init__(self, down: _Sides, across: _Sides, height: int, width: int, size: int, device: torch.device) -> None:
-        self.shape, self.at_once = (len(down[0]), 3, size, size), _TOGETHER
-        mean, scale = _moments(device)
-        self._boxes = BoxResampling(down, across, height=height, width=width, size=size, mean=mean, scale=scale)
-
-    def write(self, x: Tensor, rows: slice, out: Tensor) -> None:
-        for number, (image, box) in enumerate(zip(x, out, strict=True), start=rows.start):
-            self._boxes.write(image, number, box)
+def _normalized(x: Tensor) -> Tensor:
+    """``x``, values in [0, 255], changed in place: minus ImageNet's mean, over its deviation."""
+    mean = torch.tensor([255 * value for value in MEAN], device=x.device).view(3, 1, 1)
+    scale = torch.tensor([1 / (255 * value) for value in STD], device=x.device).view(3, 1, 1)
+    return x.sub_(mean).mul_(scale)
 
 
 def _positions(start: Floats, side: Floats, whole: int, size: int) -> NDArray[np.float32]:

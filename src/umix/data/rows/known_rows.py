@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.core.words import counted, group_name
 from umix.data.groups import Groups
-from umix.data.lazy import Lazy
+from umix.data.inputs import Inputs
 from umix.data.rows.role_columns import (
     Rows,
     check_id,
@@ -47,7 +47,7 @@ class KnownRows:
     notes: tuple[str, ...] = ()
 
     def split(
-        self, name: str, x: Tensor | Lazy, *, transform: Transform | None = None, augment: Augment | None = None
+        self, name: str, x: Tensor | Inputs, *, transform: Transform | None = None, augment: Augment | None = None
     ) -> Split:
         """The split ``name``, whose inputs are ``x``."""
         index = torch.from_numpy(self.rows[name])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import torch
 from torch import Tensor
 
-from umix.data.lazy import Lazy, Sliced
+from umix.data.inputs import Inputs
 from umix.data.rows.new_notes import Note
 from umix.data.rows.role_columns import check_id
 from umix.data.task import Transform
@@ -27,7 +27,7 @@ class NewInputs:
     ``ids`` are columns that are copied into the output (the id, the file's path); ``notes`` are for people.
     """
 
-    x: Tensor | Lazy
+    x: Tensor | Inputs
     transform: Transform | None = None
     ids: "dict[str, polars.Series]" = field(default_factory=dict)
     notes: tuple[Note | str, ...] = ()
@@ -42,13 +42,9 @@ class NewInputs:
         return x if self.transform is None else self.transform(x)
 
 
-def stacked(x: Tensor | Lazy) -> Tensor:
+def stacked(x: Tensor | Inputs) -> Tensor:
     """All examples, as they are stored, in one tensor."""
-    if isinstance(x, Tensor):
-        return x
-    if isinstance(x, Sliced):
-        return x.take(torch.arange(len(x)))
-    return torch.stack([x[place] for place in range(len(x))])
+    return x if isinstance(x, Tensor) else x.take(torch.arange(len(x)))
 
 
 class Reader(abc.ABC):

@@ -34,7 +34,7 @@ from umix.core.subsets import stratified_folds, stratified_split
 from umix.core.weights import one_hot
 from umix.data.batch import Batch
 from umix.data.groups import Groups
-from umix.data.lazy import LazyParts
+from umix.data.inputs import Concat
 from umix.data.loader import n_batches
 from umix.data.samplers import Balanced
 from umix.data.task import Split
@@ -278,7 +278,7 @@ def _joined(parts: list[Split]) -> Split:
         raise TypeError("The inputs of all splits must be tensors, or none.")
     y = torch.cat([part.y for part in parts])
     groups = Groups(torch.zeros(len(y), 0, dtype=torch.bool, device=y.device), ())
-    x = torch.cat(tensors) if tensors else LazyParts(lazy)
+    x = torch.cat(tensors) if tensors else Concat(lazy)
     return replace(parts[-1], x=x, y=y, groups=groups, training_groups=None, weight=None, origin=None)
 
 

@@ -23,7 +23,6 @@ from torch import Tensor
 from umix.core.streams import stream
 from umix.core.weights import one_hot
 from umix.data.groups import Groups
-from umix.data.lazy import Sliced
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
@@ -282,7 +281,7 @@ def _vectors(split: Split) -> Tensor | None:
         return None
     if isinstance(split.x, Tensor):
         return split.x.float().cpu()
-    return split.x.take(torch.arange(len(split))).float() if isinstance(split.x, Sliced) else None
+    return split.x.take(torch.arange(len(split))).float()
 
 
 def _estimate(known: KnownRows, new_z: Floats, new_y: Ints, *, seed: int) -> tuple[AttributeModel, Floats]:
