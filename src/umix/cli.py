@@ -98,7 +98,8 @@ def _run(argv: list[str] | None) -> int:
 
 def _about_path(error: OSError) -> str:
     """What the operating system refuses to do with a path, in one sentence."""
-    return f"Cannot use {os.fsdecode(error.filename)}: {error.strerror}; name another file or folder."
+    reason = "it is a file and no folder" if isinstance(error, FileExistsError) else error.strerror
+    return f"Cannot use {os.fsdecode(error.filename)}: {reason}; name another file or folder."
 
 
 def _ended(sentence: str, code: int) -> int:

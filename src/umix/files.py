@@ -199,7 +199,8 @@ def ensure_writable(directory: Path) -> None:
         with tempfile.TemporaryFile(dir=directory) as file:  # it has no name, so a killed process leaves nothing
             file.write(b"umix")
     except (PermissionError, FileExistsError, NotADirectoryError) as error:
-        raise UserError(f"Cannot write to the folder {directory}: {error.strerror}; choose another place.") from error
+        reason = "it is a file and no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise UserError(f"Cannot write to the folder {directory}: {reason}; choose another place.") from error
 
 
 def remove(path: Path) -> None:

@@ -20,7 +20,6 @@ class Settings(BaseModel):
 
     part: ClassVar[str] = ""  # the part of a run that these settings describe: fit, net, task; empty for others
     bounded: ClassVar[bool] = True  # whether numbers are refused that no run can use; records hold what was counted
-    absent_by_default: ClassVar[tuple[str, ...]] = ()  # options that came later: without them keys are what they were
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -40,14 +39,6 @@ class Settings(BaseModel):
             for name in fields:
                 bounded = _has_upper_bound(fields[name])
                 check_size(f"{_title(type(self))}.{name}", getattr(self, name), has_bound=bounded)
-
-    def key_values(self) -> dict[str, Any]:
-        """All values as JSON for the key of a run, but for those of ``absent_by_default`` that are the default."""
-        values = self.model_dump(mode="json")
-        for name in self.absent_by_default:
-            if values.get(name) == type(self).model_fields[name].default:
-                del values[name]
-        return values
 
 
 @final

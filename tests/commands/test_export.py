@@ -71,7 +71,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence_and_nothing_is_written
 def test_an_unwritable_place_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("no folder")
     told = refused(capsys, run, "-o", tmp_path / "file" / "model.safetensors")
-    assert f"{tmp_path / 'file'} is a file and no folder; choose another place" in told
+    assert f"Cannot use {tmp_path / 'file'}: it is a file and no folder; name another" in told
 
 
 def test_a_benchmark_is_refused_with_what_to_do_instead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,12 +76,6 @@ def test_groups_without_attributes_are_refused(trainer: Make, moons: Task) -> No
         LISA().train(trainer(task=task, groups=True))
 
 
-def test_settings_that_came_later_do_not_change_the_key_of_a_run() -> None:
-    names = ["same_label", "alpha", "mixing", "balance"]
-    assert list(LISA().key_values()) == names
-    assert LISA(per_example=True, partners="group").key_values()["partners"] == "group"
-
-
 @pytest.mark.parametrize("balance", [True, False])
 @pytest.mark.parametrize("batch_size", [32, 7, 1])
 @pytest.mark.parametrize("same_label", [0.0, 1.0])

@@ -128,9 +128,3 @@ def test_the_power_is_that_of_the_weights_also_where_groups_are_spread(
     full, root, spread = kept
     torch.testing.assert_close(root, full.sqrt() / full.sqrt().mean(), rtol=1e-6, atol=0)
     torch.testing.assert_close(spread, root, rtol=1e-6, atol=0)
-
-
-@BOTH
-def test_the_power_one_leaves_the_keys_of_runs_as_they_were(kind: type[Reweight]) -> None:
-    assert "power" not in kind().key_values()
-    assert kind(power=0.5).key_values()["power"] == 0.5

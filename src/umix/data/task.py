@@ -265,7 +265,7 @@ class TaskSource(Settings, abc.ABC):
         """Everything that decides the task: its name, its options, and what its files hold, but not where they lie."""
         content = self.content
         known = {} if content is None else {"content": content}
-        return {"name": self.name, **self.key_values(), **known}
+        return {"name": self.name, **self.model_dump(mode="json"), **known}
 
     def check_files(self) -> None:
         """Raise before anything is trained where a file that the options name is missing or does not fit them."""

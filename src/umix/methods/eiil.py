@@ -24,7 +24,7 @@ from pydantic import Field
 
 from umix.core.environments import infer_environments
 from umix.core.streams import stream
-from umix.methods.parts.inferred_groups import OF_UMIX, InferredGroups, InfersGroups
+from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.settings import among
 from umix.training.finite_outputs import reference_logits
 from umix.training.stage import ErmStage
@@ -38,7 +38,6 @@ class EIIL(InfersGroups):
     name: ClassVar[str] = "eiil"
     paper: ClassVar[str] = "Creager et al., Environment inference for invariant learning, ICML 2021"
     stages: ClassVar[tuple[str, ...]] = ("reference",)
-    absent_by_default: ClassVar[tuple[str, ...]] = ("then", *OF_UMIX)
 
     reference_epochs: Annotated[int, among(1, 2, 5, 10)] = Field(
         1, ge=1, description="epochs of the reference model; reference.epochs overrides it"

@@ -121,7 +121,6 @@ class LISA(Method):
     name: ClassVar[str] = "lisa"
     paper: ClassVar[str] = "Yao et al., Improving out-of-distribution robustness via selective augmentation, ICML 2022"
     needs_groups: ClassVar[bool] = True
-    absent_by_default: ClassVar[tuple[str, ...]] = ("per_example", "partners")
 
     same_label: Annotated[float, between(0.0, 1.0)] = Field(
         0.5, ge=0, le=1, description="probability of mixing within a label (the paper's p_sel)"

@@ -56,7 +56,6 @@ class Balancing(TrainsWithGroups, abc.ABC):
     """A method that gives each training example a weight, so that all classes or groups count the same."""
 
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
-    absent_by_default: ClassVar[tuple[str, ...]] = (*TrainsWithGroups.absent_by_default, "power")
     needs_groups_if: ClassVar[str] = "if by=group"
     takes_weights: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = False

@@ -418,10 +418,6 @@ def test_split_values_that_cannot_be_used_are_one_sentence(options, sentence):
         task_from_table(FOLDS, label="rich", **options)
 
 
-def test_without_split_values_the_key_is_what_it_was():
-    assert "split_values" not in TableSource(path="people.csv", label="rich").key_values()
-
-
 def with_comma(frame: polars.DataFrame, *names: str) -> polars.DataFrame:
     """The columns ``names`` as texts with a decimal comma."""
     return frame.with_columns(polars.col(*names).cast(polars.String).str.replace(".", ",", literal=True))

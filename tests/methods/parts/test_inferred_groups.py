@@ -106,17 +106,6 @@ def test_inputs_that_cannot_be_mixed_are_refused_before_anything_is_trained(trai
     assert not run.reports
 
 
-def test_options_that_came_later_leave_the_key_of_eiil_as_it_was() -> None:
-    assert set(EIIL().key_values()) == {
-        "reference_epochs",
-        "inference_steps",
-        "inference_lr",
-        "step_size",
-        "adjustment",
-    }
-    assert EIIL(then="umix").key_values()["then"] == "umix"
-
-
 @pytest.mark.parametrize("name", ["eiil", "george", "xrm"])
 def test_settings_of_umix_are_refused_without_it(name: str) -> None:
     with pytest.raises(UserError, match=rf"^{name}\.eta must be used with then=umix, got then=group_dro\.$"):

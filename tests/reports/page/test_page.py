@@ -130,8 +130,8 @@ def test_failed_and_broken_runs_are_warnings(tmp_path: Path, study: Study) -> No
     told = write_report(tmp_path, tmp_path / "report.html").notes
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert f"bad-failed.json: ValueError: no {SCRIPT}" in text
-    assert "must be a run record written by umix" in text
-    assert "must be a whole examples file" in text
+    assert "record.json is damaged" in text
+    assert "examples.safetensors is damaged" in text
     assert len(told) == 1
 
 
@@ -217,7 +217,7 @@ def test_broken_predictions_are_a_warning(tmp_path: Path, study: Study) -> None:
     (tmp_path / "toy-erm-seed0" / "predictions.parquet").write_bytes(b"torn")
     report(tmp_path, tmp_path / "report.html")
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
-    assert "predictions.parquet must be a whole table" in text
+    assert "predictions.parquet is damaged" in text
     assert "Where the model fails" in text
     assert "What changed against" not in text
 

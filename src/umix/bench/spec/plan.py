@@ -47,7 +47,7 @@ class Plan:
         """Everything that decides the run's numbers, with defaults filled in."""
         return {
             "task": self.source.as_json(),
-            "method": {"name": self.method.name, **self.method.key_values()},
+            "method": {"name": self.method.name, **self.method.model_dump(mode="json")},
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},

@@ -32,7 +32,6 @@ class ArraySource(RowRoles, TaskSource):
     """Arrays of your own (.npz, or .npy and a table): which array is what, and how the rows are divided."""
 
     name: ClassVar[str] = "arrays"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values")
 
     path: Path = Field(description="the file")
     rows: Path | None = Field(None, description="table with label, groups and split of every row of the inputs")

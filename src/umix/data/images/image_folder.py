@@ -68,7 +68,6 @@ class ImageFolder(RowRoles, CheckedSource):
     """A folder of images of your own: one folder per class, or a table that names them."""
 
     name: ClassVar[str] = "images"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values", "folders")
     default_net: ClassVar[str] = "cnn"
 
     path: Path = Field(description="the folder")

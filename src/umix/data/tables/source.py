@@ -36,7 +36,6 @@ class TableSource(RowRoles, TaskSource):
     """A table of your own (CSV, TSV, Parquet, JSON lines, Arrow): which column is what, and how it is divided."""
 
     name: ClassVar[str] = "table"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values", "categories")
 
     path: Path = Field(description="the file")
     drop: tuple[str, ...] = Field((), description="columns that are not inputs")

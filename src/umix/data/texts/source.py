@@ -25,7 +25,6 @@ class TextSource(RowRoles, TaskSource):
     """A table of texts of your own: which column is what, and how texts become inputs."""
 
     name: ClassVar[str] = "text"
-    absent_by_default: ClassVar[tuple[str, ...]] = ("blanks", "split_values")
 
     path: Path = Field(description="the file")
     text: str = Field(description="column of the texts, the only input")

@@ -50,7 +50,6 @@ def estimated_groups(trainer: Trainer) -> SoftGroups:
 class TrainsWithGroups(Method, abc.ABC):
     """A method that trains with groups: with those of all training rows, or with estimates from a few that are known."""
 
-    absent_by_default: ClassVar[tuple[str, ...]] = ("groups_from",)
     needs_groups_if: ClassVar[str] = "unless groups_from=few"
 
     groups_from: GroupsFrom = Field(

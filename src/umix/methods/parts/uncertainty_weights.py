@@ -13,7 +13,7 @@ size, balancing them is half of the work. So there are four kinds of weights, an
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
@@ -150,7 +150,6 @@ class UncertaintyWeights(Method, abc.ABC):
 
     takes_weights: ClassVar[bool] = True
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
-    absent_by_default: ClassVar[tuple[str, ...]] = ("power",)
 
     eta: Eta  # every method gives its own default and search range
     c: float = Field(1.0, gt=0, description="weight of an example that was never wrong")
@@ -185,11 +184,6 @@ class UncertaintyWeights(Method, abc.ABC):
     def is_auto(self) -> bool:
         """Whether something is left to a contest."""
         return "auto" in (self.eta, self.pool, self.length)
-
-    def key_values(self) -> dict[str, Any]:
-        """What identifies a run; a budget matters only to a contest, and contests have changed since their first version."""
-        values = super().key_values()
-        return values | ({"contest": 2} if self.is_auto else {"budget": 0.05})
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         if self.uncertainty == "ensemble":
