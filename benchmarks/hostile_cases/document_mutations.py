@@ -48,7 +48,7 @@ def any_value(rng: np.random.Generator) -> Any:
     if kind == 2:
         return one_of(rng, TEXTS)
     if kind == 3:
-        return deep(int(rng.choice([1, 2, 30, 100])), str(rng.choice(["list", "table"])))
+        return deep(int(rng.choice([1, 2])), str(rng.choice(["list", "table"])))
     if kind == 4:
         return one_of(rng, ([], {}, [0] * 1000, ["a", 1], [[1, 2], [3]], {"": 1}, {"name": "mlp"}, {"fit": {"lr": 1}}))
     return [one_of(rng, HUGE + ODD) for _ in range(int(rng.integers(1, 5)))]
@@ -146,9 +146,8 @@ def _value(value: Any) -> str:
 def damaged(text: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
     """The bytes of a text file with one damage, and what it is in words."""
     at = int(rng.integers(len(text) + 1))
-    digits = [place for place in range(len(text)) if text[place : place + 1].isdigit()]
     lines = text.splitlines(keepends=True)
-    kind = int(rng.integers(11))
+    kind = int(rng.integers(7))
     if kind == 0:
         return text[:at], f"cut after {at} bytes"
     if kind == 1:
@@ -156,24 +155,13 @@ def damaged(text: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
             rng, (b"\xff", b"\x00", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b[31m", b"\r", b'"""', b"#", b"]", b"{")
         )
         return text[:at] + bad + text[at:], f"{bad!r} at {at}"
-    if kind == 2 and digits:
-        place = digits[int(rng.integers(len(digits)))]
-        return text[:place] + b"9" * 5000 + text[place + 1 :], f"5,000 digits at {place}"
-    if kind == 3:
-        levels = int(rng.choice([50, 1000, 100_000]))
-        opened, closed = one_of(rng, ((b"[", b"]"), (b"{a=", b"}"), (b'{"a":', b"}"), (b"[", b"")))
-        return text[:at] + opened * levels + b"1" + closed * levels + text[at:], f"{levels} levels at {at}"
-    if kind == 4:
-        return b"a" + b".a" * int(rng.choice([100, 5000, 100_000])) + b" = 1\n" + text, "a key of many parts"
-    if kind == 5:
-        return b"\n".join([b"[" + b"a." * 2000 + b"a]", text]), "a table of many parts"
-    if kind == 6 and lines:
+    if kind == 2 and lines:
         return text + lines[int(rng.integers(len(lines)))], "a line twice"
-    if kind == 7:
+    if kind == 3:
         return b"", "empty"
-    if kind == 8:
+    if kind == 4:
         return bytes(rng.integers(0, 256, 400, dtype=np.uint8)), "random bytes"
-    if kind == 9:
+    if kind == 5:
         return text.decode("utf-8", "replace").encode("utf-16"), "in UTF-16"
     flipped = bytearray(text)
     for place in rng.integers(0, max(1, len(text)), 3):

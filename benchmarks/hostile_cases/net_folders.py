@@ -1,12 +1,10 @@
-"""Folders of pretrained nets and files of weights: damaged, contradictory, too large, or pickled with code."""
+"""Folders of pretrained nets and files of weights: incomplete, of another net, or pickled with code."""
 
 import io
 import json
 import pickle
 import shutil
-import struct
 import tempfile
-import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import polars
 import torch
 
 from hostile_cases.case import CANARY, Case, Maker
-from hostile_cases.document_mutations import any_value, damaged, mutated, one_of
+from hostile_cases.document_mutations import any_value, one_of
 
 RUN = ["--set", "fit.epochs=1", "--set", "fit.batch_size=64", "-q"]
 
@@ -82,87 +80,16 @@ def _copied(folder: Path, rng: np.random.Generator) -> tuple[Path, str]:
     return shutil.copytree(_models() / kind, folder / "net"), kind
 
 
-def json_changed(folder: Path, rng: np.random.Generator) -> Case:
-    """A folder one of whose JSON files has places changed: sizes, types, names of classes and of code."""
-    net, kind = _copied(folder, rng)
-    path = one_of(rng, [net / "config.json", *sorted(net.glob("*.json"))])
-    content = json.loads(path.read_text())
-    what = ""
-    for _ in range(int(rng.integers(1, 3))):
-        if isinstance(content, dict | list):
-            content, one = mutated(content, rng)
-            what += f"{one}; "
-    path.write_text(json.dumps(content))
-    return _case(folder, kind, f"{path.name}, {what}", rng)
-
-
-def sizes_claimed(folder: Path, rng: np.random.Generator) -> Case:
-    """A configuration that claims a net of another size than the weights, or than memory."""
-    net, kind = _copied(folder, rng)
-    config = json.loads((net / "config.json").read_text())
-    numbers = [key for key, value in config.items() if isinstance(value, int | list) and not isinstance(value, bool)]
-    key = one_of(rng, numbers)
-    value = one_of(rng, (0, -1, 1, 3, 5, 1000, 10**5, 10**6, 10**9, 10**12, 2**63, 1.5, "8", None, True))
-    config[key] = [value, value] if isinstance(config[key], list) else value
-    (net / "config.json").write_text(json.dumps(config))
-    return _case(folder, kind, f"{key} = {config[key]}", rng)
-
-
 def file_damaged(folder: Path, rng: np.random.Generator) -> Case:
-    """A folder one of whose files is damaged, missing, a folder or a link to nowhere."""
+    """A folder one of whose files is missing, cut or empty."""
     net, kind = _copied(folder, rng)
     path = one_of(rng, sorted(path for path in net.iterdir() if path.is_file()))
-    how = int(rng.integers(8))
-    what = "damaged"
-    if how == 0:
+    content = path.read_bytes()
+    what = one_of(rng, ("missing", "cut", "empty"))
+    path.write_bytes(content[: int(rng.integers(len(content)))] if what == "cut" else b"")
+    if what == "missing":
         path.unlink()
-        what = "missing"
-    elif how == 1:
-        path.unlink()
-        path.mkdir()
-        what = "a folder"
-    elif how == 2:
-        path.unlink()
-        path.symlink_to("nowhere")
-        what = "a broken link"
-    elif path.suffix == ".safetensors":
-        content, what = _damaged_tensors(path.read_bytes(), rng)
-        path.write_bytes(content)
-    else:
-        content, what = damaged(path.read_bytes(), rng)
-        path.write_bytes(content)
     return _case(folder, kind, f"{path.name} {what}", rng)
-
-
-def _damaged_tensors(content: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
-    """A safetensors file with a damage in its header, in its bytes, or in what it holds."""
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    how = int(rng.integers(7))
-    if how == 0:
-        return content[: int(rng.integers(len(content)))], "cut"
-    if how == 1:
-        return struct.pack("<Q", int(one_of(rng, (0, 1, 2**63, 10**12, length + 1)))) + content[
-            8:
-        ], "length of the header"
-    if how == 2:
-        return content[:8] + b"[" * length + content[8 + length :], "header of brackets"
-    if how == 3:
-        values = bytearray(content)
-        values[8 + length :] = np.full((len(content) - 8 - length) // 4, np.nan, dtype=np.float32).tobytes()
-        return bytes(values), "all NaN"
-    name = one_of(rng, [name for name in header if name != "__metadata__"])
-    entry = header[name]
-    if how == 4:
-        entry["shape"] = one_of(rng, ([10**15], [-1], [0], [], "x", [1] * 100, entry["shape"][::-1], [[1]]))
-    elif how == 5:
-        entry["dtype"] = one_of(rng, ("F64", "I8", "BOOL", "object", "", 3, None, "F16"))
-    elif rng.integers(2):
-        header[f"{name}.more"] = header.pop(name)
-    else:
-        entry["data_offsets"] = one_of(rng, ([0, 10**15], [8, 4], [0, 0], [-4, 4], "x"))
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + content[8 + length :], f"{name} {entry}"
 
 
 def code_in_folder(folder: Path, rng: np.random.Generator) -> Case:
@@ -214,7 +141,7 @@ def weights_file(folder: Path, rng: np.random.Generator) -> Case:
     whole = (_models() / ("monai.safetensors" if name == "w.safetensors" else "monai.pt")).read_bytes()
     tensors = torch.load(_models() / "monai.pt", weights_only=True)
     first = next(iter(tensors))
-    how = int(rng.integers(8))
+    how = int(rng.integers(7))
     what = "whole"
     content: bytes = whole
     if how == 0:
@@ -233,13 +160,7 @@ def weights_file(folder: Path, rng: np.random.Generator) -> Case:
         )
     elif how == 4:
         content, what = _torch_file({"state_dict": tensors}), "nested"
-    elif how == 5 and name == "w.safetensors":
-        content, what = _damaged_tensors(whole, rng)
     elif how == 5:
-        content, what = _without_entry(whole, rng), "archive"
-    elif how == 6:
-        content, what = damaged(whole[:100_000], rng)
-    elif how == 7:
         nan = {
             key: torch.full_like(value, torch.nan) if value.is_floating_point() else value
             for key, value in tensors.items()
@@ -252,17 +173,4 @@ def weights_file(folder: Path, rng: np.random.Generator) -> Case:
     return Case(f"{name} {what}, given {given[:30]!r}", argv)
 
 
-def _without_entry(content: bytes, rng: np.random.Generator) -> bytes:
-    """An archive of torch with an entry changed or left out."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(written, "w") as changed:
-        chosen = one_of(rng, archive.namelist())
-        for name in archive.namelist():
-            if name != chosen:
-                changed.writestr(name, archive.read(name))
-            elif rng.integers(2):
-                changed.writestr(name, one_of(rng, (b"", b"x", pickle.dumps(_Code()), archive.read(name)[:-3])))
-    return written.getvalue()
-
-
-MAKERS: tuple[Maker, ...] = (json_changed, file_damaged, code_in_folder, sizes_claimed, weights_file)
+MAKERS: tuple[Maker, ...] = (file_damaged, code_in_folder, weights_file)
