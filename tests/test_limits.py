@@ -125,9 +125,3 @@ def test_memory_is_that_of_the_machine_or_less(monkeypatch: pytest.MonkeyPatch) 
     limits.require_memory(10**9, "It takes", "make it smaller")
     with pytest.raises(UserError, match=r"It takes 2\.0 GB of memory, but there are 1\.0 GB; give less with eta=\."):
         limits.require_memory(2 * 10**9, "It takes", "give less with ", Setting("eta"))
-
-
-def test_a_fit_takes_steps_that_end() -> None:
-    limits.require_steps(10**10, "fit")
-    with pytest.raises(UserError, match=r"'trajectory' would take 10,000,000,001; lower trajectory\.epochs"):
-        limits.require_steps(10**10 + 1, "trajectory")

@@ -11,7 +11,6 @@ LARGEST_COUNT = 10**6
 LARGEST_NUMBER, SMALLEST_NUMBER = 1e12, 1e-12
 MOST_RUNS = 10_000  # of a study
 MOST_TRIALS = 100_000  # of a search
-MOST_STEPS = 10**10  # of a fit; even steps of a tenth of a millisecond take more than ten days then
 MOST_MACHINES = 10_000  # that train a run together
 MOST_THREADS = 1024  # of a process
 _PROCESS = 2**27  # bytes of memory of a process that has imported torch, beside what processes share
@@ -31,15 +30,6 @@ def require_processes(name: str, value: int) -> None:
     available = memory()
     most = max(os.cpu_count() or 1, 64 if available is None else available // _PROCESS)
     require_count(name, value, most=most, where=", for which this machine has the memory")
-
-
-def require_steps(steps: int, fit: str) -> None:
-    """Raise UserError if a fit would take more ``steps`` than anybody waits for."""
-    if steps > MOST_STEPS:
-        raise UserError(
-            f"A fit must take at most {MOST_STEPS:,} steps, but {fit!r} would take {steps:,}; lower {fit}.epochs, or raise "
-            f"{fit}.batch_size."
-        )
 
 
 def require_memory(size: int, what: str, *fix: Part) -> None:

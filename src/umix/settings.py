@@ -19,7 +19,6 @@ class Settings(BaseModel):
     """A frozen model whose constructor raises UserError, in one sentence with the field, its rule and its value."""
 
     part: ClassVar[str] = ""  # the part of a run that these settings describe: fit, net, task; empty for others
-    bounded: ClassVar[bool] = True  # whether numbers are refused that no run can use; records hold what was counted
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
@@ -35,10 +34,8 @@ class Settings(BaseModel):
             BaseModel.__init__(self, **values)
         except ValidationError as error:
             raise _user_error(type(self), error) from None
-        if self.bounded:
-            for name in fields:
-                bounded = _has_upper_bound(fields[name])
-                check_size(f"{_title(type(self))}.{name}", getattr(self, name), has_bound=bounded)
+        for name in fields:
+            check_size(f"{_title(type(self))}.{name}", getattr(self, name), has_bound=_has_upper_bound(fields[name]))
 
 
 @final

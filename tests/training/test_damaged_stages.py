@@ -125,9 +125,9 @@ def test_a_trajectory_file_behind_its_checkpoint_is_recorded_again(trainer: Make
     trajectory.truncate(1)
     trajectory.save(next((tmp_path / "stages").iterdir()) / "trajectory.safetensors")
     noted = Noted()
-    assert torch.equal(
-        trainer(directory=tmp_path, progress=noted).trajectory(RECORDED).uncertainty(start=0, length=3), expected
-    )
+    again = trainer(directory=tmp_path, progress=noted)
+    assert torch.equal(again.trajectory(RECORDED).uncertainty(start=0, length=3), expected)
+    assert len(again.logs["trajectory"].rows()) == 3
     assert "must hold the 3 epochs of the checkpoint beside it, got 1" in noted.notes[0]
 
 

@@ -159,7 +159,7 @@ def _restore(path: Path, key: str, net: Net, observer: Observer, log: EpochLog, 
     if epochs < needed and not fitted_body(net).settings.kind.goes_on:
         return 0
     with reading(path, "checkpoint"):
-        net.load_state_dict(parts["net"])
-        log.restore(epochs, parts["history"])
         observer.restore(epochs, parts["history"])
+        log.restore(epochs, parts["history"])
+        net.load_state_dict(parts["net"])
     return epochs

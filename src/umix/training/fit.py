@@ -13,7 +13,6 @@ from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.files import ensure_writable, sweep, unless_damaged
-from umix.limits import require_steps
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
@@ -66,8 +65,8 @@ def fit(
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
 
     def restore(found: Checkpoint) -> None:
+        observer.restore(found.epochs, found.history)  # first: it may refuse a checkpoint that its own file is behind
         log.restore(found.epochs, found.history)
-        observer.restore(found.epochs, found.history)
 
     done, found = 0, None
     if stage.directory is not None:
@@ -84,7 +83,6 @@ def fit(
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
-    require_steps(steps * settings.epochs, stage.name)
     lr_at = settings.lr_course(steps * settings.epochs, objective.slows)
     last = settings.epochs if until is None else min(until, settings.epochs)
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
