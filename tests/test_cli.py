@@ -136,7 +136,7 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (
             ["presets", "q"],
             "Unknown task, kind of data or path 'q'. Known: arrays, camelyon17, celeba, civilcomments, colored_digits, "
-            "four_moons, images, spuco_mnist, table, text, waterbirds.",
+            "four_moons, images, table, text, waterbirds.",
         ),
         (["presets", "txt"], "did you mean 'text'?"),
         (["weights", "nowhere"], "There is no finished run in nowhere"),

@@ -28,7 +28,6 @@ TASKS: Registry[TaskSource] = Registry(
         "celeba": "umix.data.benchmarks.celeba:CelebA",
         "civilcomments": "umix.data.benchmarks.civilcomments:CivilComments",
         "camelyon17": "umix.data.benchmarks.camelyon17:Camelyon17",
-        "spuco_mnist": "umix.data.benchmarks.spuco_mnist:SpuCoMNIST",
     },
 )
 
