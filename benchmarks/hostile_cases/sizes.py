@@ -11,7 +11,7 @@ import polars
 from hostile_cases.case import Case, Maker
 from hostile_cases.document_mutations import HUGE, one_of, toml
 from hostile_cases.settings_files import QUICK, defaults, settings_of, study_of
-from umix.data.arrays.source import ArraySource
+from umix.data.arrays import ArraySource
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.data.tables.source import TableSource
 from umix.data.texts.source import TextSource

@@ -1,13 +1,14 @@
-"""SpuCoMNIST from MNIST's four files: digits in five classes on a coloured background that gives the class away (Joshi et al. 2023).
+"""SpuCoMNIST from MNIST's four files: digits on a coloured background that gives their class away (Joshi et al. 2023).
 
 Run: python examples/benchmarks/spuco_mnist.py FOLDER spuco_mnist.npz [--difficulty variance_high --strength 0.99]
      umix run spuco_mnist.npz --label digits --groups color --split split --net cnn
 
 The classes are pairs of digits: 0-1, 2-3, 4-5, 6-7, 8-9. In training the background of ``strength`` of each class has the class's
 own colour, and the rest shares the four other colours evenly. In validation, a stratified fifth of MNIST's training images, and in
-test every class has all five colours evenly, so that there are 25 groups. ``difficulty`` says how easily the colour is learned: its
-magnitude is the part of the image that is coloured (all of it, a corner of 4×4 or of 2×2 pixels), its variance is how far 49 coloured
-pixels are scattered (a corner of 7×7; anywhere in a corner of 14×14; anywhere). Only pixels that the digit leaves empty are coloured.
+test every class has all five colours evenly, so that there are 25 groups. ``difficulty`` says how easily the colour is learned:
+its magnitude is the part of the image that is coloured (all of it, a corner of 4×4 or of 2×2 pixels), its variance is how far 49
+coloured pixels are scattered (a corner of 7×7; anywhere in a corner of 14×14; anywhere). Only pixels that the digit leaves empty
+are coloured.
 """
 
 import argparse

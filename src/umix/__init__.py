@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord, load_run
     from umix.bench.spec.run_spec import RunSpec
     from umix.bench.study.study import Study, load_study
-    from umix.data.arrays.source import task_from_arrays
+    from umix.data.arrays import task_from_arrays
     from umix.data.groups import Groups
     from umix.data.registry import TASKS, load_task
     from umix.data.tables.source import task_from_table
@@ -76,7 +76,7 @@ _HOME = {
     "report": "umix.api.report",
     "run_study": "umix.api.study",
     "sample_weights": "umix.adapters.sklearn.sample_weights",
-    "task_from_arrays": "umix.data.arrays.source",
+    "task_from_arrays": "umix.data.arrays",
     "task_from_table": "umix.data.tables.source",
     "train": "umix.api.train",
     "tune": "umix.api.tune",

@@ -6,7 +6,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import Reader
 from umix.data.tables.codes import TableCodes

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.exports.preprocessing import ArrayInputs, ImageInputs
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from umix.core.words import group_name
-from umix.data.arrays.array_file import columns
+from umix.data.arrays import columns
 from umix.data.groups import Groups
 from umix.data.rows.known_rows import MOST_GROUPS
 from umix.data.rows.role_columns import Rows, encode_attribute

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import Reader
 from umix.data.tables.codes import TableCodes

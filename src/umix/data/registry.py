@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from umix.data.arrays.array_file import SUFFIXES as ARRAYS
-from umix.data.arrays.source import ArraySource
+from umix.data.arrays import SUFFIXES as ARRAYS
+from umix.data.arrays import ArraySource
 from umix.data.images.image_folder import ImageFolder
 from umix.data.memory_source import MemorySource
 from umix.data.rows.table_file import SUFFIXES

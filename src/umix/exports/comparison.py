@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from umix.bench.runs.record import RunRecord
 from umix.core.streams import stream
 from umix.core.words import counted
-from umix.data.arrays.array_file import read_array
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing, read_array
 from umix.data.images.folder_listing import find_images
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.column_kinds import GAPS, cast

@@ -17,8 +17,7 @@ import torch
 
 from umix.bench.runs.record import load_run
 from umix.core.words import counted
-from umix.data.arrays.array_file import read_array
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing, read_array
 from umix.data.images.folder_listing import PATH
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import NewInputs, Reader

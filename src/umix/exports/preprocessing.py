@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from umix.data.arrays.preprocessing import ArrayPreprocessing, Standardize
+from umix.data.arrays import ArrayPreprocessing, Standardize
 from umix.data.images.image_folder import ImageReader
 from umix.data.images.transforms import MEAN, STD
 

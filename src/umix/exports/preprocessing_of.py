@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from umix.bench.runs.record import RunRecord
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.images.transforms import MEAN, STD
 from umix.data.rows.reader import Reader

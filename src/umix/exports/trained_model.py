@@ -14,7 +14,7 @@ from umix.bench.predict import reader as reader_of
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Choice, Decide
-from umix.data.arrays.preprocessing import ArrayPreprocessing
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS

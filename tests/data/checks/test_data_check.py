@@ -7,7 +7,7 @@ import numpy as np
 import polars
 import pytest
 
-from umix.data.arrays.source import task_from_arrays
+from umix.data.arrays import task_from_arrays
 from umix.data.checks.data_check import check_rows, check_table, first_findings
 from umix.data.tables.source import TableSource
 from umix.data.task import Task

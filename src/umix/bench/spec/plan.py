@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 
 from umix.bench.spec.judge_settings import JudgeSettings, usual_judge
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
-from umix.data.arrays.source import ArraySource
+from umix.data.arrays import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
 from umix.data.rows.row_roles import RowRoles

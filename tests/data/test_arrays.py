@@ -10,11 +10,9 @@ import polars
 import pytest
 import torch
 
-from umix import task_from_arrays
-from umix.data.arrays import preprocessing
-from umix.data.arrays.array_file import read_array
-from umix.data.arrays.preprocessing import ArrayPreprocessing
-from umix.data.arrays.source import ArraySource
+from umix import limits, task_from_arrays
+from umix.data import arrays as own_arrays
+from umix.data.arrays import ArrayPreprocessing, ArraySource, read_array
 from umix.data.inputs import Inputs
 from umix.data.loader import batches
 from umix.data.registry import load_task
@@ -108,7 +106,7 @@ def test_an_array_too_large_for_memory_stays_in_its_file_and_gives_the_same_batc
     polars.DataFrame({"y": birds()["y"]}).write_csv(tmp_path / "rows.csv")
     options = {"rows": tmp_path / "rows.csv", "label": "y"}
     whole = load_task(str(tmp_path / "birds.npy"), **options)
-    monkeypatch.setattr(preprocessing, "_IN_MEMORY", 100)
+    monkeypatch.setattr(own_arrays, "_IN_MEMORY", 100)
     mapped = load_task(str(tmp_path / "birds.npy"), **options)
     for name in ("train", "test"):
         assert isinstance(mapped.splits[name].x, Inputs)
@@ -278,12 +276,21 @@ def test_a_pipe_called_as_an_array_is_refused_without_waiting_for_a_writer(tmp_p
         read_array(tmp_path / f"x{suffix}", "x")
 
 
-def test_a_header_that_ends_early_is_refused(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((4, 2)))
-    content = (tmp_path / "x.npy").read_bytes()
-    (tmp_path / "x.npy").write_bytes(content.replace(b"(4, 2)", b"(4, 2(", 1))
-    with pytest.raises(UserError, match=r"x\.npy must be a whole npy file, but it cannot be read"):
-        read_array(tmp_path / "x.npy", "x")
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_a_file_that_ends_early_is_refused(tmp_path, suffix):
+    (np.save if suffix == ".npy" else np.savez)(tmp_path / f"x{suffix}", np.zeros((400, 2)))
+    content = (tmp_path / f"x{suffix}").read_bytes()
+    (tmp_path / f"x{suffix}").write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match=rf"x\{suffix} must be a whole {suffix[1:]} file, but it "):
+        read_array(tmp_path / f"x{suffix}", "arr_0")
+
+
+def test_an_archive_larger_than_memory_is_refused_by_its_size(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((1000, 1000), dtype=np.float32))
+    assert read_array(tmp_path / "rows.npz", "x").shape == (1000, 1000)
+    monkeypatch.setattr(limits, "memory", lambda: 10**6)
+    with pytest.raises(UserError, match=r"The array 'x' of rows\.npz takes 0\.0 GB of memory, .* save it as \.npy"):
+        read_array(tmp_path / "rows.npz", "x")
 
 
 def test_new_inputs_that_are_one_number_are_refused(tmp_path):

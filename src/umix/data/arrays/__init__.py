@@ -1,1 +1,0 @@
-"""Arrays of one's own: features or images in .npz and .npy files, or in memory."""
