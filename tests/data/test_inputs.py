@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from umix.data.inputs import Concat, Mapped
-from umix.data.texts.token_ids import TokenIds
+from umix.data.texts.tokenizer import TokenIds
 
 
 def mapped(*values: int) -> Mapped:

@@ -329,8 +329,8 @@ def test_nets_of_other_libraries_get_the_size_they_were_made_for(tmp_path):
 def test_a_reader_comes_back_as_it_was_saved_and_a_foreign_file_is_refused(tmp_path):
     ImageReader(48).save(tmp_path)
     assert ImageReader.load(tmp_path).size == 48
-    (tmp_path / "images.json").write_text('{"kind": "other"}')
-    with pytest.raises(UserError, match="must be as this version of umix writes it"):
+    (tmp_path / "images.json").write_text('{"sizes": "other"}')
+    with pytest.raises(UserError, match=r"images\.json must be a whole images preprocessing file"):
         ImageReader.load(tmp_path)
 
 

@@ -15,10 +15,8 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.data.registry import load_task
 from umix.data.rows.known_rows import known_rows
-from umix.data.texts.text_reader import TextReader
-from umix.data.texts.token_ids import TokenIds
-from umix.data.texts.tokenizer import Tokenizer, tokenizer_hash
-from umix.data.texts.word_features import WordFeatures
+from umix.data.texts.text_reader import TextReader, WordFeatures
+from umix.data.texts.tokenizer import TokenIds, Tokenizer, tokenizer_hash
 from umix.errors import UserError
 
 ODD = ["", None, "  ", "nul \0 inside", "👍🏽 good 🎉", "good " * 5000, "[red]bad[/red]\nline", "\u202ebad"]

@@ -17,8 +17,16 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.data.benchmarks.benchmark_table import BINARY, NOT_USED, SPLITS, Listing, check_unique, codes, read_csv
-from umix.data.benchmarks.image_benchmark import ImageTask
+from umix.data.benchmarks.image_benchmark import (
+    BINARY,
+    NOT_USED,
+    SPLITS,
+    ImageTask,
+    Listing,
+    check_unique,
+    codes,
+    read_csv,
+)
 from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare

@@ -12,8 +12,16 @@ from typing import ClassVar, final
 import numpy as np
 from torch import Tensor
 
-from umix.data.benchmarks.benchmark_table import NOT_USED, THREE, Columns, Listing, check_unique, codes, read_csv
-from umix.data.benchmarks.image_benchmark import ImageTask
+from umix.data.benchmarks.image_benchmark import (
+    NOT_USED,
+    THREE,
+    Columns,
+    ImageTask,
+    Listing,
+    check_unique,
+    codes,
+    read_csv,
+)
 from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare

@@ -8,7 +8,7 @@ need disjoint ones, which are declared: label × whether black is mentioned (as 
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from umix.data.benchmarks.benchmark_table import NOT_USED, SPLITS
+from umix.data.benchmarks.image_benchmark import NOT_USED, SPLITS, read_csv
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
-from umix.errors import Setting, UserError, unknown
-from umix.files import as_written
-
-if TYPE_CHECKING:
-    import polars
+from umix.errors import Setting, UserError
 
 FOLDER, TABLE = "civilcomments_v1.0", "all_data_with_identities.csv"
 LABELS = ("not toxic", "toxic")
@@ -133,30 +129,19 @@ class Comments:
     """The table: texts, label, identities mentioned and split of every comment; what is wrong is noted in ``problems``."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
-        import polars
-
-        try:
-            table = polars.read_csv(as_written(path), infer_schema=False)
-        except (OSError, polars.exceptions.PolarsError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise UserError(
-                f"{path} must be a CSV file in UTF-8 with a header, but it cannot be read ({reason})."
-            ) from None
-        for name in _COLUMNS:
-            if name not in table.columns:
-                raise unknown(f"column (wanted from {path})", name, table.columns)
-        self.texts: list[str] = table["comment_text"].fill_null("").to_list()
-        known = {name: code for code, name in enumerate(SPLITS)}
-        said = table["split"].fill_null("").str.strip_chars()
-        self.split: NDArray[np.int64] = said.replace_strict(known, default=NOT_USED).to_numpy().astype(np.int64)
+        table = read_csv(path, _COLUMNS)
+        self.texts = table["comment_text"]
+        code = {name: number for number, name in enumerate(SPLITS)}
+        said = [text.strip() for text in table["split"]]
+        self.split: NDArray[np.int64] = np.array([code.get(name, NOT_USED) for name in said], dtype=np.int64)
         bad = np.flatnonzero(self.split == NOT_USED).tolist()
         problems.add(
             f"{TABLE}: split must be train, val or test in every row", [f"row {r + 1}: {said[r]!r}" for r in bad]
         )
-        toxicity = _shares(table, "toxicity", problems)
+        toxicity = _shares("toxicity", table["toxicity"], problems)
         self.y: NDArray[np.int64] = np.where(np.isnan(toxicity), NOT_USED, toxicity >= 0.5).astype(np.int64)
         self.mentions: NDArray[np.bool_] = np.stack(
-            [_shares(table, name, problems) >= 0.5 for name in IDENTITIES], axis=1
+            [_shares(name, table[name], problems) >= 0.5 for name in IDENTITIES], axis=1
         )
 
     def mismatches(self) -> list[str]:
@@ -169,16 +154,16 @@ class Comments:
         ]
 
 
-def _shares(table: "polars.DataFrame", name: str, problems: Problems) -> NDArray[np.float64]:
+def _shares(name: str, texts: list[str], problems: Problems) -> NDArray[np.float64]:
     """A column of shares in [0, 1]; other values become NaN and are noted in ``problems``."""
     import polars
 
     values: NDArray[np.float64] = (
-        table[name].str.strip_chars().cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
+        polars.Series(texts).str.strip_chars().cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
     )
     odd = ~((values >= 0) & (values <= 1))
     problems.add(
         f"{TABLE}: {name} must be a number in [0, 1] in every row",
-        [f"row {row + 1}: {table[name][row]!r}" for row in np.flatnonzero(odd).tolist()],
+        [f"row {row + 1}: {texts[row]!r}" for row in np.flatnonzero(odd).tolist()],
     )
     return np.where(odd, np.nan, values)

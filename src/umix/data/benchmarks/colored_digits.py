@@ -6,13 +6,11 @@ and test every digit is drawn in both colours, so it agrees in half of the examp
 the four label×colour groups.
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from umix.core.streams import stream
@@ -41,9 +39,11 @@ class ColoredDigits(TaskSource):
 
     def load(self, root: Path | None = None) -> Task:
         """The task; ``root`` is not needed."""
-        table = _digits()
-        images = torch.from_numpy(table[:, :-1] / 16).float().view(-1, 8, 8)
-        y = torch.from_numpy(table[:, -1] >= 5).long()
+        from sklearn.datasets import load_digits
+
+        digits = load_digits()  # pixels are 0 to 16
+        images = torch.from_numpy(digits.data / 16).float().view(-1, 8, 8)
+        y = torch.from_numpy(digits.target >= 5).long()
         rng = stream(self.data_seed, "data", "colored_digits")
         order = torch.from_numpy(rng.permutation(len(y)))
         first = round(self.train_share * len(y))
@@ -63,21 +63,6 @@ class ColoredDigits(TaskSource):
             rows = torch.from_numpy(rng.permutation(np.flatnonzero(y == label)))
             color[rows[round(self.agreement * len(rows)) :]] = 1 - label
         return color
-
-
-def _digits() -> NDArray[np.float64]:
-    """The 64 pixels, 0 to 16, and the digit of every image, [1797, 65]: read from scikit-learn's file.
-
-    That is a second faster than importing scikit-learn.
-    """
-    package = find_spec("sklearn")
-    path = Path((package and package.origin) or "").parent / "datasets" / "data" / "digits.csv.gz"
-    if path.exists():
-        return np.loadtxt(path, delimiter=",")
-    from sklearn.datasets import load_digits  # where this version keeps the file elsewhere
-
-    digits = load_digits()
-    return np.column_stack([digits.data, digits.target])
 
 
 def paint(images: torch.Tensor, y: torch.Tensor, color: torch.Tensor) -> Split:

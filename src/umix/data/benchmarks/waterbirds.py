@@ -11,8 +11,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from umix.data.benchmarks.benchmark_table import BINARY, THREE, Listing, check_unique, codes, read_csv
-from umix.data.benchmarks.image_benchmark import ImageTask
+from umix.data.benchmarks.image_benchmark import BINARY, THREE, ImageTask, Listing, check_unique, codes, read_csv
 from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
 from umix.data.images.transforms import CenterSquare

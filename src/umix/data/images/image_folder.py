@@ -11,10 +11,9 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
-from pydantic import ConfigDict, Field, TypeAdapter, field_serializer, model_validator, with_config
-from typing_extensions import TypedDict
+from pydantic import Field, field_serializer, model_validator
 
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.images.folder_listing import (
@@ -40,25 +39,10 @@ from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError, is_utf8
 from umix.files import parsed, reading, write_whole
 from umix.run_folder import IMAGE_INPUTS
-from umix.settings import checked
 
 if TYPE_CHECKING:
     import polars
 
-_KIND = "umix images 1"
-_LARGEST_SIDE = 10_000  # pixels of an input of a net
-
-
-@final
-@with_config(ConfigDict(strict=True))
-class _Known(TypedDict):
-    """What is stored of how images become inputs."""
-
-    kind: Literal["umix images 1"]
-    size: Annotated[int, Field(ge=1, le=_LARGEST_SIDE)]
-
-
-_KNOWN = TypeAdapter(_Known)
 SMALL = 64  # pixels: for a small net trained from scratch, fast enough on a CPU
 LARGE = 224  # pixels: the size that pretrained nets were trained on
 
@@ -268,11 +252,10 @@ class ImageReader(Reader):
         return NewInputs(self.images(folder, names), self.transform, ids={PATH: polars.Series(names)})
 
     def save(self, directory: Path) -> None:
-        write_whole(directory / IMAGE_INPUTS, json.dumps({"kind": _KIND, "size": self.size}).encode())
+        write_whole(directory / IMAGE_INPUTS, json.dumps({"size": self.size}).encode())
 
     @classmethod
     def load(cls, directory: Path) -> Self:
         path = directory / IMAGE_INPUTS
         with reading(path, "images preprocessing"):
-            stored = parsed(path.read_bytes())
-        return cls(checked(_KNOWN, stored, path)["size"])
+            return cls(int(parsed(path.read_bytes())["size"]))

@@ -1,58 +1,93 @@
-"""From texts to inputs: token ids for nets that read them, word features for other nets; the same for new texts."""
+"""From texts to inputs: token ids for nets that read them, word features for other nets; the same for new texts.
+
+Features of texts without a pretrained net are TF-IDF of words and word pairs, computed as in scikit-learn, and reduced to a few
+hundred numbers: a truncated singular value decomposition, fitted on training texts, keeps the 300 directions that tell texts apart
+best.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
+import numpy as np
 import torch
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from torch import Tensor
-from typing_extensions import TypedDict
 
 from umix.data.rows.new_notes import Note
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
-from umix.data.texts.token_ids import TokenIds
-from umix.data.texts.tokenizer import Tokenizer
-from umix.data.texts.word_features import WordFeatures
+from umix.data.texts.tokenizer import TokenIds, Tokenizer
 from umix.errors import Setting, UserError
 from umix.files import parsed, read_tensors, reading, write_tensors
 from umix.run_folder import TEXT_INPUTS
-from umix.settings import checked
 
 if TYPE_CHECKING:
     import polars
 
 _KIND = "texts preprocessing"
+WIDTH = 300
+_TERMS, _FIT_ROWS = 20_000, 50_000  # largest number of terms; number of texts that the decomposition is fitted on
+_WORD = r"(?u)\w+|[^\w\s]"  # signs and emoji are words too
+Floats = NDArray[np.float32]
 
 
 @final
-@with_config(ConfigDict(strict=True))
-class _Tokens(TypedDict):
-    """What is stored of texts that become token ids."""
+class WordFeatures:
+    """What was learned from training texts: the terms, their weights ``idf``, directions [width, terms], and one scale."""
 
-    column: str
-    id: str | None
-    tokenizer: str
-    pad: Annotated[int, Field(ge=0, lt=2**31)]
-    length: Annotated[int, Field(ge=1, lt=2**31)]
+    def __init__(self, terms: Sequence[str], idf: Floats, directions: Floats | None, scale: float) -> None:
+        self.terms, self.idf, self.directions, self.scale = list(terms), idf, directions, scale
+        self._counter = _vectorizer(vocabulary=self.terms)
+        self._counter.idf_ = idf.astype(np.float64)
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], column: str) -> "WordFeatures":
+        """The word features fitted on these training texts; ``column`` names them in errors."""
+        from sklearn.decomposition import TruncatedSVD
+
+        found = None
+        for least in (2, 1):  # terms of a single text are left out, unless there are no others
+            try:
+                found = _vectorizer(min_df=least, max_features=_TERMS).fit(texts)
+                break
+            except ValueError:
+                continue
+        if found is None:
+            raise UserError(f"The texts {column!r} must hold words, but those of the training rows are all empty.")
+        terms, idf = found.get_feature_names_out().tolist(), found.idf_.astype(np.float32)
+        counts = found.transform(texts[:: -(-len(texts) // _FIT_ROWS)])
+        width = min(WIDTH, len(terms) - 1, counts.shape[0] - 1)
+        directions = None
+        if 1 < width < len(terms) - 1:
+            with threadpool_limits(1):  # sums must not depend on the number of threads
+                components = TruncatedSVD(width, random_state=0).fit(counts).components_
+                directions = np.ascontiguousarray(components, dtype=np.float32)
+        fitted = cls(terms, idf, directions, 1.0)
+        spread = float(fitted.transform(texts[: 10 * WIDTH]).std())
+        return cls(terms, idf, directions, 1 / spread if spread > 0 else 1.0)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a text becomes."""
+        return len(self.terms) if self.directions is None else len(self.directions)
+
+    def transform(self, texts: Sequence[str]) -> Floats:
+        """The features of ``texts``, [n, width]; words that did not occur in training are ignored."""
+        counts = self._counter.transform(texts)
+        with threadpool_limits(1):
+            x: Floats = counts.toarray() if self.directions is None else counts @ self.directions.T
+        return np.ascontiguousarray(x * np.float32(self.scale), dtype=np.float32)
 
 
-@final
-@with_config(ConfigDict(strict=True))
-class _Words(TypedDict):
-    """What is stored of texts that become features of words, beside the learned numbers."""
+def _vectorizer(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    column: str
-    id: str | None
-    terms: Annotated[list[str], Field(min_length=1)]
-    scale: Annotated[float, Field(gt=0, le=1e30)]
-
-
-_TOKENS, _WORDS = TypeAdapter[Any](_Tokens), TypeAdapter[Any](_Words)
+    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=_WORD, sublinear_tf=True, dtype=np.float32, **options)
 
 
 @final
@@ -125,19 +160,15 @@ class TextReader(Reader):
     def load(cls, directory: Path) -> Self:
         path = directory / TEXT_INPUTS
         tensors, metadata = read_tensors(path, kind=_KIND)
-        with reading(path, _KIND):
-            stored = parsed(metadata["known"])
-        known = checked(_TOKENS if isinstance(stored, dict) and "tokenizer" in stored else _WORDS, stored, path)
         how: Tokenizer | WordFeatures
-        if "tokenizer" in known:
-            how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
-            return cls(known["column"], known["id"], how)
-        terms, directions = known["terms"], tensors.get("directions")
         with reading(path, _KIND):
-            how = WordFeatures(
-                terms, tensors["idf"].numpy(), None if directions is None else directions.numpy(), known["scale"]
-            )
-        return cls(known["column"], known["id"], how)
+            known = parsed(metadata["known"])
+            if "tokenizer" in known:
+                how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
+            else:
+                directions = tensors["directions"].numpy() if "directions" in tensors else None
+                how = WordFeatures(known["terms"], tensors["idf"].numpy(), directions, known["scale"])
+            return cls(known["column"], known["id"], how)
 
 
 def text_inputs(

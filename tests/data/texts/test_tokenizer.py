@@ -7,7 +7,7 @@ import torch
 from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.task import Split
-from umix.data.texts.token_ids import TokenIds
+from umix.data.texts.tokenizer import TokenIds
 
 TEXTS = [[5, 6, 7], [8], [9, 10], [11, 12, 13, 14], [15]]
 
