@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Dataset
 
+#: The examples of a batch, one by one or already in one tensor.
+Examples = list[Tensor] | Tensor
+
 
 class Inputs(Dataset[Tensor], abc.ABC):
     """Examples that are read when they are needed; ``fingerprint`` is a hash of all of them, in order."""
@@ -21,13 +24,13 @@ class Inputs(Dataset[Tensor], abc.ABC):
     @abc.abstractmethod
     def __getitem__(self, index: int) -> Tensor: ...
 
-    def __getitems__(self, rows: list[int]) -> Sequence[Tensor]:
+    def __getitems__(self, rows: list[int]) -> Examples:
         """These examples, as torch's DataLoader asks for a batch of them."""
         return [self[row] for row in rows]
 
-    def collate(self, examples: Sequence[Tensor]) -> Tensor:
+    def collate(self, examples: Examples) -> Tensor:
         """One tensor of the ``examples`` of a batch."""
-        return examples if isinstance(examples, Tensor) else torch.stack(list(examples))
+        return examples if isinstance(examples, Tensor) else torch.stack(examples)
 
     @final
     def take(self, rows: Tensor) -> Tensor:
@@ -54,10 +57,10 @@ class Subset(Inputs):
     def __getitem__(self, index: int) -> Tensor:
         return self._inputs[self._index[index]]
 
-    def __getitems__(self, rows: list[int]) -> Sequence[Tensor]:
+    def __getitems__(self, rows: list[int]) -> Examples:
         return self._inputs.__getitems__([self._index[row] for row in rows])
 
-    def collate(self, examples: Sequence[Tensor]) -> Tensor:
+    def collate(self, examples: Examples) -> Tensor:
         return self._inputs.collate(examples)
 
 
@@ -66,16 +69,18 @@ class Concat(Inputs):
     """The examples of several inputs of one kind, one after the other."""
 
     def __init__(self, parts: Sequence[Inputs]) -> None:
-        self._parts, self._all = tuple(parts), ConcatDataset(parts)
+        self._parts = tuple(parts)
+        self._all: ConcatDataset[Tensor] = ConcatDataset(parts)
         self.fingerprint = hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()[:32]
 
     def __len__(self) -> int:
         return len(self._all)
 
     def __getitem__(self, index: int) -> Tensor:
-        return self._all[index]
+        example: Tensor = self._all[index]
+        return example
 
-    def collate(self, examples: Sequence[Tensor]) -> Tensor:
+    def collate(self, examples: Examples) -> Tensor:
         return self._parts[0].collate(examples)
 
 

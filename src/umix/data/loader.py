@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from umix.data.batch import Batch
+from umix.data.inputs import Inputs
 from umix.data.task import Split, Transform
 
 
@@ -30,8 +31,8 @@ def batches(
     """
     group, device = split.group if groups else None, split.y.device
     # The whole order is moved at once, because a call for every batch would be a noticeable part of a small net's step.
-    rows, indices = order.numpy(), _parts(order.to(device), batch_size)
-    stored = _sliced(split.x, indices) if isinstance(split.x, Tensor) else _read(split, _parts(order, batch_size))
+    rows, parts, indices = order.numpy(), _parts(order, batch_size), _parts(order.to(device), batch_size)
+    stored = _sliced(split.x, indices) if isinstance(split.x, Tensor) else _read(split.x, parts, device)
     change = _change(split, augment)
     for number, (index, x) in enumerate(zip(indices, stored, strict=True)):
         known = None if group is None else group.index_select(0, index)
@@ -64,9 +65,7 @@ def _sliced(x: Tensor, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         yield x.index_select(0, index)
 
 
-def _read(split: Split, parts: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The stored inputs of each part of the order, on the device."""
-    x = split.x
+def _read(x: Inputs, parts: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
     loader = DataLoader(
         x,
         batch_sampler=[rows.tolist() for rows in parts],
@@ -74,4 +73,4 @@ def _read(split: Split, parts: Sequence[Tensor]) -> Iterator[Tensor]:
         generator=torch.Generator(),  # from which the loader draws a seed; by default that would be torch's global one
     )
     for batch in loader:
-        yield batch.to(split.y.device, non_blocking=True)
+        yield batch.to(device, non_blocking=True)

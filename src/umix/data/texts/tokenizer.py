@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from umix.data.inputs import Inputs
+from umix.data.inputs import Examples, Inputs
 from umix.errors import Setting, UserError
 from umix.quiet_transformers import quiet_transformers
 
@@ -65,7 +65,7 @@ class TokenIds(Inputs):
         """The ids of one text, int64 [length]."""
         return self._flat[self._offsets[index] : self._offsets[index + 1]].long()
 
-    def collate(self, examples: Sequence[Tensor]) -> Tensor:
+    def collate(self, examples: Examples) -> Tensor:
         return pad_sequence(list(examples), batch_first=True, padding_value=self.pad)
 
 
