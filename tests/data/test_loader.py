@@ -73,23 +73,9 @@ def test_batches_cover_every_row_of_the_order_once_and_in_order(order, batch_siz
         assert batch.host_rows().tolist() == batch.index.tolist()
 
 
-def test_the_last_batch_may_be_smaller_and_is_kept(split):
-    assert [len(batch.y) for batch in batches(split, torch.arange(N), batch_size=4)] == [4, 4, 3]
-
-
 def test_no_examples_make_no_batches(split):
     assert list(batches(split, torch.zeros(0, dtype=torch.int64), batch_size=4, groups=True)) == []
     assert n_batches(0, 4) == 0
-
-
-def test_one_example_makes_one_batch_of_one(split):
-    (batch,) = batches(split, torch.tensor([7]), batch_size=4)
-    assert (batch.index.tolist(), batch.x.shape) == ([7], (1, 2, 3))
-
-
-@pytest.mark.parametrize(("n", "batch_size", "expected"), [(1, 1, 1), (8, 4, 2), (9, 4, 3), (3, 100, 1)])
-def test_the_number_of_batches_counts_the_smaller_last_one(n, batch_size, expected):
-    assert n_batches(n, batch_size) == expected
 
 
 @pytest.mark.parametrize("first", [0, 5])

@@ -46,14 +46,6 @@ def test_images_of_every_kind_become_three_channels(tmp_path, mode, suffix):
     assert (pixels.shape, pixels.dtype) == ((3, 5, 4), np.uint8)
 
 
-def test_images_are_scaled_as_pillow_scales_them(tmp_path):
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (9, 12, 3), dtype=np.uint8))
-    image.save(tmp_path / "a.png")
-    expected = np.asarray(image.resize((6, 5), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
-    assert np.array_equal(Images(tmp_path, ["a.png"], height=5, width=6)[0].numpy(), expected)
-    assert np.array_equal(decode(tmp_path / "a.png"), np.asarray(image).transpose(2, 0, 1))
-
-
 @pytest.mark.parametrize("turned", [None, 1, 3, 6, 7])
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif"])
 @pytest.mark.parametrize("mode", ["RGB", "L"])
@@ -136,13 +128,6 @@ def test_a_second_load_decodes_nothing(task, tmp_path, monkeypatch):
     assert again.splits["train"].x[0].shape == (3, 18, 18)
 
 
-def test_the_announced_size_is_the_size_on_disk(task, tmp_path):
-    told = []
-    cached(task, tmp_path, announce=told.append)
-    assert f"({25 * 3 * 18 * 18 / 1e6:,.1f} MB)" in told[0]
-    assert sum(path.stat().st_size for path in tmp_path.glob("*.npy")) == 25 * 3 * 18 * 18 + 3 * 128  # with headers
-
-
 def test_an_image_written_since_is_decoded_again(waterbirds, tmp_path):
     root, cache = waterbirds(), tmp_path / "cache"
     first = cached(load_task("waterbirds", root, allow_subset=True, size=16), cache)
@@ -154,13 +139,6 @@ def test_an_image_written_since_is_decoded_again(waterbirds, tmp_path):
     assert len(list(cache.glob("waterbirds-train-*.npy"))) == 2
     assert len(list(cache.glob("waterbirds-val-*.npy"))) == 1
     assert again.splits["train"].fingerprint == images.fingerprint  # times of files are not data
-
-
-def test_other_sizes_have_caches_of_their_own(waterbirds, tmp_path):
-    root = waterbirds()
-    for size in (16, 24):
-        cached(load_task("waterbirds", root, allow_subset=True, size=size), tmp_path / "cache")
-    assert len(list((tmp_path / "cache").glob("*.npy"))) == 6
 
 
 def test_a_full_disk_is_said_before_anything_is_written(task, tmp_path, monkeypatch):
