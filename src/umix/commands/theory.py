@@ -1,13 +1,16 @@
 """``umix theory``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet
 from umix.terminal import OUT, Bars
+
+if TYPE_CHECKING:
+    from umix.theory.findings import Findings
 
 _QUICK: dict[str, Any] = {"sizes": (100, 400), "ranks": (2, 10), "seeds": 4}
 
@@ -71,22 +74,15 @@ def theory(
     return 1 if failed else None
 
 
-def _plain(findings: Any) -> dict[str, Any]:
+def _plain(findings: "Findings") -> dict[str, Any]:
     """The findings as JSON values; infinite limits of checks become null."""
-    import dataclasses
-    import math
+    import json
 
-    def plain(value: Any) -> Any:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        if isinstance(value, dict):
-            return {key: plain(one) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
-        if isinstance(value, float):
-            return float(value) if math.isfinite(value) else None
-        return value
+    from pydantic import TypeAdapter
 
-    content = {field.name: getattr(findings, field.name) for field in dataclasses.fields(findings)}
-    checks = [{**plain(check), "as_expected": check.as_expected} for check in content.pop("checks")]
-    return {"design": content.pop("design").model_dump(mode="json"), "checks": checks, **plain(content)}
+    from umix.theory.findings import Findings
+
+    content: dict[str, Any] = json.loads(TypeAdapter(Findings).dump_json(findings))
+    for check, plain in zip(findings.checks, content["checks"], strict=True):
+        plain["as_expected"] = check.as_expected
+    return content

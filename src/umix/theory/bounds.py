@@ -16,43 +16,17 @@ TOLERANCE = 1e-10
 _LARGEST_RHO = 0.5
 
 
-@final
-@dataclass(frozen=True)
-class Bound:
-    """``complexity``: twice the Lipschitz constant times the Rademacher bound; ``deviation``: ``B √(log(2/δ)/2n)``."""
-
-    complexity: float
-    deviation: float
-
-    @property
-    def total(self) -> float:
-        return self.complexity + self.deviation
-
-
-def radius(gamma: float, rho: float) -> float:
-    """``max{(γ/ρ)^¼, (γ/ρ)^½}``: the paper's bound on the length of Σ_X^½θ.
-
-    It follows from ``a(θ) θᵀΣ_Xθ ≤ γ`` and ``a(θ)² ≥ ρ min{1, θᵀΣ_Xθ}``.
-
-    >>> radius(0.5, 0.5), radius(8.0, 0.5)
-    (1.0, 4.0)
-    """
-    share = gamma / rho
-    return float(max(share**0.25, share**0.5))
-
-
 def generalisation_bound(
     *, dimension: float, n: int, gamma: float, rho: float, lipschitz: float, largest: float, delta: float
-) -> Bound:
-    """``2·lipschitz·max{(γ/ρ)^¼, (γ/ρ)^½}·√(dimension/n) + largest·√(log(2/δ)/2n)``.
+) -> float:
+    """``2·lipschitz·radius·√(dimension/n) + largest·√(log(2/δ)/2n)`` with the radius ``max{(γ/ρ)^¼, (γ/ρ)^½}``.
 
     ``dimension`` is rank(Σ_X) for weighted mixup and d for weighted ERM; ``lipschitz`` is the paper's L·L_A, the largest of
-    ``w |A'(z) - y|``; ``largest`` is its B, the range of ``w ℓ``.
+    ``w |A'(z) - y|``; ``largest`` is its B, the range of ``w ℓ``. The radius bounds the length of Σ_X^½θ: it follows from
+    ``a(θ) θᵀΣ_Xθ ≤ γ`` and ``a(θ)² ≥ ρ min{1, θᵀΣ_Xθ}``.
     """
-    return Bound(
-        complexity=2 * lipschitz * radius(gamma, rho) * math.sqrt(dimension / n),
-        deviation=largest * math.sqrt(math.log(2 / delta) / (2 * n)),
-    )
+    radius = max((gamma / rho) ** 0.25, (gamma / rho) ** 0.5)
+    return 2 * lipschitz * radius * math.sqrt(dimension / n) + largest * math.sqrt(math.log(2 / delta) / (2 * n))
 
 
 @final

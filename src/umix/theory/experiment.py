@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from umix.settings import Settings
-from umix.theory.bounds import Bound, generalisation_bound, rank, retentiveness
+from umix.theory.bounds import generalisation_bound, rank, retentiveness
 from umix.theory.glm import GLM, LOGISTIC, Array, Predictor, Sample
 from umix.theory.losses import Estimate, standard_loss
 from umix.theory.mixing_law import MixingLaw
@@ -59,8 +59,8 @@ class Measured:
     luck: float
     erm_risk: float
     mixup_risk: float
-    rank_bound: Bound
-    dimension_bound: Bound
+    rank_bound: float
+    dimension_bound: float
     rho: float
     gamma: float
 
@@ -80,8 +80,7 @@ def run(design: Design, streams: Streams) -> Iterator[Measured]:
 def measure(design: Design, *, n: int, r: int, seed: int, streams: Streams) -> Measured:
     """Both fits on one sample of a population drawn for the seed; the gaps are exact, without a test set."""
     population = Population.drawn(d=design.dimension, r=r, rng=streams(seed, f"population {r}"))
-    pilot = pilot_of(population, eta=design.eta, ridge=design.ridge, rng=streams(seed, f"pilot {r}"))
-    w = pilot.w
+    w, pilot = pilot_of(population, eta=design.eta, ridge=design.ridge, rng=streams(seed, f"pilot {r}"))
     x, y, group = population.draw(n, streams(seed, f"sample {r} {n}"))
     # Both fits lie in the span of the rows for every d, so they are computed there, in an orthonormal basis.
     _, values, axes = np.linalg.svd(x, full_matrices=False)
@@ -91,7 +90,7 @@ def measure(design: Design, *, n: int, r: int, seed: int, streams: Streams) -> M
     rng = streams(seed, f"partners {r} {n}")
     mixed = mixed_rows(sample, law, partners=max(2, _ROWS // n), nodes=_NODES, rng=rng)
     erm, mixup = (minimiser(LOGISTIC, rows, ridge=design.ridge) for rows in (sample, mixed))
-    thetas = (erm, mixup, axes @ pilot.theta)
+    thetas = (erm, mixup, axes @ pilot)
     risks = [population.risk(theta @ axes, w) for theta in thetas]
     gaps = [risk - standard_loss(LOGISTIC, Predictor(t), sample) for risk, t in zip(risks, thetas, strict=True)]
     sigma = population.moments(w).weighted()
@@ -131,20 +130,12 @@ def gaps_over_dimension(design: Design, streams: Streams, *, dimensions: tuple[i
     return [measure(one, n=n, r=r, seed=0, streams=streams).erm_gap for one in designs]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Pilot:
-    """The result of a first stage on a separate sample: weights ``w`` [g] of the groups and a weighted fit ``theta`` [d]."""
-
-    w: Array
-    theta: Array
-
-
 def pilot_of(
     population: Population, *, eta: float, ridge: float, rng: np.random.Generator, n: int = 2000, epochs: int = 20
-) -> Pilot:
-    """Weights ``eta·u + 1``: u is a group's mean share of epochs in which gradient descent gets its pilot examples wrong.
+) -> tuple[Array, Array]:
+    """Weights ``eta·u + 1`` [g] of the groups and a weighted fit [d], from a first stage on a separate sample.
 
+    u is a group's mean share of epochs in which gradient descent gets its pilot examples wrong.
     The pilot sample is not the training sample, because the theorem needs weights that depend on the group only and
     are fixed beforehand.
     """
@@ -159,7 +150,7 @@ def pilot_of(
     sizes = np.bincount(group, minlength=len(population.k))
     u = np.bincount(group, weights=wrong, minlength=len(population.k)) / np.maximum(sizes, 1)
     w: Array = eta * u + 1
-    return Pilot(w, population.basis @ minimiser(LOGISTIC, Sample.of(inner, y, w[group]), ridge=ridge))
+    return w, population.basis @ minimiser(LOGISTIC, Sample.of(inner, y, w[group]), ridge=ridge)
 
 
 def minimiser(glm: GLM, sample: Sample, *, ridge: float) -> Array:
@@ -267,7 +258,7 @@ def _cell(rows: Sequence[Measured]) -> SeedSummary:
         risk_change=Estimate.of([row.mixup_risk - row.erm_risk for row in rows]),
         rho=float(np.mean([row.rho for row in rows])),
         gamma=float(np.mean([row.gamma for row in rows])),
-        rank_bound=float(np.mean([row.rank_bound.total for row in rows])),
-        dimension_bound=float(np.mean([row.dimension_bound.total for row in rows])),
-        tightest=max(row.mixup_gap / row.rank_bound.total for row in rows),
+        rank_bound=float(np.mean([row.rank_bound for row in rows])),
+        dimension_bound=float(np.mean([row.dimension_bound for row in rows])),
+        tightest=max(row.mixup_gap / row.rank_bound for row in rows),
     )

@@ -8,7 +8,7 @@ import pytest
 
 from umix.core.streams import stream
 from umix.errors import UserError
-from umix.reports.charts.theory_figures import figures, rendered, save_figures
+from umix.reports.charts.theory_figures import figures, save_figures
 from umix.reports.tables.theory_tables import check_table, experiment_table
 from umix.theory.experiment import Design
 from umix.theory.findings import Findings, find
@@ -66,16 +66,18 @@ def test_the_risk_figure_draws_the_paired_difference(found: Findings) -> None:
 
 
 @pytest.mark.parametrize("format_", START)
-def test_a_figure_is_rendered_in_the_format_asked_for(found: Findings, format_: str) -> None:
-    content = rendered(figures(found)["theory-risk"], format_)
-    assert content.startswith(START[format_])
-    assert not re.search(rb'(src|href)="https?://', content)  # opens with no network
-
-
-def test_every_figure_is_saved_under_its_name(found: Findings, tmp_path: Path) -> None:
-    written = save_figures(found, tmp_path, format_="svg")
-    assert {path.name for path in written} == {f"{name}.svg" for name in figures(found)}
-    assert all(path.stat().st_size > 1000 for path in written)
+def test_every_figure_is_saved_under_its_name_in_the_format_asked_for(
+    found: Findings, tmp_path: Path, format_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if format_ == "html":  # a megabyte of JavaScript each
+        risk = figures(found)["theory-risk"]
+        monkeypatch.setattr("umix.reports.charts.theory_figures.figures", lambda _: {"theory-risk": risk})
+    written = save_figures(found, tmp_path / "new", format_=format_)
+    assert {path.stem for path in written} >= {"theory-risk"}
+    for path in written:
+        content = path.read_bytes()
+        assert content.startswith(START[format_])
+        assert not re.search(rb'(src|href)="https?://', content)  # opens with no network
 
 
 def test_an_unknown_format_is_refused(found: Findings, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Figures of ``umix theory``: chart specifications from findings, in colours that people of all sights tell apart."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from umix.errors import unknown
-from umix.files import write_whole
 from umix.theory.findings import Findings
 from umix.theory.lemmas import FACTOR, Point
 
@@ -33,13 +31,15 @@ def figures(findings: Findings) -> dict[str, Any]:
 
 
 def save_figures(findings: Findings, directory: Path, *, format_: str) -> list[Path]:
-    """Write every figure into ``directory`` and return the files."""
-    written = []
-    for name, chart in figures(findings).items():
-        path = directory / f"{name}.{format_}"
-        write_whole(path, rendered(chart, format_))
-        written.append(path)
-    return written
+    """Write every figure into ``directory`` and return the files; HTML holds all it needs."""
+    if format_ not in get_args(Format):
+        raise unknown("figure format", format_, get_args(Format))
+    options: dict[str, Any] = {"html": {"inline": True}, "png": {"scale_factor": 2}}.get(format_, {})
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = {directory / f"{name}.{format_}": chart for name, chart in figures(findings).items()}
+    for path, chart in paths.items():
+        chart.save(path, **options)
+    return list(paths)
 
 
 def remainder_chart(findings: Findings) -> Any:
@@ -178,9 +178,9 @@ def _log_x(field: str, title: str, values: list[int] | None = None) -> Any:
 
 def _power(points: Sequence[Point], *, model: str, exponent: int) -> list[tuple[float, float]]:
     """The line of this slope a little below a model's series, through its weakest strength."""
-    own = [point for point in points if point.model == model]
-    last = min(own, key=lambda point: point.at)
-    return [(point.at, 0.3 * last.value * (point.at / last.at) ** exponent) for point in own]
+    series = [point for point in points if point.model == model]
+    last = min(series, key=lambda point: point.at)
+    return [(point.at, 0.3 * last.value * (point.at / last.at) ** exponent) for point in series]
 
 
 def _colour(by: str, order: list[str] | None = None) -> Any:
@@ -211,16 +211,3 @@ def _styled(chart: Any) -> Any:
         .configure_legend(orient="bottom", columns=2, labelLimit=400, labelFontSize=11)
         .configure_title(fontSize=13, anchor="start")
     )
-
-
-def rendered(chart: Any, format_: str) -> bytes:
-    """The file of a chart in one of the formats; HTML holds all it needs."""
-    if format_ not in get_args(Format):
-        raise unknown("figure format", format_, get_args(Format))
-    if format_ in ("svg", "html"):
-        text = io.StringIO()
-        chart.save(text, format=format_, **({"inline": True} if format_ == "html" else {}))
-        return text.getvalue().encode()
-    binary = io.BytesIO()
-    chart.save(binary, format=format_, **({"scale_factor": 2} if format_ == "png" else {}))
-    return binary.getvalue()

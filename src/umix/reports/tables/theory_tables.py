@@ -49,37 +49,28 @@ def rule(check: Check) -> str:
 
 def remainder_table(findings: Findings) -> Table:
     """What R1 + R2 + R3 leave of the exact loss, one row for each mixing strength."""
-    models = list(dict.fromkeys(point.model for point in findings.remainders))
-    table = Table(
-        title=f"Lemma A.1: |remainder| over the mixing strength, alpha = {findings.design.alpha:g}",
-        title_justify="left",
-        caption="It falls with the third power; for a Gaussian model it is 0 up to rounding.",
-        caption_justify="left",
+    return _by_model(
+        findings.remainders,
+        f"Lemma A.1: |remainder| over the mixing strength, alpha = {findings.design.alpha:g}",
+        "strength",
+        "It falls with the third power; for a Gaussian model it is 0 up to rounding.",
     )
-    for name in ("strength", *models):
-        table.add_column(name, justify="right")
-    for strength in _places(findings.remainders):
-        table.add_row(f"{strength:g}", *(value_at(findings.remainders, strength, model=model) for model in models))
-    return table
 
 
 def error_table(findings: Findings) -> Table:
     """Relative errors of the readings of lemma A.2, one row for each mixing strength."""
-    table = Table(
-        title=f"Lemma A.2: relative error over the mixing strength, alpha = {findings.design.alpha:g}, logistic model",
-        title_justify="left",
-        caption="Error of a second-order form as a share of what mixing adds. The lemma is true of the loss on inputs over λ, "
-        "with plain Σ; of the mixup loss itself shrinkage + variance is (docs/explanation/theory.md).",
-        caption_justify="left",
-    )
     names = (
         "lemma, plain Σ: inputs/λ",
         "lemma, printed Σ: inputs/λ",
         "lemma, plain Σ: mixup",
         "shrinkage + var.: mixup",
     )
-    for name in ("strength", *names):
-        table.add_column(name, justify="right")
+    table = _table(
+        f"Lemma A.2: relative error over the mixing strength, alpha = {findings.design.alpha:g}, logistic model",
+        ("strength", *names),
+        "Error of a second-order form as a share of what mixing adds. The lemma is true of the loss on inputs over λ, "
+        "with plain Σ; of the mixup loss itself shrinkage + variance is (docs/explanation/theory.md).",
+    )
     logistic = [point for point in findings.errors if point.model == "logistic"]
     for strength in _places(logistic):
         table.add_row(f"{strength:g}", *(value_at(logistic, strength, curve=form) for form in FORMS.values()))
@@ -94,35 +85,41 @@ def alpha_table(findings: Findings) -> Table:
         "loss on inputs over λ": "over λ adds",
         "mixup loss": "mixup adds",
     }
-    table = Table(
-        title="Lemma A.2 as alpha falls to 1, logistic model, strength 1",
-        title_justify="left",
-        caption="The factor is (alpha+1)/(alpha-1). At alpha ≤ 1, so at the paper's 0.5, the lemma's right-hand side is infinite; "
+    table = _table(
+        "Lemma A.2 as alpha falls to 1, logistic model, strength 1",
+        ("alpha", *curves.values()),
+        "The factor is (alpha+1)/(alpha-1). At alpha ≤ 1, so at the paper's 0.5, the lemma's right-hand side is infinite; "
         "what mixing adds is not.",
-        caption_justify="left",
     )
-    table.add_column("alpha", justify="right")
-    for name in curves.values():
-        table.add_column(escape(name), justify="right")
     for alpha in ALPHAS:
-        table.add_row(f"{alpha:g}", *(value_at(findings.factors, alpha, curve=c, absent="infinite") for c in curves))
+        table.add_row(f"{alpha:g}", *(value_at(findings.factors, alpha, curve=curve) for curve in curves))
     return table
 
 
 def rho_table(findings: Findings) -> Table:
     """ρ of every model on balls of growing radius."""
-    models = list(dict.fromkeys(point.model for point in findings.rhos))
-    table = Table(
-        title="Assumption 5.1: ρ of the sample on ‖v‖ ≤ radius, at most 1/2",
-        title_justify="left",
-        caption="The smallest ratio that a search found, so an upper limit. A logistic model flattens along every ray: no ρ holds "
+    return _by_model(
+        findings.rhos,
+        "Assumption 5.1: ρ of the sample on ‖v‖ ≤ radius, at most 1/2",
+        "radius",
+        "The smallest ratio that a search found, so an upper limit. A logistic model flattens along every ray: no ρ holds "
         "for all of space.",
-        caption_justify="left",
     )
-    for name in ("radius", *models):
-        table.add_column(name, justify="right")
-    for radius in _places(findings.rhos):
-        table.add_row(f"{radius:g}", *(value_at(findings.rhos, radius, model=model) for model in models))
+
+
+def _by_model(points: Sequence[Point], title: str, place: str, caption: str) -> Table:
+    """A series of every model, one row for each place on the x axis."""
+    models = list(dict.fromkeys(point.model for point in points))
+    table = _table(title, (place, *models), caption)
+    for at in _places(points):
+        table.add_row(f"{at:g}", *(value_at(points, at, model=model) for model in models))
+    return table
+
+
+def _table(title: str, columns: Sequence[str], caption: str) -> Table:
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    for name in columns:
+        table.add_column(escape(name), justify="right")
     return table
 
 
@@ -158,14 +155,12 @@ def scaling(a: float, b: float) -> str:
     return "too few clear cells to say" if math.isnan(a) else f"rank^{a:.2f} / n^{b:.2f}"
 
 
-def value_at(
-    points: Sequence[Point], at: float, *, model: str | None = None, curve: str | None = None, absent: str = "infinite"
-) -> str:
-    """The value of a series at a place, in short; ``absent`` where the series has none."""
+def value_at(points: Sequence[Point], at: float, *, model: str | None = None, curve: str | None = None) -> str:
+    """The value of a series at a place, in short; a series has no point where it is infinite."""
     for point in points:
         if point.at == at and model in (None, point.model) and curve in (None, point.curve):
             return number(point.value)
-    return absent
+    return "infinite"
 
 
 def number(value: float) -> str:
