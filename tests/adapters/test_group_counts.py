@@ -1,8 +1,6 @@
 """Counts of groups from one's own predictions, against counting by hand and against fairlearn's vocabulary of groups."""
 
 import numpy as np
-import pandas
-import polars
 import pytest
 import torch
 
@@ -49,20 +47,6 @@ def test_logits_several_columns_groups_and_no_groups_are_understood() -> None:
 def test_examples_without_a_group_count_in_the_average_alone() -> None:
     counts = group_counts([1, 0], [1, 1], np.array(["a", None], dtype=object))
     assert (counts.rates, counts.average) == ({"1, a": 1.0}, 0.5)
-
-
-def test_groups_in_lists_and_frames_are_those_of_arrays() -> None:
-    place = ["a", float("nan"), "b", None]
-    for given in (
-        place,
-        pandas.Series(place),
-        polars.DataFrame({"place": ["a", None, "b", None]}),
-        [["a"], [None]] * 2,
-    ):
-        counts = group_counts([0, 1, 1, 0], [0, 0, 1, 1], given)
-        assert all(name in ("0, a", "0, b", "1, a", "1, b") for name in counts.names)
-        assert counts.sizes.sum() == 2
-    assert group_counts([0, 1], [0, 1], torch.tensor([[0, 1], [1, 1]])).names[0] == "0, groups_0=0, groups_1=1"
 
 
 def test_the_table_shows_the_lowest_first_and_markup_as_it_is() -> None:
@@ -113,15 +97,3 @@ def test_predictions_that_are_no_classes_of_the_labels_are_refused_and_not_count
 
 def test_logits_of_half_precision_are_counted() -> None:
     assert group_counts(torch.eye(2, dtype=torch.bfloat16), torch.tensor([0, 1])).average == 1.0
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_frame_of_groups_counts_as_the_dict_of_its_columns(library: str) -> None:
-    predicted, y, place = example()
-    several = {"place": place, "wet": np.where(y == 1, "yes", "no")}
-    frame = pytest.importorskip(library).DataFrame(several)
-    assert group_counts(predicted, y, frame).rates == pytest.approx(
-        group_counts(predicted, y, several).rates, nan_ok=True
-    )
-    with pytest.raises(UserError, match="each of the 199 rows of the inputs, got 2 × 200"):
-        group_counts(predicted[1:], y[1:], frame)

@@ -14,21 +14,21 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from umix import UMIXClassifier, UserError
+from umix.adapters.sklearn.classifier import PARAMETERS
 from umix.bench.spec.presets import preset
 from umix.core.rates import worst
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
+from umix.methods.umix import UMIX
 
 # What a fit says of its few rows and epochs is no matter here.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:The net predicted a single class", "ignore:The uncertainty is saturated", "ignore:No training example was"
+    "ignore:The net predicted a single class", "ignore:The uncertainty is", "ignore:No training example was"
 )
 
 QUICK: dict[str, Any] = {"epochs": 4, "lr": 0.05, "batch_size": 16, "net_options": {"hidden": [16]}}
@@ -74,11 +74,6 @@ def test_a_chosen_threshold_decides_labels_and_leaves_probabilities_alone() -> N
     assert np.array_equal(chosen.predict(x), (chosen.decision_function(x) > 0).astype(int))
     odds = np.diff(np.log(chosen.predict_proba(x)), axis=1)[:, 0]
     np.testing.assert_allclose(chosen.decision_function(x) - odds, chosen.biases_[1] - chosen.biases_[0], atol=1e-6)
-
-
-def test_an_unknown_way_to_decide_is_refused(blobs: tuple[np.ndarray, np.ndarray]) -> None:
-    with pytest.raises(UserError, match="Unknown way to decide 'coin'"):
-        quick(decide="coin").fit(*blobs)
 
 
 def test_defaults_are_those_of_the_preset_for_tables() -> None:
@@ -236,6 +231,15 @@ def test_equal_weights_are_no_weights_and_heavy_rows_count_more(blobs: tuple[np.
             r"random_state must be None, a whole number in \[0, 4294967296\) or .*RandomState, got -1\.",
         ),
         ({"select": "wurst"}, r"Unknown selection rule 'wurst'; did you mean 'worst'\?"),
+        ({"decide": "coin"}, "Unknown way to decide 'coin'"),
+        (
+            {"eta": 3, "settings": {"eta": 4}},
+            r"^eta must be given once, got eta=3 and settings=\{'eta': 4\}; leave one out\.$",
+        ),
+        (
+            {"method": "jtt", "settings": None, "eta": 3},
+            r"^eta=3 must be left out for method='jtt', which has no such setting; a search over",
+        ),
         ({"select": "worst"}, r"select='worst' must know the groups, but none are given"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -277,28 +281,41 @@ def test_clones_and_pickles_predict_alike(blobs: tuple[np.ndarray, np.ndarray]) 
     assert np.array_equal(model.predict_proba(x), clone(model).fit(x, y).predict_proba(x))
 
 
-def test_it_is_searched_inside_a_pipeline(blobs: tuple[np.ndarray, np.ndarray]) -> None:
-    x, y = blobs
-    pipeline = make_pipeline(MinMaxScaler(), quick())
-    grid = {"umixclassifier__settings": [FIXED, {**FIXED, "eta": 0}], "umixclassifier__lr": np.array([1e-6, 0.05])}
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(x, y)
-    assert search.best_params_["umixclassifier__lr"] == 0.05
-    assert search.score(x, y) > 0.85
-    grouped = clone(pipeline).fit(x, y, umixclassifier__groups=["a", "b"] * 65)
-    assert len(grouped[-1].validation_rates_["groups"]) == 6
-
-
-def test_frames_are_as_good_as_arrays_and_their_columns_are_known(blobs: tuple[np.ndarray, np.ndarray]) -> None:
-    x, y = blobs
-    frame = polars.DataFrame(x, schema=["height", "width", "age"])
-    model = quick().fit(frame, polars.Series(y))
-    assert model.feature_names_in_.tolist() == ["height", "width", "age"]
-    assert np.array_equal(model.predict_proba(frame), quick().fit(x, y).predict_proba(x))
-
-
 def test_large_offsets_do_not_hide_small_differences(blobs: tuple[np.ndarray, np.ndarray]) -> None:
     """Seconds since 1970 differ in digits that single precision does not have."""
     x, y = blobs
     assert np.allclose(
         quick().fit(x + 1.7e9, y).predict_proba(x + 1.7e9), quick().fit(x, y).predict_proba(x), atol=1e-2
     )
+
+
+def test_every_parameter_of_the_method_is_explicit_optional_and_one_of_umix() -> None:
+    given = inspect.signature(UMIXClassifier).parameters
+    assert {given[name].default for name in PARAMETERS} == {None}
+    assert set(PARAMETERS) <= set(UMIX.model_fields)
+
+
+def test_a_parameter_and_a_setting_are_the_same_thing(
+    small: Callable[..., UMIXClassifier], rows: tuple[np.ndarray, ...]
+) -> None:
+    x, y, _ = rows
+    fixed = {"eta": 5, "pool": "example", "length": 2, "sigma": 1, "per_example": True}
+    by_name = small(**fixed).fit(x, y)
+    by_settings = UMIXClassifier(**{**small().get_params(), **dict.fromkeys(PARAMETERS), "settings": fixed}).fit(x, y)
+    assert np.array_equal(by_name.predict_proba(x), by_settings.predict_proba(x))
+    assert np.array_equal(clone(by_name).fit(x, y).weights_, by_name.weights_, equal_nan=True)
+    twice = small(**fixed, settings={"eta": 5}).fit(x, y)  # the same value is no contradiction
+    assert np.array_equal(twice.predict_proba(x), by_name.predict_proba(x))
+    assert not np.array_equal(small(eta=0).fit(x, y).predict_proba(x), by_name.predict_proba(x))
+
+
+def test_searches_set_them(small: Callable[..., UMIXClassifier], rows: tuple[np.ndarray, ...]) -> None:
+    x, y, _ = rows
+    search = GridSearchCV(small(), {"eta": [1, 10]}, cv=2, error_score="raise").fit(x, y)
+    known = ~np.isnan(search.best_estimator_.weights_)
+    u, w = search.best_estimator_.uncertainty_[known], search.best_estimator_.weights_[known]
+    np.testing.assert_allclose(
+        w, (eta := search.best_params_["eta"]) * u / (1 + eta * u.mean()) + 1 / (1 + eta * u.mean()), 1e-5
+    )
+    draws = {"sigma": np.array([0.0, 0.5]), "length": np.arange(1, 3), "per_example": np.array([True, False])}
+    RandomizedSearchCV(small(), draws, n_iter=2, cv=2, error_score="raise", random_state=0).fit(x, y)

@@ -106,18 +106,9 @@ def test_a_tuned_threshold_is_one_of_the_probability_and_biases_take_no_part(sma
     assert not plain.estimator_.biases_.any()
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_calibrated_probabilities_decide_by_themselves(method: str, small: Made, rows: Rows) -> None:
+def test_calibrated_probabilities_decide_by_themselves(small: Made, rows: Rows) -> None:
     x, y, _ = rows
-    model = CalibratedClassifierCV(small("erm"), method=method, cv=2).fit(x, y, sample_weight=np.ones(len(y)))
+    model = CalibratedClassifierCV(small("erm"), cv=2).fit(x, y, sample_weight=np.ones(len(y)))
     assert np.array_equal(model.predict(x), model.predict_proba(x).argmax(axis=1))
     assert model.score(x, y) > 0.7
     assert abs(model.predict_proba(x)[:, 1].mean() - y.mean()) < 0.1
-
-
-@pytest.mark.usefixtures("routing")
-def test_groups_reach_the_classifier_inside_a_tuned_threshold(small: Made, rows: Rows) -> None:
-    x, y, side = rows
-    model = small("erm").set_fit_request(groups=True)
-    tuned = TunedThresholdClassifierCV(model, cv=2).fit(x, y, groups=side)
-    assert len(tuned.estimator_.validation_rates_["groups"]) == 4

@@ -101,12 +101,6 @@ def test_best_is_settled_to_the_method_that_wins(rows: tuple[np.ndarray, np.ndar
     assert weight.mean() == pytest.approx(1)
 
 
-def test_one_random_state_is_one_result(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    first, again, other = (sample_weights(GaussianNB(), *rows, settings=FIXED, random_state=s) for s in (0, 0, 1))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

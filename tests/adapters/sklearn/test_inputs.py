@@ -1,4 +1,4 @@
-"""A frame with texts, dates or gaps is read as umix run reads a table; one of numbers alone is as good as an array."""
+"""What X, y and random_state may be: frames with texts, dates or gaps, sparse rows, labels of any kind, seeds and generators."""
 
 import pickle
 from collections.abc import Callable
@@ -8,15 +8,17 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from scipy import sparse
 
 from umix import UMIXClassifier, UserError
-from umix.adapters.sklearn.inputs import is_table
+from umix.adapters.sklearn.inputs import is_table, seed_of
 from umix.data.rows.table_file import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")
 
 Made = Callable[..., UMIXClassifier]
 People = tuple[pandas.DataFrame, np.ndarray]
+X = np.random.default_rng(0).normal(size=(8, 2))
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +121,87 @@ def test_a_decimal_comma_is_read_as_a_number_in_fit_and_in_predict(small: Made, 
     assert model.preprocessing_.kinds["a"] == "decimal_comma"
     for new in (comma, frame):
         assert np.array_equal(model.predict_proba(new), expected.predict_proba(frame))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array])
+def test_sparse_rows_are_fitted_and_predicted_as_dense_ones(kind: Callable[[np.ndarray], object], small: Made) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(5, 1, (200, 6)) * (rng.random((200, 6)) < 0.4)
+    y, weight = (x[:, 0] + x[:, 1] > 3).astype(int), rng.integers(0, 3, 200).astype(float)
+    dense = small().fit(x, y, sample_weight=weight)
+    model = small().fit(kind(x), y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict_proba(x), dense.predict_proba(x), atol=1e-6)
+    np.testing.assert_array_equal(model.weights_, dense.weights_)
+    assert np.array_equal(model.predict_proba(kind(x)), model.predict_proba(x))
+    assert np.array_equal(dense.predict_proba(kind(x)), dense.predict_proba(x))
+
+
+def test_a_sparse_matrix_that_no_memory_holds_when_it_is_dense_is_refused(small: Made) -> None:
+    with pytest.raises(
+        UserError, match=r"^X must fit into memory as dense float32, .* 1000 × 1000000000 values take 3725 GB"
+    ):
+        small().fit(sparse.csr_array((1000, 10**9)), [0, 1] * 500)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", None, "b", "b"] * 2,
+        ["a", float("nan"), "b", "b"] * 2,
+        np.array([0, np.nan, 1, 1] * 2),
+        np.array(["a", None, "b", "b"] * 2, dtype=object),
+        pandas.Series([0, None, 1, 1] * 2, dtype="Int64"),
+        pandas.Series(["a", None, "b", "b"] * 2),
+        pandas.Series(pandas.Categorical(["a", None, "b", "b"] * 2)),
+        polars.Series(["a", None, "b", "b"] * 2),
+        polars.Series([0, None, 1, 1] * 2),
+    ],
+    ids=["None", "NaN among texts", "NaN", "objects", "NA", "pandas", "categories", "polars", "polars numbers"],
+)
+def test_a_missing_label_is_refused_with_its_row(y: Any) -> None:
+    message = r"^y must have a label in every row, but it is missing in 2 of 8, the first of them row 1 \(counted from 0\); leave"
+    with pytest.raises(UserError, match=message):
+        UMIXClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            X[:, 0],
+            r"^y must name a class in every row, .*\(Unknown label type: continuous\); cut a quantity into a few",
+        ),
+        (
+            np.array(["a", 1] * 4, dtype=object),
+            r"^y must name a class in every row, .*write labels of several types as texts\.$",
+        ),
+        (["a"] * 8, r"^The labels must have at least two classes, got 1 class in 8 rows that count\.$"),
+        ([0, 1] * 3, r"^y must have a label for each of the 8 rows of X, got 6\.$"),
+        (None, r"^UMIXClassifier requires y to be passed, but the target y is None; give a label for every row\.$"),
+    ],
+    ids=["quantity", "mixed types", "one class", "too few", "none"],
+)
+def test_labels_that_are_no_classes_are_refused_in_a_sentence(y: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        UMIXClassifier().fit(X, y)
+
+
+def test_none_draws_from_the_global_generator() -> None:
+    before = np.random.get_state()
+    try:
+        np.random.seed(3)
+        first, second = seed_of(None), seed_of(None)
+        np.random.seed(3)
+        assert (seed_of(np.random), seed_of(None)) == (first, second)
+    finally:
+        np.random.set_state(before)
+    assert first != second
+
+
+def test_an_instance_gives_another_seed_in_every_fit(small: Made, rows: tuple[np.ndarray, ...]) -> None:
+    x, y, _ = rows
+    model = small("erm", random_state=np.random.RandomState(5))
+    first, second = (model.fit(x, y).predict_proba(x) for _ in range(2))
+    again = small("erm", random_state=np.random.RandomState(5)).fit(x, y).predict_proba(x)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, second)
