@@ -129,25 +129,25 @@ def _most(record: RunRecord) -> int:
 
 def _first(reader: Reader, data: Path, most: int) -> tuple[NewInputs, Tensor]:
     """The first rows of ``data``, as predict takes them and as the exported model does."""
+    rows = first_rows(reader, data, most)
     if isinstance(reader, ArrayPreprocessing):
-        return _array(reader, np.asarray(read_array(data, reader.x)[:most]))
+        return _array(reader, rows)
     if isinstance(reader, ImageReader):
-        images = reader.images(data, first_images(data, most))
+        images = reader.images(data, rows)
         return NewInputs(images, reader.transform), stacked(images).float()
-    inputs = reader.inputs(first_rows(reader, data, most))
+    inputs = reader.inputs(rows)
     return inputs, stacked(inputs.x)
 
 
-def first_images(data: Path, most: int) -> list[str]:
-    """The names of the first images in a folder."""
-    names = list(find_images(data).names)[:most]
-    if not names:
-        raise UserError(f"{data} must hold images, but there are none below it.")
-    return names
-
-
-def first_rows(reader: Reader, data: Path, most: int) -> "polars.DataFrame":
-    """The first rows of a table; of CSV no more is read than the block that they are in."""
+def first_rows(reader: Reader, data: Path, most: int) -> Any:
+    """The first rows of ``data``: of an array, of a table (of CSV no more is read than their block), or names of images."""
+    if isinstance(reader, ArrayPreprocessing):
+        return np.asarray(read_array(data, reader.x)[:most])
+    if isinstance(reader, ImageReader):
+        names = list(find_images(data).names)[:most]
+        if not names:
+            raise UserError(f"{data} must hold images, but there are none below it.")
+        return names
     frames = reader.frames(data) if isinstance(reader, TableReader | TextReader) else table_blocks(data)
     return next(frames).head(most)
 

@@ -4,10 +4,7 @@ MLflow imports this module to load the model and calls ``_load_pyfunc``.
 """
 
 import json
-import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -17,15 +14,16 @@ import torch
 
 from umix.bench.runs.record import load_run
 from umix.core.words import counted
-from umix.data.arrays import ArrayPreprocessing, read_array
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.folder_listing import PATH
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.table_reader import TableReader
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UmixWarning, UserError
-from umix.exports.comparison import Expected, at_hand, compare, first_images, first_rows, places
+from umix.exports.comparison import Expected, at_hand, compare, first_rows, places
 from umix.exports.exported import Agreement, whole_folder
+from umix.exports.torch_file import quiet
 from umix.exports.trained_model import TrainedModel, described
 from umix.files import write_tensors, write_whole
 from umix.nets.library import install_command, installed
@@ -55,9 +53,9 @@ def require_mlflow() -> None:
 def write_mlflow_model(trained: TrainedModel, output: Path) -> Agreement:
     """Write the model into the folder ``output``, after MLflow has loaded it and predicted as umix does."""
     reader, example = trained.reader, _example(trained.reader)
-    with whole_folder(output, marked=MODEL) as folder, _quiet():
-        import mlflow.pyfunc
-
+    with quiet():
+        import mlflow.pyfunc  # sets the level of its logger
+    with whole_folder(output, marked=MODEL) as folder, quiet("mlflow"):  # it warns of its own code
         run = folder.with_name(_RUN)
         _write_run(trained, run)
         mlflow.pyfunc.save_model(
@@ -158,15 +156,13 @@ def _first_rows(reader: Reader, data: Path) -> tuple[Any, NewInputs]:
     """The first rows of the run's data, as MLflow's model takes them and as ``umix predict`` does."""
     import pandas
 
+    rows = first_rows(reader, data, _FILES if isinstance(reader, ImageReader) else _ROWS)
     if isinstance(reader, ArrayPreprocessing):
-        values = np.asarray(read_array(data, reader.x)[:_ROWS]).astype(np.float32)
-        return values, reader.inputs(values)
+        return rows.astype(np.float32), reader.inputs(rows.astype(np.float32))
     if isinstance(reader, ImageReader):
-        names = first_images(data, _FILES)
-        inputs = NewInputs(reader.images(data, names), reader.transform)
-        return pandas.DataFrame({PATH: [str(data / name) for name in names]}), inputs
-    frame = first_rows(reader, data, _ROWS)
-    return _as_pandas(frame), reader.inputs(frame)
+        inputs = NewInputs(reader.images(data, rows), reader.transform)
+        return pandas.DataFrame({PATH: [str(data / name) for name in rows]}), inputs
+    return _as_pandas(rows), reader.inputs(rows)
 
 
 def _made_up(reader: Reader) -> tuple[Any, NewInputs]:
@@ -220,19 +216,3 @@ def _load_pyfunc(data_path: str) -> Predictor:
         load_run(folder), select=chosen["select"], decide=chosen["decide"], trust_code=True
     )
     return Predictor(trained)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Inside the block MLflow, which is imported here, says nothing: it warns of its own code."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import mlflow.pyfunc
-
-        logger = logging.getLogger(mlflow.__name__)
-        level = logger.level
-        logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            logger.setLevel(level)

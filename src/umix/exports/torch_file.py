@@ -93,9 +93,9 @@ def run_torch_file(content: bytes, tensors: Sequence[Tensor]) -> tuple[Tensor, T
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Inside the block the exporters of torch warn of nothing; what they warn of is not the user's."""
-    loggers = [logging.getLogger(name) for name in _LOUD]
+def quiet(*names: str) -> Iterator[None]:
+    """Inside the block these loggers, and the exporters of torch, warn of nothing: what they warn of is not the user's."""
+    loggers = [logging.getLogger(name) for name in (*_LOUD, *names)]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
