@@ -15,7 +15,7 @@ SOURCE = Path(umix.__file__).parent
 #: Commands speak of their own flags. Two files write whole command lines for people to copy; in LaTeX ``--`` is a dash.
 MAY_NAME_FLAGS = {
     "commands",
-    "reports/page/reproduce.py",
+    "reports/page/page.py",
     "bench/search/read_trials.py",
     "reports/tables/latex.py",
 }

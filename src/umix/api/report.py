@@ -10,10 +10,9 @@ from umix.core.selection import Decide
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
 from umix.reports.arrange import arrange
-from umix.reports.charts.figure import unchecked, write_figures
+from umix.reports.charts.figure import write_figures
 from umix.reports.decided_rows import decided_rows
 from umix.reports.gather import Gathered, gather
-from umix.reports.page.library import charts_library
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
 
@@ -74,21 +73,20 @@ def write_report(
         raise UserError(Setting("output"), f" must end in .html, got {str(output)!r}.")
     if select is not None:
         known_rule(select)
-    with charts_library() as library, unchecked():
-        gathered, folder = _gathered(runs)
-        path = folder / "report.html" if output is None else Path(output)
-        rows = decided_rows(gathered.runs, select=select, decide=decide)
-        labels = {label for methods in rows.values() for label in methods}
-        if baseline is not None and baseline not in labels:
-            raise unknown("baseline", baseline, labels)
-        notes = [f"left out: {message}" for message in gathered.skipped]
-        found = sections(rows, select=select, baseline=baseline)
-        title = ", ".join(section.task for section in found[:4]) + (", …" if len(found) > 4 else "")
-        write_whole(path, page(gathered, found, title=title, library=library).encode())
+    gathered, folder = _gathered(runs)
+    path = folder / "report.html" if output is None else Path(output)
+    rows = decided_rows(gathered.runs, select=select, decide=decide)
+    labels = {label for methods in rows.values() for label in methods}
+    if baseline is not None and baseline not in labels:
+        raise unknown("baseline", baseline, labels)
+    notes = [f"left out: {message}" for message in gathered.skipped]
+    tasks = sections(rows, select=select, baseline=baseline)
+    title = ", ".join(section.task for section in tasks[:4]) + (", …" if len(tasks) > 4 else "")
+    write_whole(path, page(gathered, tasks, title=title).encode())
     if figures is not None:
-        for section in found:
+        for section in tasks:
             folder = path.with_name(f"{path.stem}-figures")
-            folder = folder if len(found) == 1 else folder / section.folder
+            folder = folder if len(tasks) == 1 else folder / section.folder
             written = write_figures(section.figures, folder, figures)
             notes.append(f"{len(written)} figures written to {folder}")
     return WrittenReport(path, tuple(notes))

@@ -15,7 +15,7 @@ from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
 from umix.reports.judged_words import judged_words
-from umix.reports.page.reproduce import command
+from umix.reports.page.page import command
 from umix.reports.tables.formats import markdown
 from umix.reports.tables.run_table import choice_words, decision_words
 from umix.reports.tables.text_table import Entry, TextTable, percents

@@ -1,8 +1,7 @@
 """A figure: the rows it draws, what it shows in words, and its chart for a page or a paper."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
@@ -71,8 +70,7 @@ class Figure:
 
     def _spec(self, width: int | str) -> dict[str, Any]:
         """The chart with the parameters that its expressions use: names picked in the legend, and whether space is narrow."""
-        with unchecked():
-            spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict(validate=False)
+        spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict()
         own = [{"name": "picked", "value": []}, {"name": "narrow", "value": False}]
         return {**spec, "params": [*spec.get("params", []), *own]}
 
@@ -117,18 +115,6 @@ def _config(ink: str, font: str) -> dict[str, Any]:
         },
         "text": {"fill": ink, "font": font},
     }
-
-
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Inside the block Altair does not compare charts with the schema of Vega-Lite, which takes longer than to make them.
-
-    The tests do.
-    """
-    from altair.utils.schemapi import debug_mode
-
-    with debug_mode(False):
-        yield
 
 
 def inline(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -2,14 +2,15 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from umix.bench.runs.record import RunRecord
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.threshold import ThresholdView
 from umix.reports.gather import Gathered
-from umix.reports.page.reproduce import command, versions
 from umix.reports.page.section import Section
 from umix.reports.tables.text_table import p_value
 from umix.version import __version__
@@ -34,8 +35,8 @@ SHAPE_PATHS = {
 }
 
 
-def page(gathered: Gathered, sections: Sequence[Section], *, title: str, library: Callable[[], str]) -> str:
-    """The HTML of a report on these sections; ``library`` returns the script that draws the charts."""
+def page(gathered: Gathered, sections: Sequence[Section], *, title: str) -> str:
+    """The HTML of a report on these sections."""
     specs = {f"chart-{n}-{m}": f.on_page() for n, s in enumerate(sections) for m, f in enumerate(s.figures)}
     html: str = (
         _environment()
@@ -54,7 +55,34 @@ def page(gathered: Gathered, sections: Sequence[Section], *, title: str, library
         )
     )
     # The library is put in after rendering: it is a megabyte that the template engine need not read or escape.
-    return html.replace(_LIBRARY, library(), 1)
+    return html.replace(_LIBRARY, _charts_library(), 1)
+
+
+def _charts_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its snippet is optional, its stub says otherwise
+    return bundle.replace("</script", "<\\/script")
+
+
+def command(record: RunRecord) -> str:
+    """The ``umix run`` that makes this record."""
+    words = ["umix", "run", record.task, record.method, "--seed", str(record.seed)]
+    words += [] if record.preset == "default" else ["--preset", record.preset]
+    for key, value in record.settings.items():
+        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"]
+    return shlex.join(words)
+
+
+def versions(records: Sequence[RunRecord]) -> dict[str, list[str]]:
+    """Every version that some record names, by program."""
+    by_program: dict[str, list[str]] = {}
+    for record in records:
+        for name, version in record.versions.items():
+            if version not in by_program.setdefault(name, []):
+                by_program[name].append(version)
+    return by_program
 
 
 def threshold_html(view: ThresholdView, name: str = "threshold") -> str:
