@@ -14,7 +14,8 @@ from measure import write
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.statistics import Spread, paired
 from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
-from umix.reports.minority import auroc, minority_groups
+from umix.reports.metrics import auroc
+from umix.reports.training_examples import minority_groups
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -35,7 +36,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
     preset = plan.method.length
     windows = {f"trajectory, first {length} epochs": length for length in sorted({preset, 10, epochs})}
     found = {
-        name: (auroc(trajectory.uncertainty(start=0, length=length).numpy(), rare), length / epochs)
+        name: (auroc(rare, trajectory.uncertainty(start=0, length=length).numpy()), length / epochs)
         for name, length in windows.items()
     }
     for size in SIZES:
@@ -44,7 +45,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
             own = Trainer(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per trainer
             name = f"ensemble of {size}" + ("" if length == epochs else f", stopped after {length} epochs")
             found[name] = (
-                auroc(ensemble_uncertainty(own, ensemble_members(size, epochs)).train.numpy(), rare),
+                auroc(rare, ensemble_uncertainty(own, ensemble_members(size, epochs)).train.numpy()),
                 size * length / epochs,
             )
     return found

@@ -4,7 +4,7 @@ from inspect import getmodule
 
 from setting_tables import setting_rows
 
-from umix.commands.listings import group_labels
+from umix.commands.catalogue import group_labels
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
 

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from umix.adapters.sklearn.sample_weights import sample_weights
     from umix.adapters.weighted_mixup import WeightedMixup
     from umix.api.doctor import doctor
-    from umix.api.export import export
     from umix.api.report import report
-    from umix.api.result import RunResult, load_result, predict
+    from umix.api.result import RunResult, export, load_result, predict
     from umix.api.study import run_study
     from umix.api.study_result import StudyResult
     from umix.api.train import train
@@ -64,7 +63,7 @@ _HOME = {
     "WeightedMixup": "umix.adapters.weighted_mixup",
     "doctor": "umix.api.doctor",
     "execute": "umix.bench.runs.execute",
-    "export": "umix.api.export",
+    "export": "umix.api.result",
     "group_counts": "umix.adapters.group_counts",
     "load_net": "umix.bench.runs.load_net",
     "load_result": "umix.api.result",

@@ -15,17 +15,15 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from umix.commands.bench import bench
+from umix.commands.catalogue import methods, nets, presets, tasks
 from umix.commands.clean_output import clean_output
 from umix.commands.demo import demo
 from umix.commands.doctor import doctor
 from umix.commands.export import export
-from umix.commands.figures import figures
-from umix.commands.flag_names import as_flag
-from umix.commands.listings import methods, nets, presets, tasks
+from umix.commands.flags import as_flag
 from umix.commands.predict import predict
 from umix.commands.report import report
 from umix.commands.run import run
-from umix.commands.select import select
 from umix.commands.table import table
 from umix.commands.theory import theory
 from umix.commands.tune import tune
@@ -49,9 +47,7 @@ for _command in (
     bench,
     tune,
     table,
-    select,
     report,
-    figures,
     predict,
     export,
     weights,

@@ -1,6 +1,7 @@
 """The consoles for standard output and standard error, and progress bars with the time left."""
 
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,11 @@ def write_out(text: str) -> None:
         OUT.file.flush()
     except BrokenPipeError:
         raise OutputClosed from None
+
+
+def print_json(content: object) -> None:
+    """Write ``content`` to standard output as JSON."""
+    write_out(json.dumps(content, indent=2) + "\n")
 
 
 def drop_output() -> None:

@@ -1,4 +1,4 @@
-"""``umix table`` and ``umix select``, called as people call them."""
+"""``umix table``, called as people call it."""
 
 import csv
 import io
@@ -86,16 +86,6 @@ def test_two_rules_make_the_papers_second_table(folder: Path, capsys: pytest.Cap
     assert output(capsys, "table", folder, "--select", "worst,average", "-f", "latex").count(r"\toprule") == 1
 
 
-@pytest.mark.parametrize("rules", ["worst", "worst,average"])
-def test_latex_says_what_its_numbers_are_and_what_to_doubt(
-    folder: Path, capsys: pytest.CaptureFixture[str], rules: str
-) -> None:
-    save(folder, 0, [30, 30], "erm", "celeba")
-    lines = output(capsys, "table", folder, "--select", rules, "-f", "latex").splitlines()
-    assert any(line.startswith("% Test accuracy in percent") for line in lines)
-    assert any(line.startswith("% Warning: ") and "fewer than 3 seeds (erm)" in line for line in lines)
-
-
 def test_broken_records_are_named_and_the_others_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "broken").mkdir()
     (folder / "broken" / "record.json").write_text("{")
@@ -106,11 +96,13 @@ def test_broken_records_are_named_and_the_others_shown(folder: Path, capsys: pyt
     assert "broken/record.json" in captured.err.replace("\n", "")
 
 
-def test_select_shows_every_rule_and_marks_the_oracle(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = output(capsys, "select", folder)
+def test_all_rules_are_compared_with_the_oracle_which_is_marked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = output(capsys, "table", folder, "--select", "all")
     for expected in ("worst_class", "last", "oracle_test", "test (no rule)", "regret"):
         assert expected in out
-    rows = json.loads(output(capsys, "select", folder, "--json"))
+    rows = json.loads(output(capsys, "table", folder, "--select", "all", "-f", "json"))
     assert {row["rule"]: row["legitimate"] for row in rows}["oracle_test"] is False
     assert all(row["regret"]["mean"] == 0 for row in rows)
     assert {row["rule"] for row in rows} == {"worst", "average", "worst_class", "last", "oracle_test"}
@@ -131,7 +123,6 @@ def test_select_shows_every_rule_and_marks_the_oracle(folder: Path, capsys: pyte
         (["table", "runs", "-o", "empty"], "--output must be a file, got the folder 'empty'."),
         (["table", "runs", "-o", "empty", "-f", "csv"], "Cannot write empty: it is a folder; name a file."),
         (["table", "runs/waterbirds-erm-0"], "is a single run"),
-        (["select", "nowhere"], "There is no folder nowhere."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -161,6 +152,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_two(
         ),
         (["--metric", "accuracy", "--groups"], "got --metric too; leave one out."),
         (["--metric", "accuracy", "-f", "json"], "got the format json too; leave one out."),
+        (["--select", "all", "-f", "csv"], "--select all must be shown alone, as text or JSON, got the format csv too"),
     ],
 )
 def test_flags_without_effect_are_refused(
@@ -185,8 +177,8 @@ def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax
     assert methods() == ["erm", "erm + threshold"]
     assert methods("--decide", "argmax") == ["erm"]
     assert methods("--published") == ["erm"]
-    assert "erm + threshold: selection rules" in output(capsys, "select", runs)
-    assert "erm + threshold" not in output(capsys, "select", runs, "--decide", "argmax")
+    assert "erm + threshold: selection rules" in output(capsys, "table", runs, "--select", "all")
+    assert "erm + threshold" not in output(capsys, "table", runs, "--select", "all", "--decide", "argmax")
     assert main(["table", str(runs), "--published", "--decide", "biases"]) == 2
     told = capsys.readouterr().err
     assert "--published must be compared by argmax" in told

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from umix.cli import main
-from umix.commands.listings import group_labels
+from umix.commands.catalogue import group_labels
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
 from umix.data.task import Task

@@ -1,10 +1,19 @@
-"""Which records belong together."""
+"""Which records belong together, and the rows of a comparison: ERM by argmax, and beside it with a chosen threshold."""
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.arrange import arrange
+from umix.reports.arrange import arrange, decided_rows, plain_row
+from umix.reports.comparison import compare
+from umix.reports.page.headline import headline
+from umix.reports.regret import outcomes
+from umix.reports.sentences import choice_words
+from umix.reports.tables.comparison_tables import rates_table
 
 Make = Callable[..., RunRecord]
 
@@ -78,9 +87,139 @@ def test_other_rows_are_another_task_though_their_file_is_the_same(record: Make)
     assert len(arrange(runs)) == 2
 
 
-def test_runs_of_an_earlier_version_on_the_same_data_are_of_the_same_task(record: Make) -> None:
-    assert seeds(arrange([record(0, [1, 1]), record(1, [1, 1], rows="r")])) == {"toy": {"erm": [0, 1]}}
-
-
 def test_a_run_that_lies_in_two_folders_counts_once(record: Make) -> None:
     assert seeds(arrange([record(0, [1, 1]), record(0, [1, 1])])) == {"toy": {"erm": [0]}}
+
+
+HITS = [[90, 40], [70, 75]]  # of the two groups, which are the classes: by argmax, and with the second bias
+
+
+@pytest.fixture
+def decided(record: Make) -> Make:
+    """A run of two groups of 100 with one class each: argmax has 40 % in the worst, the other decision 70 %."""
+
+    def make(seed: int = 0, method: str = "erm", hits: list[list[int]] = HITS, **changes: object) -> RunRecord:
+        rows = {"hits": hits[:1], "sizes": [100, 100], "class_hits": hits[:1], "class_sizes": [100, 100]}
+        counts = {**rows, "composition": [[100, 0], [0, 100]], "tail_losses": changes.pop("losses", [])}
+        made = record(
+            seed,
+            [1, 1],
+            method,
+            classes=["no", "yes"],
+            split_counts={"val": counts, "test": counts},
+            group_use="none",
+            **changes,
+        )
+        biases = np.array([[0.0, 0.0], [0.0, float(np.log(3))]])
+        every = np.array([[[*row, *row] for row in hits]])
+        made.keep_decisions(
+            {name: replace(split, biases=biases, decided_hits=every) for name, split in made.counts.items()}
+        )
+        return made
+
+    return make
+
+
+def test_erm_has_a_row_by_argmax_and_one_with_a_threshold(decided: Make) -> None:
+    runs = {"toy": {"erm": [decided(0), decided(1)], "umix": [decided(0, "umix")]}}
+    comparison = compare(decided_rows(runs))
+    cells = comparison.cells["toy"]
+    assert list(cells) == ["erm", "erm + threshold", "umix"]
+    assert [cell.rates["worst"].mean for cell in cells.values()] == [0.4, 0.7, 0.7]
+    assert [cell.decide for cell in cells.values()] == ["argmax", "biases", "biases"]
+    assert comparison.baseline == "erm"
+    assert cells["erm + threshold"].gains["worst"].spread.mean == pytest.approx(0.3)
+    assert cells["erm + threshold"].uses == cells["erm"].uses == "choose"
+    notes = rates_table(comparison, "toy").notes
+    assert any(note.startswith("Decided by argmax: erm. The others: with biases") for note in notes)
+
+
+def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
+    runs = {"toy": {"erm": [decided()], "umix": [decided(0, "umix")]}}
+    cells = compare(decided_rows(runs, decide="argmax")).cells["toy"]
+    assert {label: cell.rates["worst"].mean for label, cell in cells.items()} == {"erm": 0.4, "umix": 0.4}
+    assert list(decided_rows(runs, select="last")["toy"]) == ["erm", "umix"]  # a rule that biases do not change
+
+
+def test_runs_that_were_told_argmax_or_have_no_other_decision_are_shown_by_argmax(record: Make, decided: Make) -> None:
+    plan = {"judge": {"decide": "argmax"}}
+    runs = {"toy": {"erm": [decided(plan=plan)], "umix": [record(0, [9, 5], "umix")]}}
+    cells = compare(decided_rows(runs)).cells["toy"]
+    assert {label: cell.decide for label, cell in cells.items()} == {"erm": "argmax", "umix": "argmax"}
+    told = compare(decided_rows(runs, decide="biases")).cells["toy"]
+    assert list(told) == ["erm", "erm + threshold", "umix"]
+
+
+def test_the_row_of_erm_alone_is_by_argmax(decided: Make) -> None:
+    assert plain_row(decided()).summary().worst == 0.4
+    assert plain_row(decided(0, "umix")).summary().worst == 0.7
+
+
+def test_a_threshold_may_be_what_validation_prefers(decided: Make) -> None:
+    rows = decided_rows({"toy": {"erm": [decided()]}})["toy"]
+    said = headline("toy", rows, select=None, baseline="erm")
+    assert said.method == "erm + threshold"
+    assert said.gain is not None
+    assert said.gain.mean == pytest.approx(0.3)
+
+
+def test_a_method_is_also_compared_with_a_threshold_alone(decided: Make) -> None:
+    rows = decided_rows(
+        {
+            "toy": {
+                "erm": [decided(seed, losses=[0.1 * seed]) for seed in range(5)],
+                "umix": [decided(seed, "umix", [[90, 50], [72, 76]], losses=[0.2 + 0.1 * seed]) for seed in range(5)],
+            }
+        }
+    )["toy"]
+    said = headline("toy", rows, select=None, baseline="erm")
+    assert said.method == "umix"
+    assert said.sentences[2] == (
+        "erm + threshold, the same runs with a threshold chosen on validation, gets 75.0 % (95 % interval 65.7 % to 82.5 %) of it "
+        "right; umix gets 1.0 points more."
+    )
+    assert said.over_threshold is not None
+    assert said.over_threshold.mean == pytest.approx(0.02)
+    assert said.evidence == "strong"
+    assert said.reasons[:2] == (
+        "the worst rate changes by [+32.0, +32.0] points over 5 seeds",
+        "against erm + threshold by [+2.0, +2.0] points",
+    )
+
+
+def test_the_evidence_is_weak_where_a_threshold_alone_does_as_much(decided: Make) -> None:
+    better = [[90, 50], [72, 76]]
+    runs = {
+        "erm": [decided(seed) for seed in range(5)],
+        "umix": [decided(seed, "umix", better if seed % 2 else HITS) for seed in range(5)],
+    }
+    rows = decided_rows({"toy": runs})["toy"]
+    said = headline("toy", rows, select=None, baseline="erm")
+    assert (said.method, said.evidence) == ("umix", "weak")
+    assert any(
+        reason.startswith("the change of the worst rate against erm + threshold is not clear")
+        for reason in said.reasons
+    )
+
+
+def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) -> None:
+    found = {(one.method, one.rule): one for one in outcomes(decided_rows({"toy": {"erm": [decided()]}}))}
+    assert found["erm + threshold", "oracle_test"].worst.mean == 0.7
+    assert found["erm + threshold", "worst"].regret.mean == 0.0
+    assert found["erm + threshold", "last"].regret.mean == pytest.approx(0.3)
+    assert found["erm", "oracle_test"].worst.mean == 0.4
+
+
+def test_a_run_says_its_decision_and_what_argmax_would_give(record: Make, decided: Make) -> None:
+    run = decided()
+    assert choice_words(run, run.summary()) == (
+        "Decision: yes is predicted from a probability of 0.25 on (chosen on validation); "
+        "argmax would give 40.0 % in the worst group."
+    )
+    same = decided(hits=[[90, 80], [70, 75]])
+    assert choice_words(same, same.summary()) == "Decision: argmax, the best on validation."
+    assert choice_words(run.deciding("argmax"), run.summary(decide="argmax")) == ""
+    many = run.summary().model_copy(update={"threshold": None, "biases": {"a": 1.25, "b": -0.0004, "c": 0.0}})
+    assert "predicted: a +1.25, b -0.0004 (chosen" in choice_words(run, many)
+    old = record(0, [9, 5])
+    assert choice_words(old, old.summary()) == "Decision: argmax; this run keeps no counts of other decisions."

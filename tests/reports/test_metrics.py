@@ -1,6 +1,8 @@
 """Metrics by group against scikit-learn and fairlearn."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -15,9 +17,10 @@ from fairlearn.metrics import (
 )
 from sklearn.metrics import accuracy_score, brier_score_loss, precision_score, recall_score, roc_auc_score
 
+from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.errors import UserError
-from umix.reports.metrics import Metric, by_group, difference
+from umix.reports.metrics import Metric, by_group, difference, metric_tables
 
 CLASSES = ["no", "yes"]
 
@@ -148,3 +151,16 @@ def test_the_frame_of_a_result_goes_to_fairlearn_as_it_is():
     assert by_sex.by_group["f"] == pytest.approx(rates.filter(polars.col("group") == "f")["value"][0])
     assert accuracy_score(held_out["label"], held_out["prediction"]) == pytest.approx(result.summary().average)
     assert isinstance(pandas.DataFrame(held_out.to_dict(as_series=False)), pandas.DataFrame)
+
+
+def test_intervals_that_the_table_does_not_print_are_not_drawn(
+    study: Callable[..., list[RunRecord]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {"toy": {"erm": [record for record in study(tmp_path) if record.method == "erm"]}}
+    expected = metric_tables(runs, "brier")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a bootstrap interval was drawn")
+
+    monkeypatch.setattr("umix.reports.metrics.stream", refuse)
+    assert metric_tables(runs, "brier") == expected

@@ -1,4 +1,4 @@
-"""What a run knows of its training examples is checked when it is read: a file that does not fit is one sentence."""
+"""What a run knows of its training examples, as its files say it; hints from trajectories written out by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,15 @@ import pytest
 from umix.bench.runs.example_tables import example_table, load_examples
 from umix.bench.runs.record import RunRecord
 from umix.files import write_arrays
-from umix.reports.training_examples import Window, training_of
+from umix.reports.training_examples import (
+    Hint,
+    Window,
+    last_epochs,
+    learning_hints,
+    minority_groups,
+    rank_minority,
+    training_of,
+)
 
 N = 10
 
@@ -81,3 +89,59 @@ def test_a_window_beyond_the_recorded_epochs_is_no_window(run: RunRecord) -> Non
     training = training_of(other)
     assert training is not None
     assert training.window is None
+
+
+def bits(*histories: str) -> tuple[np.ndarray, np.ndarray]:
+    """``correct`` and ``visited`` [epochs, n] of histories with a letter per epoch: 1 right, 0 wrong, - not visited."""
+    letters = np.array([list(history) for history in histories]).T
+    return letters == "1", letters != "-"
+
+
+def hint(history: str, *, start: int = 0, length: int = 4) -> Hint:
+    hints = learning_hints(*bits(history), start=start, length=length)
+    assert hints is not None
+    return Hint(int(hints[0]))
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ("00000000", Hint.CONTRADICTED),  # wrong in the window, wrong in epochs 7 and 8
+        ("00001000", Hint.CONTRADICTED),  # right once after the window: one forgetting event
+        ("00001010", Hint.NONE),  # right in epoch 7: the net is not sure
+        ("00010100", Hint.NONE),  # wrong in 75 % of the window, not in 90 %, and still wrong at the end
+        ("00001111", Hint.LEARNED_LATE),
+        ("00110011", Hint.LEARNED_LATE),  # wrong in half of the window
+        ("01110011", Hint.NONE),  # wrong in a quarter of the window
+        ("00001110", Hint.NONE),  # wrong in the last epoch
+        ("11111111", Hint.NONE),
+        ("0-000-00", Hint.CONTRADICTED),  # an epoch without a visit says nothing
+        ("000000--", Hint.NONE),  # not visited at the end
+        ("----0000", Hint.NONE),  # not visited in the window
+    ],
+)
+def test_a_trajectory_of_eight_epochs_with_a_window_of_four(history: str, expected: Hint) -> None:
+    assert last_epochs(8) == 2
+    assert hint(history) == expected
+
+
+def test_more_than_one_forgetting_event_is_not_consistent() -> None:
+    assert hint("0000101000000000") == Hint.NONE
+    assert hint("0000100000000000") == Hint.CONTRADICTED
+
+
+def test_without_an_early_and_a_late_part_there_are_no_hints() -> None:
+    assert learning_hints(*bits("00"), start=0, length=2) is None
+    assert learning_hints(*bits("00000"), start=4, length=1) is None  # JTT: the window is the last epoch
+
+
+def test_the_minority_is_what_is_smaller_than_average_and_empty_groups_are_none() -> None:
+    assert minority_groups(np.array([90, 10, 0])).tolist() == [False, True, False]
+    member = np.arange(100)[:, None] >= np.array([0, 90])
+    member[90:, 0] = False
+    seen = rank_minority(np.where(np.arange(100) >= 80, 1.0, 0.0), member, ["large", "small"])
+    assert seen is not None
+    assert seen.names == ("small",)
+    assert seen.thresholds[1].precision == 0.5
+    assert seen.thresholds[1].recall == 1.0
+    assert rank_minority(np.zeros(100), None, []) is None

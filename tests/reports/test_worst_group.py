@@ -12,7 +12,7 @@ from umix.bench.runs.epoch_table import rate_rows
 from umix.bench.runs.record import RunRecord
 from umix.core.judging import MIN_GROUP, PRIOR
 from umix.reports.comparison import compare
-from umix.reports.judged_words import judged_words
+from umix.reports.sentences import judged_words
 
 Make = Callable[..., RunRecord]
 GROUPS = ["land, forest", "land, sea", "water, forest", "water, sea"]

@@ -2,31 +2,28 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 from rich.console import Group
 
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import Decide
+from umix.reports.arrange import decided_rows
 from umix.reports.comparison import Comparison, compare
-from umix.reports.decided_rows import decided_rows
-from umix.reports.tables.comparison_tables import comparison_tables, gains_table, rates_table
-from umix.reports.tables.failed_runs import with_failed
-from umix.reports.tables.formats import flat, markdown, terminal
-from umix.reports.tables.latex import latex
+from umix.reports.tables.comparison_tables import comparison_tables, flat, gains_table, rates_table
+from umix.reports.tables.text_table import Entry, TextTable, latex, markdown, terminal
 from umix.terminal import as_html, as_text
 
 if TYPE_CHECKING:
     import polars
-
-    from umix.reports.tables.text_table import TextTable
 
 
 @final
 class ComparisonTable:
     """Rates of methods over seeds, and paired differences to a baseline."""
 
-    def __init__(self, comparison: Comparison, tables: "Sequence[TextTable]") -> None:
+    def __init__(self, comparison: Comparison, tables: Sequence[TextTable]) -> None:
         self.comparison = comparison
         self.tables = list(tables)
 
@@ -50,7 +47,7 @@ class ComparisonTable:
             return cls(comparison, comparison_tables(comparison, groups=True))
         tables = []
         for task, cells in comparison.cells.items():
-            tables.append(with_failed(rates_table(comparison, task), (failed or {}).get(task, Counter())))
+            tables.append(_with_failed(rates_table(comparison, task), (failed or {}).get(task, Counter())))
             if any(cell.gains for cell in cells.values()):
                 tables.append(gains_table(comparison, task))
         return cls(comparison, tables)
@@ -79,3 +76,22 @@ class ComparisonTable:
 
     def _repr_html_(self) -> str:
         return as_html(self.renderable())
+
+
+def _with_failed(table: TextTable, failed: Mapping[str, int]) -> TextTable:
+    """``table`` of methods and seeds with the number of failed runs of each method; a method that only failed has its row too.
+
+    >>> table = TextTable("moons", ["method", "seeds", "worst"], [[Entry("erm"), Entry("2"), Entry("50.0")]])
+    >>> [[entry.text for entry in row] for row in _with_failed(table, {"erm": 1, "jtt": 3}).rows]
+    [['erm', '2, 1 failed', '50.0'], ['jtt', '0, 3 failed', 'failed']]
+    """
+    rows = [
+        [row[0], Entry(f"{row[1].text}, {failed[row[0].text]} failed"), *row[2:]] if row[0].text in failed else row
+        for row in table.rows
+    ]
+    shown = {row[0].text for row in table.rows}
+    blank = [Entry("failed")] * (len(table.header) - 2)
+    rows += [
+        [Entry(label), Entry(f"0, {count} failed"), *blank] for label, count in failed.items() if label not in shown
+    ]
+    return replace(table, rows=rows)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.api.settings import flat_settings
+from umix.api.train import flat_settings
 from umix.bench.doctor import check
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ from umix.bench.runs.record import RunRecord, known_rule
 from umix.core.selection import Decide
 from umix.errors import Setting, UserError, unknown
 from umix.files import write_whole
-from umix.reports.arrange import arrange
+from umix.reports.arrange import Gathered, arrange, decided_rows, gather
 from umix.reports.charts.figure import write_figures
-from umix.reports.decided_rows import decided_rows
-from umix.reports.gather import Gathered, gather
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
 

@@ -1,4 +1,4 @@
-"""The result of one run: rates, predictions, weights, however the run was made."""
+"""The result of one run: rates, predictions, weights, a model to export, however the run was made."""
 
 import math
 import warnings
@@ -28,11 +28,11 @@ from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.exported import Format
 from umix.nets.net import Net
-from umix.reports.arrange import arrange
-from umix.reports.gather import Gathered
+from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
-from umix.reports.tables.run_table import choice_words, decision_words, run_table
+from umix.reports.sentences import choice_words, decision_words
+from umix.reports.tables.run_table import run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress
 
@@ -272,3 +272,30 @@ def predict(
     """
     result = as_result(run, trust_code=trust_code)
     return result.predict(new, select=select, decide=decide, progress=progress)
+
+
+def export(
+    run: RunResult | RunRecord | str | Path,
+    output: str | Path,
+    *,
+    format: Format | None = None,
+    select: str | None = None,
+    decide: Decide | None = None,
+    license: str | None = None,
+    trust_code: bool = False,
+) -> "Exported":
+    """Write the model of a finished run for use elsewhere and return what was written; its outputs equal those of ``predict``.
+
+    Args:
+        run: a result, a record or a run's folder.
+        output: ``model.onnx``, ``model.pt2`` (torch.export), ``model.safetensors`` (a plain state dict), ``README.md`` (a model
+            card), or a folder: state dict, config and card, or with ``format="mlflow"`` a model of MLflow.
+        format: ``onnx``, ``pt2``, ``state_dict``, ``card`` or ``mlflow``; by default what the suffix of ``output`` says.
+        select: rule that picks the epoch and, with ``decide``, the decision.
+        decide: ``biases`` or ``argmax``; by default as the run was told.
+        license: licence that the model card names, as the Hugging Face hub spells it (``mit``).
+        trust_code: whether the record of the run may name code as its net, ``module:factory``, which is then imported.
+
+    """
+    result = as_result(run, trust_code=trust_code)
+    return result.export(output, format=format, select=select, decide=decide, license=license)

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.api.settings import flat_settings
 from umix.api.study_result import StudyResult
+from umix.api.train import flat_settings
 from umix.bench.executors.outcome import Event, Executor, OnEvent
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import known_rule

@@ -16,7 +16,7 @@ from umix.bench.study.study_grid import StudyEntry
 from umix.bench.study.study_plan import StudyPlan
 from umix.core.selection import Decide
 from umix.errors import UserError
-from umix.reports.gather import Gathered
+from umix.reports.arrange import Gathered
 
 
 @final

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.api.settings import flat_settings, net_setting
+from umix.api.train import flat_settings, net_setting
 from umix.bench.runs.places import Places
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace

@@ -11,7 +11,6 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from umix.commands import bench_flags as flags
-from umix.commands.catalogue import print_json
 from umix.commands.flags import (
     DataFlags,
     Decide,
@@ -31,7 +30,7 @@ from umix.commands.flags import (
 )
 from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
-from umix.terminal import ERR, OUT
+from umix.terminal import ERR, OUT, print_json
 
 if TYPE_CHECKING:
     from umix.bench.executors.outcome import Executor

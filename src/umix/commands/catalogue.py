@@ -1,36 +1,29 @@
-"""What there is, as people and programs read it: settings with their legal values, presets, what a folder holds."""
+"""``umix tasks``, ``umix nets``, ``umix methods`` and ``umix presets``: lists of what there is, and one of it whole."""
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
+from cyclopts import Parameter
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from umix.commands.flag_names import as_flag
-from umix.core.words import counted
-from umix.errors import one_line
-from umix.terminal import OUT, write_out
+from umix.commands.flags import Json
+from umix.errors import UserError, unknown
+from umix.registry import Registry
+from umix.terminal import ERR, OUT, print_json
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from umix.bench.spec.presets import Tables
-    from umix.data.checks.columns import ColumnFacts
-    from umix.data.checks.data_check import DataCheck
+    from umix.methods.method import Method
     from umix.settings import Settings
-
-
-_MOST_COLUMNS = 40  # that are shown of a wide table
-_COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}
-
-
-def print_json(content: object) -> None:
-    write_out(json.dumps(content, indent=2) + "\n")
 
 
 @final
@@ -59,7 +52,143 @@ class Entry:
         }
 
 
-def print_list(entries: Mapping[str, Entry], *, thing: str, column: str = "") -> None:
+def tasks(
+    name: Annotated[str | None, Parameter(help="A task, or table, arrays, images or text.")] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the tasks, a line for each; with NAME show one with all its options."""
+    from umix.data.registry import OWN, TASKS
+
+    own = {"table": "FILE.csv", "text": "FILE.csv --text", "arrays": "FILE.npz", "images": "FOLDER/"}
+    entries = {known: Entry(kind) for known, kind in TASKS.items()}
+    entries |= {own[kind]: Entry(OWN[kind], hidden=frozenset({"path"})) for kind in own}
+    _show(entries, name, other=own, registry=TASKS, as_json=as_json)
+    _print_problems(TASKS)
+
+
+def nets(
+    name: Annotated[str | None, Parameter(help="A net, or a library of nets such as hf.")] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the nets and the libraries that know others, a line for each; with NAME show one with all its options."""
+    from umix.nets.library import install_command, installed
+    from umix.nets.registry import NETS
+
+    entries, usages = {}, {}
+    for known, kind in NETS.items():
+        usages[known] = kind.usage()
+        state = "built in"
+        facts: dict[str, str | list[str]] = {}
+        if kind.library:
+            state = "installed" if installed(kind.library) else "not installed"
+            how = "" if installed(kind.library) else f": {install_command(kind.library, kind.extra)}"
+            facts["library"] = f"{kind.library}, {state}{how}"
+        hidden = frozenset({*(kind.options_in(kind.usage()) or {}), *kind.from_data})
+        entries[kind.usage()] = Entry(kind, state, facts, hidden)
+    _show(entries, name, other=usages, registry=NETS, column="library", as_json=as_json)
+    _print_problems(NETS)
+
+
+def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, as_json: Json = False) -> None:
+    """List the methods, a line for each; with NAME show one with its paper, its stages and all its hyperparameters."""
+    from umix.methods.registry import METHODS
+
+    entries = {}
+    for known, kind in METHODS.items():
+        facts: dict[str, str | list[str]] = {
+            "paper": kind.paper,
+            "group_labels": group_labels(kind),
+            "stages_before_the_fit": list(kind.stages),
+        }
+        said = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[2]  # its first line is about the paper
+        needs = {
+            "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
+            "needs_validation_groups": kind.needs_val_groups,
+            "needs_groups_of_a_few_rows": kind.needs_some_groups is True,
+        }
+        entries[known] = Entry(kind, group_labels(kind), facts, text=said, for_programs=needs)
+    _show(entries, name, other={}, registry=METHODS, column="uses group labels", as_json=as_json)
+    _print_problems(METHODS)
+
+
+def group_labels(kind: "type[Method]") -> str:
+    """What a method uses of the group labels, beside selecting the epoch and reporting."""
+    if kind.uses_known_groups:
+        return "as far as known"
+    if kind.needs_groups_if.startswith("if "):
+        return f"depends on {kind.needs_groups_if.removeprefix('if ')}"
+    needs_groups: object = kind.needs_groups  # a property where it depends on the settings
+    if needs_groups:
+        return "to train" if needs_groups is True or kind.needs_groups_if else "depends on its settings"
+    if kind.needs_some_groups is True:
+        return "of a few rows, to train"
+    return "validation groups to train" if kind.needs_val_groups else "none"
+
+
+def _show(
+    entries: dict[str, Entry],
+    name: str | None,
+    *,
+    other: dict[str, str],
+    registry: Registry[Any],
+    as_json: bool,
+    column: str = "",
+) -> None:
+    """Print all entries, or the one called ``name``; ``other`` are other names of entries."""
+    if name is None:
+        if as_json:
+            print_json({known: entry.as_json() for known, entry in entries.items()})
+        else:
+            _print_list(entries, thing=registry.thing, column=column)
+        return
+    found = other.get(name, name)
+    if found not in entries:
+        registry.get(name)  # raises where it is a plug-in that cannot be used
+        raise unknown(registry.thing, name, {*entries, *other})
+    if as_json:
+        print_json({"name": found, **entries[found].as_json()})
+    else:
+        _print_entry(found, entries[found])
+
+
+def presets(
+    name: Annotated[
+        str | None,
+        Parameter(help="A task; table, arrays, images or text; or the path of data of your own. Else all are listed."),
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show the settings that the presets (run --preset) of NAME start from, or what there are presets for."""
+    from umix.bench.spec.presets import presets_for
+    from umix.data.registry import OWN, TASKS, source_kind
+
+    known = {**TASKS, **OWN}
+    if name is None:
+        _print_preset_names(
+            {name: (kind.__doc__ or "", list(presets_for(kind))) for name, kind in known.items()}, as_json=as_json
+        )
+        return
+    try:
+        found = presets_for(OWN[name] if name in OWN else source_kind(name)[0])
+    except UserError:
+        raise unknown("task, kind of data or path", name, known) from None
+    if as_json:
+        print_json(found)
+    else:
+        _print_presets(found, f"presets of {name}")
+
+
+def _print_problems(registry: Registry[Any]) -> None:
+    """Say on stderr which plug-ins of installed packages cannot be used, and why."""
+    for plug_in in registry.plug_ins:
+        if plug_in.problem:
+            ERR.print(f"note: {plug_in.problem}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_list(entries: Mapping[str, Entry], *, thing: str, column: str = "") -> None:
     """Print a line for each entry; a terminal cuts it at its right end, a pipe or file gets it whole."""
     rows = [(thing, column, "what it is"), *((name, entry.column, entry.summary) for name, entry in entries.items())]
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
@@ -75,7 +204,7 @@ def print_list(entries: Mapping[str, Entry], *, thing: str, column: str = "") ->
     OUT.print(f"umix {thing}s NAME shows one of them with all its settings.", style="dim", highlight=False)
 
 
-def print_entry(name: str, entry: Entry) -> None:
+def _print_entry(name: str, entry: Entry) -> None:
     """Print one entry whole: its facts, what its module says about it, and its settings."""
     from umix.settings import legal
 
@@ -148,7 +277,7 @@ def _searched(known: "FieldInfo") -> str:
     return ", ".join(map(str, values))
 
 
-def print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json: bool) -> None:
+def _print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json: bool) -> None:
     """Print a line for each name: what it is and how its presets are called."""
     if as_json:
         print_json({name: {"summary": text, "presets": presets} for name, (text, presets) in entries.items()})
@@ -159,7 +288,7 @@ def print_preset_names(entries: Mapping[str, tuple[str, list[str]]], *, as_json:
     OUT.print(table)
 
 
-def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
+def _print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     """All settings of a task's presets, a row each."""
     table = Table("preset", "part", "setting", "value", title=escape(title), title_justify="left")
     for name, tables in presets.items():
@@ -172,87 +301,5 @@ def print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     OUT.print(table)
 
 
-def print_data_check(found: "DataCheck") -> None:
-    """What was found in a folder or a file: the verdict, the findings, the counts, and how it was read."""
-    findings = found.all_findings
-    many = f", {counted(len(findings), 'finding')}" if findings else ""
-    opened = f", {found.images:,} images opened" if found.images else ""
-    verdict = f"[{_COLOURS[found.verdict]}]{found.verdict}[/]"
-    OUT.print(f"{escape(str(found.folder))}: {verdict}{many}{opened}", highlight=False, soft_wrap=True)
-    if findings:
-        table = Table.grid(padding=(0, 1))
-        for finding in findings:
-            table.add_row(f"[{_COLOURS[finding.severity]}]{finding.severity}:[/]", Text(finding.message(as_flag)))
-        OUT.print()
-        OUT.print(table)
-    if found.columns:
-        OUT.print()
-        _print_columns(found.columns)
-    if found.counts:
-        OUT.print()
-        _print_counts(found)
-    for note in found.notes:
-        OUT.print(f"note: {escape(one_line(note))}", highlight=False, soft_wrap=True)
-    if found.allow_subset:
-        for mismatch in found.mismatches:
-            OUT.print(f"[yellow]allowed:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
-
-
-def _print_columns(columns: "Sequence[ColumnFacts]") -> None:
-    """Print a row for each column, of a wide table for the first ones."""
-    table = Table("column", "role", "read as")
-    table.add_column("missing", justify="right")
-    table.add_column("example", no_wrap=True, overflow="ellipsis")
-    for one in columns[:_MOST_COLUMNS]:
-        example = Text(one_line(one.example or ""))
-        table.add_row(
-            Text(one_line(one.name)), one.role, one.type or "–", f"{one.missing:.1%}".replace("%", " %"), example
-        )
-    OUT.print(table)
-    if len(columns) > _MOST_COLUMNS:
-        more = counted(len(columns) - _MOST_COLUMNS, "more column")
-        OUT.print(f"… and {more}; --json lists all.", highlight=False)
-
-
-def _print_counts(found: "DataCheck") -> None:
-    """Print the rows of every class and group in every split; those of val and test that are too few to judge have a star."""
-    from umix.core.statistics import FEW_EXAMPLES
-    from umix.data.checks.group_findings import too_small
-
-    sections = {"": found.counts}
-    if found.classes and found.classes != found.counts:
-        sections = {"class ": found.classes, "": found.counts}
-    few = {kind: too_small(counts) for kind, counts in sections.items()}
-    starred = {split for small in few.values() for splits in small.values() for split in splits}
-
-    def cell(size: int, split: str, *, star: bool) -> str:
-        return f"{size:,}" + ("*" if star else " " if split in starred else "")
-
-    table = Table("group" if "class " in sections or not found.classes else "class")
-    for split in found.counts:
-        table.add_column(split, justify="right")
-    if found.classes:
-        table.add_row("all rows", *(cell(size, split, star=False) for split, size in found.rows.items()))
-        table.add_section()
-    for kind, counts in sections.items():
-        for name in next(iter(counts.values())):
-            cells = (cell(sizes[name], split, star=split in few[kind].get(name, ())) for split, sizes in counts.items())
-            table.add_row(escape(one_line(f"{kind}{name}")), *cells)
-        table.add_section()
-    OUT.print(table)
-    if starred:
-        OUT.print(f"* fewer than {FEW_EXAMPLES} rows: too few to judge", highlight=False)
-
-
 def _columns(values: Mapping[str, Any]) -> tuple[str, str]:
     return "\n".join(values), "\n".join(escape(json.dumps(value)) for value in values.values())
-
-
-def print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:
-    """Named values in sections."""
-    table = Table(title=title, title_justify="left", show_header=False)
-    for section, entries in facts.items():
-        for name, value in entries.items():
-            table.add_row(section, name, escape(str(value)))
-        table.add_section()
-    OUT.print(table)

@@ -25,22 +25,18 @@ def clean_output() -> Iterator[None]:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            with contextlib.suppress(
-                OSError
-            ):  # it cannot be flushed any more, which the first line that is printed will show
-                stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="backslashreplace")
     if sys.warnoptions or _FOR_CHILDREN in os.environ:
         yield
         return
-    last_resort = logging.lastResort
-    logging.lastResort = logging.StreamHandler(io.StringIO())
+    last_resort, logging.lastResort = logging.lastResort, logging.NullHandler()
     os.environ[_FOR_CHILDREN] = "ignore"
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _print
             yield
     finally:
-        os.environ.pop(_FOR_CHILDREN, None)
+        del os.environ[_FOR_CHILDREN]
         logging.lastResort = last_resort
 
 

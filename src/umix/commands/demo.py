@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from umix.commands.catalogue import print_json
 from umix.commands.execution import execute_all, run_json
 from umix.commands.flags import Json, Out, Quiet
 from umix.limits import MOST_RUNS, require_count
-from umix.terminal import OUT
+from umix.terminal import OUT, print_json
 
 
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
@@ -15,10 +14,10 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     from umix.api.report import report
     from umix.bench.runs.places import Places
     from umix.bench.spec.run_spec import RunSpec
+    from umix.reports.arrange import decided_rows
     from umix.reports.comparison import compare
-    from umix.reports.decided_rows import decided_rows
     from umix.reports.tables.comparison_tables import comparison_tables
-    from umix.reports.tables.formats import terminal
+    from umix.reports.tables.text_table import terminal
 
     require_count("seeds", seeds, most=MOST_RUNS)
     methods: dict[str, tuple[str, dict[str, Any]]] = {

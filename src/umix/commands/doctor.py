@@ -3,19 +3,26 @@
 import dataclasses
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
-from umix.commands.catalogue import print_data_check, print_facts, print_json
-from umix.commands.flag_names import as_flag
-from umix.commands.flags import DataFlags, Json, Set, parse_settings
-from umix.errors import Setting
-from umix.terminal import ERR
+from umix.commands.flags import DataFlags, Json, Set, as_flag, parse_settings
+from umix.core.words import counted
+from umix.errors import Setting, one_line
+from umix.terminal import ERR, OUT, print_json
 
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
+    from umix.data.checks.columns import ColumnFacts
+    from umix.data.checks.data_check import DataCheck
+
+_MOST_COLUMNS = 40  # that are shown of a wide table
+_COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}
 
 
 def doctor(
@@ -39,7 +46,7 @@ def doctor(
         if as_json:
             print_json(machine)
         else:
-            print_facts(machine, "umix doctor")
+            _print_facts(machine, "umix doctor")
         return None
     data = data or DataFlags()
     found = check(task, data.root, parse_settings(set_) | data.settings())
@@ -49,8 +56,90 @@ def doctor(
         known = {**dataclasses.asdict(found), "folder": str(found.folder), "findings": findings}
         print_json({"verdict": found.verdict, "findings": findings, **known, **rows})
     else:
-        print_data_check(found)
+        _print_data_check(found)
     return 2 if found.verdict == "broken" else 0
+
+
+def _print_facts(facts: Mapping[str, Mapping[str, object]], title: str) -> None:
+    """Named values in sections."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    for section, entries in facts.items():
+        for name, value in entries.items():
+            table.add_row(section, name, escape(str(value)))
+        table.add_section()
+    OUT.print(table)
+
+
+def _print_data_check(found: "DataCheck") -> None:
+    """What was found in a folder or a file: the verdict, the findings, the counts, and how it was read."""
+    findings = found.all_findings
+    many = f", {counted(len(findings), 'finding')}" if findings else ""
+    opened = f", {found.images:,} images opened" if found.images else ""
+    verdict = f"[{_COLOURS[found.verdict]}]{found.verdict}[/]"
+    OUT.print(f"{escape(str(found.folder))}: {verdict}{many}{opened}", highlight=False, soft_wrap=True)
+    if findings:
+        table = Table.grid(padding=(0, 1))
+        for finding in findings:
+            table.add_row(f"[{_COLOURS[finding.severity]}]{finding.severity}:[/]", Text(finding.message(as_flag)))
+        OUT.print()
+        OUT.print(table)
+    if found.columns:
+        OUT.print()
+        _print_columns(found.columns)
+    if found.counts:
+        OUT.print()
+        _print_counts(found)
+    for note in found.notes:
+        OUT.print(f"note: {escape(one_line(note))}", highlight=False, soft_wrap=True)
+    if found.allow_subset:
+        for mismatch in found.mismatches:
+            OUT.print(f"[yellow]allowed:[/yellow] {escape(mismatch)}", highlight=False, soft_wrap=True)
+
+
+def _print_columns(columns: "Sequence[ColumnFacts]") -> None:
+    """Print a row for each column, of a wide table for the first ones."""
+    table = Table("column", "role", "read as")
+    table.add_column("missing", justify="right")
+    table.add_column("example", no_wrap=True, overflow="ellipsis")
+    for one in columns[:_MOST_COLUMNS]:
+        example = Text(one_line(one.example or ""))
+        table.add_row(
+            Text(one_line(one.name)), one.role, one.type or "–", f"{one.missing:.1%}".replace("%", " %"), example
+        )
+    OUT.print(table)
+    if len(columns) > _MOST_COLUMNS:
+        more = counted(len(columns) - _MOST_COLUMNS, "more column")
+        OUT.print(f"… and {more}; --json lists all.", highlight=False)
+
+
+def _print_counts(found: "DataCheck") -> None:
+    """Print the rows of every class and group in every split; those of val and test that are too few to judge have a star."""
+    from umix.core.statistics import FEW_EXAMPLES
+    from umix.data.checks.group_findings import too_small
+
+    sections = {"": found.counts}
+    if found.classes and found.classes != found.counts:
+        sections = {"class ": found.classes, "": found.counts}
+    few = {kind: too_small(counts) for kind, counts in sections.items()}
+    starred = {split for small in few.values() for splits in small.values() for split in splits}
+
+    def cell(size: int, split: str, *, star: bool) -> str:
+        return f"{size:,}" + ("*" if star else " " if split in starred else "")
+
+    table = Table("group" if "class " in sections or not found.classes else "class")
+    for split in found.counts:
+        table.add_column(split, justify="right")
+    if found.classes:
+        table.add_row("all rows", *(cell(size, split, star=False) for split, size in found.rows.items()))
+        table.add_section()
+    for kind, counts in sections.items():
+        for name in next(iter(counts.values())):
+            cells = (cell(sizes[name], split, star=split in few[kind].get(name, ())) for split, sizes in counts.items())
+            table.add_row(escape(one_line(f"{kind}{name}")), *cells)
+        table.add_section()
+    OUT.print(table)
+    if starred:
+        OUT.print(f"* fewer than {FEW_EXAMPLES} rows: too few to judge", highlight=False)
 
 
 def print_first_finding(spec: "RunSpec") -> None:

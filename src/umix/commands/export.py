@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, ReadDecide, Select, TrustCode
-from umix.terminal import OUT
+from umix.terminal import OUT, print_json
 
 
 def export(
@@ -37,7 +36,7 @@ def export(
 
     The file's outputs are compared with those of umix predict before it is written.
     """
-    from umix.api.export import export as write
+    from umix.api.result import export as write
 
     exported = write(run, output, format=format, select=select, decide=decide, license=license, trust_code=trust_code)
     if as_json:

@@ -1,4 +1,4 @@
-"""The flags that several commands share: their types, their help texts, and the parsing of their values."""
+"""The flags that several commands share: their types, their help texts, the parsing of their values, and their names in errors."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,12 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, final, get_args
 
 from cyclopts import CoercionError, Parameter, Token
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError
 from umix.toml_text import parse_value
 
 if TYPE_CHECKING:
     from umix.bench.runs.places import Places
     from umix.training.engine import Engine
+
+
+#: Flags that are not the setting's name with dashes.
+_OTHER = {
+    "path_column": "--path",
+    "stream": "--no-cache",
+    "address": "--ray",
+}
+#: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
+_SAME = {
+    "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "decide", "devices", "drop", "folders",
+    "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
+    "mlflow_uri", "name", "net", "nodes", "out", "output", "range", "root", "rows", "seeds", "select",
+    "skip_impossible", "split", "storage", "text", "threads", "trials", "trust_code", "tune", "use_groups", "weight",
+    "workers", "x",
+}  # fmt: skip
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="A .parquet, .csv, .jsonl or .arrow file.")]
@@ -285,3 +301,15 @@ def parse_names(text: str | None) -> list[str]:
     ['tensorboard', 'mlflow']
     """
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def as_flag(setting: Setting) -> str:
+    """The setting as it is written on the command line.
+
+    >>> as_flag(Setting("label_from", "folder")), as_flag(Setting("stream", "True")), as_flag(Setting("eta", "3"))
+    ('--label-from folder', '--no-cache', '--set eta=3')
+    """
+    flag = _OTHER.get(setting.name) or (f"--{setting.name.replace('_', '-')}" if setting.name in _SAME else "")
+    if not flag:
+        return f"--set {setting.name}={setting.value}"
+    return flag if setting.value in ("", "True") else f"{flag} {setting.value}"

@@ -88,7 +88,7 @@ class LiveTable:
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _show_rate(self, record: "RunRecord") -> None:
-        from umix.reports.decided_rows import plain_row
+        from umix.reports.arrange import plain_row
 
         summary = plain_row(record).summary()
         class_rates = [one.rate for one in summary.classes.values() if one.rate is not None]

@@ -9,10 +9,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
 from umix.errors import UserError, one_line
-from umix.terminal import ERR, OUT, Bars, OutputClosed
+from umix.terminal import ERR, OUT, Bars, OutputClosed, print_json
 
 if TYPE_CHECKING:
     from umix.core.selection import Decide

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.commands.catalogue import print_json
 from umix.commands.doctor import print_first_finding
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
@@ -32,7 +31,7 @@ from umix.commands.flags import (
 from umix.core.words import counted
 from umix.errors import UserError
 from umix.limits import MOST_TRIALS, require_count
-from umix.terminal import OUT
+from umix.terminal import OUT, print_json
 
 
 def run(
@@ -68,7 +67,8 @@ def run(
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.tables.run_table import choice_words, column_words, decision_words, run_table
+    from umix.reports.sentences import choice_words, column_words, decision_words
+    from umix.reports.tables.run_table import run_table
 
     if select is not None:
         known_rule(select)

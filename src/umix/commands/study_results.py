@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from umix.commands.catalogue import print_json
 from umix.commands.execution import run_json
-from umix.terminal import ERR, OUT
+from umix.terminal import ERR, OUT, print_json
 
 if TYPE_CHECKING:
     from umix.api.study_result import StudyResult
@@ -27,7 +26,7 @@ def print_results(result: "StudyResult") -> None:
         message = "The same command tries failed runs again; failed.json in a run's folder has the whole error."
         OUT.print(message, highlight=False, soft_wrap=True)
     out = result.plan.grid.places.out
-    message = f"Records: {out}/ (one folder per run). More: umix table {out} --groups; umix select {out}"
+    message = f"Records: {out}/ (one folder per run). More: umix table {out} --groups; umix table {out} --select all"
     OUT.print(message, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -51,7 +50,7 @@ def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
 
 def print_study_json(result: "StudyResult") -> None:
     """Print all runs and failures as JSON."""
-    from umix.reports.decided_rows import decided_rows
+    from umix.reports.arrange import decided_rows
 
     select = result.select
     runs = [

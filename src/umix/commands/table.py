@@ -9,15 +9,15 @@ from rich.console import Console
 
 from umix.commands.flags import ReadDecide
 from umix.errors import UserError
-from umix.terminal import ERR, OUT
+from umix.terminal import ERR, OUT, write_out
 
 if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord
-    from umix.reports.comparison import Comparison
     from umix.reports.tables.text_table import TextTable
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 _SUFFIXES: dict[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".txt": "terminal"}
+_ALL = "all"  # selection rules
 _WIDTH = 160  # of a terminal table that is written to a file
 
 
@@ -29,7 +29,10 @@ def table(
     ] = None,
     select: Annotated[
         str | None,
-        Parameter(help="Rule that picks the epoch on validation; worst,average shows both, the paper's table 2."),
+        Parameter(
+            help="Rule that picks the epoch on validation; worst,average shows both, the paper's table 2; all compares every rule "
+            "with an oracle that sees the test split."
+        ),
     ] = None,
     decide: ReadDecide = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
@@ -53,12 +56,12 @@ def table(
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
     from umix.bench.runs.record import known_rule
     from umix.files import write_whole
-    from umix.reports.arrange import arrange
+    from umix.reports.arrange import arrange, decided_rows
     from umix.reports.comparison import compare
-    from umix.reports.decided_rows import decided_rows
-    from umix.reports.tables.comparison_tables import comparison_tables, paper_table, rules_tables
-    from umix.reports.tables.formats import terminal
-    from umix.reports.tables.metric_table import metric_tables
+    from umix.reports.metrics import metric_tables
+    from umix.reports.regret import as_json as rules_json
+    from umix.reports.regret import outcomes, regret_tables
+    from umix.reports.tables.comparison_tables import as_csv, as_json, comparison_tables, paper_table, rules_tables
     from umix.run_folder import is_run_file
 
     form = format_ or _format_of(output)
@@ -74,34 +77,44 @@ def table(
         raise UserError(f"--metric must be shown as text at the default selection, got {other} too; leave one out.")
     if published and decide == "biases":
         raise UserError("--published must be compared by argmax, as the papers decided, got --decide biases too.")
+    if select == _ALL and (groups or published or baseline or form == "csv"):
+        other = "--groups" if groups else "--published" if published else "--baseline" if baseline else "the format csv"
+        raise UserError(f"--select {_ALL} must be shown alone, as text or JSON, got {other} too; leave one out.")
     how = "argmax" if published else decide
+    console = OUT if output is None else Console(width=_WIDTH, color_system=None)
     runs = arrange([record.by_raw_rates() for record in load(directory)] if published else load(directory))
-    rules: list[str | None] = [*select.split(",")] if select else [None]
-    for rule in rules:
-        if rule is not None:
-            known_rule(rule)
-    comparisons = {
-        rule or "": compare(decided_rows(runs, select=rule, decide=how), select=rule, baseline=baseline)
-        for rule in rules
-    }
-    first = next(iter(comparisons.values()))
-    for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
-        ERR.print(f"note: {note}", highlight=False, markup=False)
-    if metric is not None:
-        tables = metric_tables(decided_rows(runs, decide=how), metric)
-    elif len(rules) > 1:
-        tables = rules_tables(comparisons, with_published=published)
-    elif form == "latex":
-        tables = [paper_table(first, with_published=published)]
+    if select == _ALL:
+        by_rule = outcomes(decided_rows(runs, decide=how))
+        without = [task for task, methods in runs.items() if not next(iter(methods.values()))[0].groups]
+        text = (
+            rules_json(by_rule)
+            if form == "json"
+            else _text(form, console, regret_tables(by_rule, without_groups=without))
+        )
+    elif metric is not None:
+        text = _text(form, console, metric_tables(decided_rows(runs, decide=how), metric))
     else:
-        tables = comparison_tables(first, with_published=published, groups=groups)
-    if form == "terminal" and output is None:
-        for text_table in tables:
-            OUT.print(terminal(text_table))
-        return
-    text = _text(form, tables, list(comparisons.values()), with_published=published)
+        rules: list[str | None] = [*select.split(",")] if select else [None]
+        for rule in rules:
+            if rule is not None:
+                known_rule(rule)
+        comparisons = {
+            rule or "": compare(decided_rows(runs, select=rule, decide=how), select=rule, baseline=baseline)
+            for rule in rules
+        }
+        for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
+            ERR.print(f"note: {note}", highlight=False, markup=False)
+        first = next(iter(comparisons.values()))
+        if form in ("csv", "json"):  # with the rows of all selection rules
+            text = (as_csv if form == "csv" else as_json)(list(comparisons.values()), with_published=published)
+        elif len(rules) > 1:
+            text = _text(form, console, rules_tables(comparisons, with_published=published))
+        elif form == "latex":
+            text = _text(form, console, [paper_table(first, with_published=published)])
+        else:
+            text = _text(form, console, comparison_tables(first, with_published=published, groups=groups))
     if output is None:
-        OUT.out(text, end="", highlight=False)
+        write_out(text)
         return
     write_whole(output, text.encode())
     ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
@@ -121,22 +134,14 @@ def _format_of(output: Path | None) -> Format:
     return _SUFFIXES[output.suffix]
 
 
-def _text(
-    form: Format, tables: "Sequence[TextTable]", comparisons: "Sequence[Comparison]", *, with_published: bool
-) -> str:
-    """The tables in this format; CSV and JSON have the rows of all selection rules."""
-    from umix.reports.tables.formats import as_csv, as_json, markdown, terminal
-    from umix.reports.tables.latex import latex
+def _text(form: Format, console: Console, tables: "Sequence[TextTable]") -> str:
+    """The tables as text for people: Markdown, LaTeX, or what a terminal shows."""
+    from umix.reports.tables.text_table import latex, markdown, terminal
 
     if form == "markdown":
         return markdown(tables)
     if form == "latex":
         return "\n".join(map(latex, tables))
-    if form == "csv":
-        return as_csv(comparisons, with_published=with_published)
-    if form == "json":
-        return as_json(comparisons, with_published=with_published)
-    console = Console(width=_WIDTH, color_system=None)
     with console.capture() as capture:
         for text_table in tables:
             console.print(terminal(text_table))

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from umix.commands.catalogue import print_json
 from umix.commands.flags import Json, Quiet
-from umix.terminal import OUT, Bars
+from umix.terminal import OUT, Bars, print_json
 
 if TYPE_CHECKING:
     from umix.theory.findings import Findings

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.markup import escape
 
-from umix.commands.catalogue import print_json
 from umix.commands.flags import (
     DataFlags,
     Decide,
@@ -24,7 +23,7 @@ from umix.commands.flags import (
 )
 from umix.core.words import counted
 from umix.errors import UserError
-from umix.terminal import OUT, Bars
+from umix.terminal import OUT, Bars, print_json
 
 if TYPE_CHECKING:
     from umix.bench.search.search_space import SearchSpace

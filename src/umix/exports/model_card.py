@@ -14,11 +14,8 @@ from umix.exports.exported import MARK
 from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.judged_words import judged_words
-from umix.reports.page.page import command
-from umix.reports.tables.formats import markdown
-from umix.reports.tables.run_table import choice_words, decision_words
-from umix.reports.tables.text_table import Entry, TextTable, percents
+from umix.reports.sentences import choice_words, command, decision_words, judged_words
+from umix.reports.tables.text_table import Entry, TextTable, markdown, percents
 from umix.version import __version__
 
 #: The name of a card in a folder.

@@ -1,13 +1,63 @@
-"""Records in order: by task, by method and by what was set differently, so that only seeds of the same thing are averaged."""
+"""The runs that a table or a page is about: read from folders, in order, and as the rows that a comparison shows."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
 
-from umix.bench.runs.record import RunRecord
+from umix.bench.runs.failure import load_failures
+from umix.bench.runs.record import RunRecord, load_run, load_runs
+from umix.core.selection import Decide
+from umix.errors import Setting, UserError
+from umix.run_folder import FAILED, RECORD
 
 #: Records by the label of their task and of their method.
 Arranged = dict[str, dict[str, list[RunRecord]]]
+
+#: The method whose plain row is always decided by argmax.
+PLAIN = "erm"
+#: What is added to its label in the row with the decision that validation chooses.
+THRESHOLD = " + threshold"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Runs by task and method, and in words what was left out: broken records, and runs that failed."""
+
+    runs: Arranged
+    skipped: list[str]
+    failed: list[str]
+
+    @property
+    def n_runs(self) -> int:
+        return sum(len(records) for methods in self.runs.values() for records in methods.values())
+
+
+def gather(directory: str | Path) -> Gathered:
+    """The finished run in ``directory``, or all runs in its folders; a folder without any is refused."""
+    folder = Path(directory)
+    if (folder / RECORD).exists():
+        return Gathered(arrange([load_run(folder)]), [], [])
+    stored = load_runs(folder)
+    if not stored.records and stored.skipped:
+        raise UserError(f"No run in {directory} can be read: {stored.skipped[0]}")
+    if not stored.records:
+        raise UserError(
+            f"There is no finished run in {directory}; make some with umix run ", Setting("out", f"{directory}"), "."
+        )
+    return Gathered(arrange(stored.records), stored.skipped, _failures(folder))
+
+
+def _failures(folder: Path) -> list[str]:
+    """A sentence for every run that failed and was not repeated."""
+    return [
+        f"{name}: failed, and {FAILED} cannot be read."
+        if failure is None
+        else f"{name}: {failure.error}: {failure.message}"
+        for name, failure in load_failures(folder).items()
+    ]
 
 
 def arrange(records: Sequence[RunRecord]) -> Arranged:
@@ -17,8 +67,7 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     becomes ``umix sigma=0.0`` and ``umix sigma=0.5``.
     """
     unique = {record.key: record for record in records}.values()
-    rows = {record.fingerprint: record.rows for record in unique if record.rows}  # runs of earlier versions have none
-    tasks = _labelled({record.key: (record.title, _task_options(record, rows)) for record in unique})
+    tasks = _labelled({record.key: (record.title, _task_options(record)) for record in unique})
     by_task: dict[str, list[RunRecord]] = {}
     for record in sorted(unique, key=lambda record: (tasks[record.key], record.method, record.seed)):
         by_task.setdefault(tasks[record.key], []).append(record)
@@ -30,13 +79,13 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     return arranged
 
 
-def _task_options(record: RunRecord, rows_of: Mapping[str, str]) -> dict[str, Any]:
+def _task_options(record: RunRecord) -> dict[str, Any]:
     """The task's settings, and as one short hash what was read and which rows came of it.
 
     In which form a learner takes the rows is no matter of the task.
     """
     options = dict(record.asked_plan.get("task", {}))
-    content, rows = options.pop("content", ""), record.rows or rows_of.get(record.fingerprint, record.fingerprint)
+    content, rows = options.pop("content", ""), record.rows or record.fingerprint
     data = hashlib.sha256(f"{content}/{rows}".encode()).hexdigest() if content else rows
     return {**options, "data": data[:8]}
 
@@ -86,3 +135,33 @@ def _flat(options: Mapping[str, Any]) -> dict[str, str]:
         else:
             flat[key] = str(value)
     return flat
+
+
+def decided_rows(
+    runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], *, select: str | None = None, decide: Decide | None = None
+) -> Arranged:
+    """``runs`` as a comparison shows them: ``erm`` by argmax and ``erm + threshold``, the others as ``decide`` says.
+
+    Without ``decide`` every run is decided as it was told. Runs that are decided by argmax anyway have no second row.
+    """
+    rows: Arranged = {}
+    for task, methods in runs.items():
+        here = rows.setdefault(task, {})
+        for label, records in methods.items():
+            told = [record.deciding(decide) for record in records]
+            if any(_is_plain_with_decisions(record, select) for record in told):
+                here[label] = [record.deciding("argmax") for record in told]
+                label += THRESHOLD
+            here[label] = told
+    return rows
+
+
+def plain_row(record: RunRecord) -> RunRecord:
+    """``record`` as its own row of a comparison shows it."""
+    return record.deciding("argmax") if record.method == PLAIN else record
+
+
+def _is_plain_with_decisions(record: RunRecord, select: str | None) -> bool:
+    if record.method != PLAIN or record.decide == "argmax" or not (select is None or record.has(select)):
+        return False
+    return record.compares_decisions(select)

@@ -166,6 +166,12 @@ def different_fits(records: Sequence[RunRecord]) -> int:
     return len({_fit(run) for run in records})
 
 
+def lowest(summary: Summary) -> float:
+    """The rate of the worst judged group, or of the worst class where there are no groups."""
+    rates = [group.rate for group in summary.judged_rates.values() if group.rate is not None]
+    return min(rates, default=float("nan"))
+
+
 def over_seeds(values: Sequence[float], fits: int) -> Spread:
     """The spread of a number of each run, of which so many ``fits`` differ; copies of one fit have no deviation."""
     spread = Spread.of(values)

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.statistics import Interval, wilson
+from umix.bench.runs.example_tables import group_column, named_frame, read_held_out
+from umix.bench.runs.record import RunRecord
+from umix.core.statistics import Interval, Spread, wilson
 from umix.core.streams import stream
 from umix.core.words import group_name
 from umix.errors import UserError, unknown
+from umix.reports.comparison import different_fits, over_seeds
+from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
 if TYPE_CHECKING:
     import polars
+
 
 Labels = NDArray[np.str_]
 #: The probability of every example, by class.
@@ -120,7 +125,7 @@ def _scored(metric: Metric, label: Labels, p: Probabilities, draws: int) -> Meas
     codes = np.array([number[one] for one in label.tolist()], dtype=np.int64)
     of = number.get(metric.label or "", 0)
     compute: Callable[[NDArray[np.int64], NDArray[np.float64]], float] = {
-        "auroc": lambda y, q: _auroc(y == of, q[:, of]),
+        "auroc": lambda y, q: auroc(y == of, q[:, of]),
         "brier": _brier,
         "calibration_error": _calibration_error,
     }[metric.name]
@@ -134,7 +139,12 @@ def _scored(metric: Metric, label: Labels, p: Probabilities, draws: int) -> Meas
     return Measured(value, Interval(float(low), float(high)), len(codes))
 
 
-def _auroc(positive: NDArray[np.bool_], score: NDArray[np.float64]) -> float:
+def auroc(positive: NDArray[np.bool_], score: NDArray[np.float64]) -> float:
+    """How often a random positive has a higher score than a random negative, ties counted as half; NaN without both kinds.
+
+    >>> auroc(np.array([False, False, True, True]), np.array([0.1, 0.5, 0.5, 0.9]))
+    0.875
+    """
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(positive, score)) if 0 < positive.sum() < len(positive) else math.nan
@@ -201,3 +211,64 @@ def difference(
         ]
         spans.append(max(values) - min(values) if len(values) > 1 else math.nan)
     return max(spans) if not any(map(math.isnan, spans)) else math.nan
+
+
+#: Metrics of which the lowest value is the best.
+_LOW = ("false_positive_rate", "brier", "calibration_error", *DIFFERENCES)
+
+
+def metric_tables(runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], text: str) -> list[TextTable]:
+    """A table of the metric ``text`` (``recall:yes``) for every task; groups are the values of all group columns together."""
+    return [_metric_table(task, methods, text) for task, methods in runs.items()]
+
+
+def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: str) -> TextTable:
+    first = next(iter(methods.values()))[0]
+    metric, by = Metric.parse(text, first.classes), [group_column(name) for name in first.group_columns[1:]]
+    overall: list[Spread] = []
+    worst: list[Spread] = []
+    apart: list[Spread] = []
+    names: list[str] = []
+    for records in methods.values():
+        rows = [_measured(record, metric, by) for record in records]
+        fits = different_fits(records)
+        overall.append(over_seeds([row[0] for row in rows], fits))
+        worst.append(over_seeds([row[1] for row in rows], fits))
+        apart.append(over_seeds([row[2] for row in rows], fits))
+        names.append("; ".join(dict.fromkeys(row[3] for row in rows)))
+    best = metric.name not in _LOW
+    header = ["method", "seeds", "all", "worst judged group", "which", "largest difference"]
+    table = [
+        [
+            Entry(label),
+            Entry(str(len(records))),
+            marked(overall)[k] if best else Entry(percent(overall[k])),
+            marked(worst)[k] if best else Entry(percent(worst[k])),
+            Entry(names[k]),
+            Entry(percent(apart[k])),
+        ]
+        for k, (label, records) in enumerate(methods.items())
+    ]
+    notes = [
+        f"{metric} of the selected net on test in percent, mean ± standard deviation over seeds. Groups: "
+        f"{' × '.join(by) or 'none'}, judged from {first.min_group} examples on. Largest difference: between two judged groups."
+    ]
+    return TextTable(f"{task}: {metric}", header, table, notes)
+
+
+def _measured(record: RunRecord, metric: Metric, by: Sequence[str]) -> tuple[float, float, float, str]:
+    """The metric over all, of the worst judged group, the largest difference, and the name of the worst group."""
+    frame = named_frame(record, read_held_out(record), "test")
+    apart = difference(frame, metric, record.classes, by, min_group=record.min_group) if by else math.nan
+    if metric.name in DIFFERENCES:
+        return math.nan, math.nan, apart, "–"
+    measured = by_group(frame, metric, record.classes, by, draws=0)
+    judged = {
+        name: one.value
+        for name, one in measured.items()
+        if name and one.size >= record.min_group and not math.isnan(one.value)
+    }
+    if not judged:
+        return measured[""].value, math.nan, apart, "–"
+    name = (max if metric.name in _LOW else min)(judged, key=judged.__getitem__)
+    return measured[""].value, judged[name], apart, name

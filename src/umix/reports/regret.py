@@ -1,14 +1,14 @@
 """What each selection rule makes of the same runs, and what it loses against an oracle that looks at the test split."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import final
 
 from umix.bench.runs.record import RunRecord
-from umix.bench.runs.summary import Summary
 from umix.core.selection import ORACLE, RULES
 from umix.core.statistics import Spread
-from umix.reports.comparison import different_fits, over_seeds
+from umix.reports.comparison import different_fits, lowest, over_seeds
 from umix.reports.tables.text_table import Entry, TextTable, marked, percent
 
 #: What a rule must know, beyond the labels of the validation split.
@@ -64,10 +64,10 @@ def _outcome(task: str, label: str, rule: str, records: Sequence[RunRecord]) -> 
     )
 
 
-def lowest(summary: Summary) -> float:
-    """The rate of the worst judged group, or of the worst class where there are no groups."""
-    rates = [found.rate for found in summary.judged_rates.values() if found.rate is not None]
-    return min(rates, default=float("nan"))
+def as_json(by_rule: Sequence[Outcome]) -> str:
+    """The outcomes as a list of objects; ``legitimate`` says whether the rule may select a model, null stands for no number."""
+    rows = json.dumps([asdict(outcome) | {"legitimate": outcome.rule != ORACLE} for outcome in by_rule])
+    return json.dumps(json.loads(rows, parse_constant=lambda _: None), indent=2) + "\n"
 
 
 def regret_tables(found: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[TextTable]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
 from typing import final
@@ -12,8 +13,19 @@ from umix.bench.runs.example_tables import read_examples, read_training_rows
 from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.files import read_arrays
-from umix.reports.learning_hints import learning_hints
+from umix.reports.metrics import auroc
 from umix.run_folder import EXAMPLE_FEATURES, TRAJECTORY
+
+#: Share of the window's epochs that counts as "nearly all".
+NEARLY_ALL = 0.9
+#: Share of the window's epochs from which on an example counts as wrong early.
+OFTEN = 0.5
+#: Forgetting events that a contradicted example may have: more mean that the net changed its mind.
+FEW_EVENTS = 1
+#: Epochs of the first stage below which there is no early and late.
+FEWEST_EPOCHS = 3
+#: Uncertainties at which the search for the minority is judged.
+THRESHOLDS = (0.25, 0.5, 0.75)
 
 
 @final
@@ -44,7 +56,7 @@ class Closer:
     """Some of the examples and what the net after its last epoch makes of them.
 
     ``index`` says which examples. ``features`` are the net's, ``correct`` says whether it is right, ``prediction`` which class it
-    predicts (None in runs of earlier versions), and ``x`` are the inputs where they were kept.
+    predicts, and ``x`` are the inputs where they were kept.
     """
 
     index: np.ndarray
@@ -227,3 +239,114 @@ def _closer(path: Path) -> Closer | None:
         arrays.get("x"),
         arrays.get("prediction"),
     )
+
+
+@final
+class Hint(IntEnum):
+    """Likely mislabelled (contradicted) or learned late: two kinds of uncertain training examples, told apart by their trajectory.
+
+    Both kinds are often wrong, so uncertainty alone does not separate them. The trajectory of the first stage says whether the net
+    gave in. This is a hint for people who look through examples; no method uses it. A group that the first stage never learns looks
+    like wrong labels, and a net that memorises wrong labels makes them look learned late.
+    """
+
+    NONE = 0
+    CONTRADICTED = 1
+    LEARNED_LATE = 2
+
+
+#: The hints in words, for columns and captions.
+WORDS = {Hint.NONE: "–", Hint.CONTRADICTED: "consistently contradicted", Hint.LEARNED_LATE: "learned late"}
+
+
+def last_epochs(epochs: int) -> int:
+    """How many epochs count as the end of a first stage: the last quarter, at least one.
+
+    >>> last_epochs(4), last_epochs(20)
+    (1, 5)
+    """
+    return max(1, epochs // 4)
+
+
+def learning_hints(correct: np.ndarray, visited: np.ndarray, *, start: int, length: int) -> np.ndarray | None:
+    """A ``Hint`` for every example [n], from the bits of the first stage, bool [epochs, n].
+
+    None below three epochs, and where the whole window lies in the last quarter of the stage: then nothing is early.
+
+    *Contradicted* (likely mislabelled): wrong in at least 90 % of the visits in the window ``start … start+length-1``, wrong at
+    every visit in the last quarter of the stage, and forgotten at most once. *Learned late* (likely a minority or hard): wrong in
+    at least half of the window's visits and right at every visit in the last quarter.
+
+    >>> right = np.array([[0, 0], [0, 0], [0, 1], [0, 1]], dtype=bool)
+    >>> learning_hints(right, np.ones_like(right), start=0, length=2).tolist()
+    [1, 2]
+    """
+    epochs, n = correct.shape
+    if epochs < FEWEST_EPOCHS or start >= epochs - last_epochs(epochs):
+        return None
+    wrong = visited & ~correct
+    window = slice(start, start + length)
+    visits = visited[window].sum(axis=0)
+    share = wrong[window].sum(axis=0) / np.maximum(visits, 1)
+    end = slice(epochs - last_epochs(epochs), epochs)
+    seen_last = visited[end].any(axis=0) & (visits > 0)
+    still_wrong = seen_last & ~(visited & correct)[end].any(axis=0)
+    right_last = seen_last & ~wrong[end].any(axis=0)
+    events = forgetting_events(zip(correct, visited, strict=True), n=n)
+    hints = np.full(n, Hint.NONE, dtype=np.int8)
+    hints[still_wrong & (share >= NEARLY_ALL) & (events <= FEW_EVENTS)] = Hint.CONTRADICTED
+    hints[right_last & (share >= OFTEN)] = Hint.LEARNED_LATE
+    return hints
+
+
+@final
+@dataclass(frozen=True)
+class Threshold:
+    """Of the examples with uncertainty at least ``u``: how many there are, and which share is of the minority, and of it found."""
+
+    u: float
+    chosen: int
+    precision: float | None
+    recall: float
+
+
+@final
+@dataclass(frozen=True)
+class MinorityRanking:
+    """How well uncertainty ranks the ``n`` examples of the groups ``names`` above the others."""
+
+    names: tuple[str, ...]
+    n: int
+    share: float
+    auroc: float
+    thresholds: tuple[Threshold, ...]
+
+
+def minority_groups(sizes: np.ndarray) -> np.ndarray:
+    """Which groups have fewer examples than groups have on average, bool [groups]; empty ones count as none.
+
+    >>> minority_groups(np.array([800, 40, 40, 800])).tolist()
+    [False, True, True, False]
+    """
+    there = sizes > 0
+    return np.asarray(there & (sizes < sizes[there].mean())) if there.any() else there
+
+
+def rank_minority(u: np.ndarray, member: np.ndarray | None, names: Sequence[str]) -> MinorityRanking | None:
+    """How well ``u`` [n] finds the minority groups; None where groups are unknown or none is a minority."""
+    if member is None:
+        return None
+    small = minority_groups(member.sum(axis=0))
+    rare = np.asarray(member[:, small].any(axis=1))
+    area = auroc(rare, u)
+    if np.isnan(area):
+        return None
+    thresholds = tuple(_threshold(u, rare, at) for at in THRESHOLDS)
+    chosen = tuple(name for name, is_small in zip(names, small, strict=True) if is_small)
+    return MinorityRanking(chosen, int(rare.sum()), float(rare.mean()), area, thresholds)
+
+
+def _threshold(u: np.ndarray, rare: np.ndarray, at: float) -> Threshold:
+    chosen = u >= at
+    hits, n = int((chosen & rare).sum()), int(chosen.sum())
+    return Threshold(at, n, hits / n if n else None, hits / int(rare.sum()))

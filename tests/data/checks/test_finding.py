@@ -1,6 +1,6 @@
 """Findings are values: they have a verdict, an order, and their settings are spelled by whoever shows them."""
 
-from umix.commands.flag_names import as_flag
+from umix.commands.flags import as_flag
 from umix.data.checks.finding import Finding, by_severity, verdict
 from umix.errors import Setting, UserError
 

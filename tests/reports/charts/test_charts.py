@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 
-import altair as alt
 import numpy as np
 import pytest
-from altair.utils.schemapi import SchemaValidationError
 from scipy.integrate import trapezoid
 
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.reports.charts.curves import Panel, curve_rows, curves, epoch_ticks, panels
-from umix.reports.charts.figure import Figure
-from umix.reports.charts.group_rates import TOO_SMALL, group_dots, group_order, group_rows
+from umix.reports.charts.figure import Figure, cut, cut_apart
 from umix.reports.charts.palette import GREY, group_colours, method_colours
-from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
+from umix.reports.charts.rates import TOO_SMALL, group_dots, group_order, group_rows, tradeoff, tradeoff_rows
 from umix.reports.charts.uncertainty import densities, density, density_rows, weight_rows, weights
 
 Runs = dict[str, dict[str, list[RunRecord]]]
@@ -117,18 +114,6 @@ def test_every_line_of_a_tooltip_has_a_title_and_every_number_a_format() -> None
         assert all(tip["title"] for tip in tips)
         assert all(tip.get("format") for tip in tips if tip["type"] == "quantitative")
         assert all(tip["format"] == ".1f" for tip in tips if tip["title"].endswith("%"))
-
-
-def test_every_chart_is_valid_vega_lite() -> None:
-    """A page is made without this comparison, which takes longer than the charts."""
-    for figure in every_figure():
-        alt.Chart.from_dict(figure.on_page(), validate=True)
-
-
-def test_making_a_specification_leaves_the_checks_of_altair_switched_on() -> None:
-    every_figure()[0].on_page()
-    with pytest.raises(SchemaValidationError):
-        alt.Legend(orient="nowhere")
 
 
 def test_a_page_has_legends_of_its_own_and_a_file_those_of_the_chart() -> None:
@@ -243,3 +228,14 @@ def test_ticks_of_weights_are_whole_numbers_written_out() -> None:
     figure = weights(weight_rows(np.repeat([1.0, 9.0], [2500, 3])), effective=2.0, n=2503)
     axis = figure.on_page()["encoding"]["y"]["axis"]
     assert axis == {"values": [0, 1, 10, 100, 1000], "format": ",d"}
+
+
+def test_long_names_are_cut_in_the_middle_and_still_differ() -> None:
+    assert cut("short", 15) == "short"
+    assert len(cut("x" * 60, 20)) == 20
+    names = [f"a very long beginning {middle} and a very long end" for middle in ("one", "two", "three")]
+    short = cut_apart([*names, "other"], 12)
+    assert len(set(short.values())) == 4
+    assert short["other"] == "other"
+    names = [f"income above, {sex}, a very long name of a group" for sex in ("Female", "Male")]
+    assert max(map(len, cut_apart(names, 20).values())) == 20  # they differ near their beginning

@@ -51,6 +51,6 @@ def test_a_folder_without_data_is_refused_before_anything_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["figures", "--root", str(tmp_path)]) == 2
+    assert main(["report", "--paper", "--root", str(tmp_path)]) == 2
     assert "--root must hold one of waterbirds, celeba, camelyon17" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,8 @@ import pytest
 
 from umix import report
 from umix.bench.runs.record import RunRecord
-from umix.reports.charts.threshold import threshold_view
 from umix.reports.page.page import template, threshold_html
+from umix.reports.page.threshold import ThresholdGroup, ThresholdView
 
 DRAWN = "Promise.all([...views.values()].map(view => view.runAsync())).then(() => true)"  # every chart shows the last change
 
@@ -267,14 +267,13 @@ def test_printed_charts_are_whole_titled_and_readable(browser: Any, address: str
 
 
 def test_the_threshold_slider_moves_the_rates_by_keyboard(browser: Any, tmp_path: Path) -> None:
-    edges = [k / 10 for k in range(11)]
     hostile = '<script>alert("1")</script>'
-    rows = [
-        {"group": hostile, "size": 30, "label": "no", "edges": edges, "counts": [10, 5, 0, 0, 0, 3, 2, 0, 0, 0]},
-        {"group": hostile, "size": 30, "label": "yes", "edges": edges, "counts": [0, 0, 0, 0, 2, 0, 0, 0, 4, 4]},
-        {"group": "b", "size": 10, "label": "no", "edges": edges, "counts": [0, 0, 0, 0, 0, 10, 0, 0, 0, 0]},
-    ]
-    view = threshold_view(rows, ["no", "yes"])
+    groups = (
+        ThresholdGroup("all test examples", 40, (10, 5, 0, 0, 0, 13, 2, 0, 0, 0), (0, 0, 0, 0, 2, 0, 0, 0, 4, 4)),
+        ThresholdGroup(hostile, 30, (10, 5, 0, 0, 0, 3, 2, 0, 0, 0), (0, 0, 0, 0, 2, 0, 0, 0, 4, 4)),
+        ThresholdGroup("b", 10, (0, 0, 0, 0, 0, 10, 0, 0, 0, 0), (0,) * 10),
+    )
+    view = ThresholdView(("no", "yes"), tuple(k / 10 for k in range(11)), groups)
     html = f"<!doctype html><meta charset=utf-8><style>{template('style.css')}</style>{threshold_html(view)}"
     (tmp_path / "t.html").write_text(f"{html}<script>{template('threshold.js')}</script>", encoding="utf-8")
     page = browser.new_page()

@@ -7,7 +7,6 @@ import polars
 import pytest
 
 from umix.core.statistics import wilson
-from umix.reports.minority import auroc, minority_groups, rank_minority
 from umix.reports.page.clusters import feature_clusters
 from umix.reports.page.slices import table_slices
 from umix.reports.page.training_table import Source
@@ -181,26 +180,6 @@ def test_a_class_that_is_called_label_is_not_called_so_twice(rng: np.random.Gene
 def test_equal_features_have_no_clusters() -> None:
     closer = Closer(np.arange(50), np.zeros((50, 4)), np.ones(50, bool), None)
     assert feature_clusters(training(np.ones(50), np.zeros(50, int), closer=closer), ["a"], []) == []
-
-
-def test_auroc_is_that_of_scikit_learn(rng: np.random.Generator) -> None:
-    from sklearn.metrics import roc_auc_score
-
-    u, positive = rng.integers(0, 6, 500) / 5, rng.random(500) < 0.2
-    assert auroc(u, positive) == pytest.approx(roc_auc_score(positive, u), abs=1e-12)
-    assert np.isnan(auroc(u, np.zeros(500, bool)))
-
-
-def test_the_minority_is_what_is_smaller_than_average_and_empty_groups_are_none() -> None:
-    assert minority_groups(np.array([90, 10, 0])).tolist() == [False, True, False]
-    member = np.arange(100)[:, None] >= np.array([0, 90])
-    member[90:, 0] = False
-    seen = rank_minority(np.where(np.arange(100) >= 80, 1.0, 0.0), member, ["large", "small"])
-    assert seen is not None
-    assert seen.names == ("small",)
-    assert seen.thresholds[1].precision == 0.5
-    assert seen.thresholds[1].recall == 1.0
-    assert rank_minority(np.zeros(100), None, []) is None
 
 
 def test_forgetting_counts_falls_from_right_to_wrong() -> None:

@@ -1,18 +1,27 @@
-"""Grids of comparisons, word by word."""
+"""Comparisons as tables, CSV and JSON, and the paper's numbers beside them."""
 
+import csv
+import io
+import json
 from collections.abc import Callable
+from importlib import resources
 
 from umix.bench.runs.record import RunRecord
+from umix.core.statistics import Spread
+from umix.methods.registry import METHODS
 from umix.reports.comparison import compare
 from umix.reports.tables.comparison_tables import (
+    as_csv,
+    as_json,
     comparison_tables,
     gains_table,
-    groups_table,
     paper_table,
+    published,
+    published_for_rule,
     rates_table,
     rules_tables,
 )
-from umix.reports.tables.text_table import Entry, TextTable
+from umix.reports.tables.text_table import Entry, TextTable, markdown
 
 Make = Callable[..., RunRecord]
 Runs = dict[str, dict[str, list[RunRecord]]]
@@ -21,23 +30,47 @@ Runs = dict[str, dict[str, list[RunRecord]]]
 def texts(table: TextTable) -> list[list[str]]:
     """Header and rows, the best in stars."""
     return [
-        table.full_header,
+        [*table.header],
         *([f"*{entry.text}*" if entry.best else entry.text for entry in row] for row in table.rows),
     ]
 
 
-def test_rates_are_named_percents_with_the_best_marked(runs: Runs) -> None:
-    table = rates_table(compare(runs), "toy")
-    rows = texts(table)
-    assert rows[0] == ["method", "seeds", "average", "adjusted average", "group mean", "worst group", "95 % CI"]
-    assert rows[2][:6] == ["erm", "2", "75.0 ± 7.1", "*87.0 ± 1.4*", "75.0 ± 7.1", "60.0 ± 14.1"]
-    assert rows[1][:6] == ["umix", "2", "*82.5 ± 3.5*", "80.5 ± 0.7", "*82.5 ± 3.5*", "*80.0 ± 0.0*"]
-    assert table.title == "toy: test rates, selected by worst"
-    assert list(table.notes[2:]) == [
-        "Worst group of umix: a. erm: b.",
-        "Warning: fewer than 3 seeds (umix, erm).",
-        "Warning: the worst group has 10 test examples, fewer than 30 (umix, erm).",
-    ]
+def test_the_tables_of_a_task_word_by_word(runs: Runs) -> None:
+    assert markdown(comparison_tables(compare({"waterbirds": runs["toy"]}), with_published=True, groups=True)) == (
+        "**waterbirds: test rates, selected by worst**\n"
+        "\n"
+        "| method | seeds | average | adjusted average | group mean | worst group | 95 % CI | paper's average | paper's worst |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| umix | 2 | **82.5 ± 3.5** | 80.5 ± 0.7 | **82.5 ± 3.5** | **80.0 ± 0.0** | [49.0, 94.3] | 93.0 ± 0.5 | 90.0 ± 1.1 |\n"
+        "| erm | 2 | 75.0 ± 7.1 | **87.0 ± 1.4** | 75.0 ± 7.1 | 60.0 ± 14.1 | [31.7, 82.8] | 97.0 ± 0.2 | 63.7 ± 1.9 |\n"
+        "\n"
+        "Test accuracy in percent, mean ± standard deviation over seeds (another initialisation and order, the same split), at the "
+        "epoch that the rule selects on validation. Average: over all test examples. Adjusted average: group rates weighted by the "
+        "groups' shares of the training split.\n"
+        "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds).\n"
+        "Worst group of umix: a. erm: b.\n"
+        "Published: Han et al., NeurIPS 2022. Its averages are not all of one kind: ERM's on Waterbirds can only be the adjusted "
+        "one, UMIX's is the plain one.\n"
+        "Warning: fewer than 3 seeds (umix, erm).\n"
+        "Warning: the worst group has 10 test examples, fewer than 30 (umix, erm).\n"
+        "\n"
+        "**waterbirds: differences to erm**\n"
+        "\n"
+        "| method | average | 95 % CI | p | worst group | 95 % CI | p |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| umix | +7.5 ± 3.5 | [+5.0, +10.0] | 0.500 | +20.0 ± 14.1 | [+10.0, +30.0] | 0.500 |\n"
+        "\n"
+        "Differences in percentage points, seed by seed; CI: 95 % bootstrap interval over seeds; p: two-sided sign-flip "
+        "permutation test, exact, which with n seeds never falls below 2 / 2^n.\n"
+        "\n"
+        "**waterbirds: test rates of the groups**\n"
+        "\n"
+        "| group | n test | erm | umix |\n"
+        "| --- | ---: | ---: | ---: |\n"
+        "| a | 10 | **90.0 ± 0.0** | 80.0 ± 0.0 |\n"
+        "| b | 10 | 60.0 ± 14.1 | **85.0 ± 7.1** |\n"
+        "\n"
+    )
 
 
 def test_a_column_names_the_learners_where_they_differ_and_a_note_where_they_do_not(record: Make) -> None:
@@ -70,13 +103,6 @@ def test_a_method_far_below_the_baseline_and_one_that_collapsed_are_warned_of_in
         assert warned == [f"Warning: {where}{sentence}" for sentence in said]
 
 
-def test_differences_have_a_sign_an_interval_and_a_p_value(runs: Runs) -> None:
-    assert texts(gains_table(compare(runs), "toy")) == [
-        ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
-        ["umix", "+7.5 ± 3.5", "[+5.0, +10.0]", "0.500", "+20.0 ± 14.1", "[+10.0, +30.0]", "0.500"],
-    ]
-
-
 def test_fewer_common_seeds_than_seeds_are_said(runs: Runs) -> None:
     runs["toy"]["erm"] = runs["toy"]["erm"][:1]
     assert gains_table(compare(runs), "toy").notes[1:] == ["umix: 1 seed in common."]
@@ -93,10 +119,6 @@ def test_copies_have_neither_deviation_nor_p_value_and_are_warned_of(record: Mak
     assert gains.notes[1:] == ["best: 3 seeds, but 1 different pair of fits; copies count once."]
 
 
-def test_the_table_says_what_varies_between_seeds(runs: Runs) -> None:
-    assert "over seeds (another initialisation and order, the same split)" in rates_table(compare(runs), "toy").notes[0]
-
-
 def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:
     def note(*seeds: int) -> str:
         others = {f"m{n}": [record(seed, [8, 6 + seed % 2]) for seed in range(n)] for n in seeds}
@@ -109,14 +131,6 @@ def test_the_note_says_whether_the_test_was_exact(record: Make) -> None:
     assert note(12, 13).endswith(f"permutation test, {exact} (beyond 12 seeds {drawn}).")
 
 
-def test_groups_are_shown_with_their_sizes(runs: Runs) -> None:
-    assert texts(groups_table(compare(runs), "toy")) == [
-        ["group", "n test", "erm", "umix"],
-        ["a", "10", "*90.0 ± 0.0*", "80.0 ± 0.0"],
-        ["b", "10", "60.0 ± 14.1", "*85.0 ± 7.1*"],
-    ]
-
-
 def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
     counts = {"hits": [[]], "sizes": [], "class_hits": [[7]], "class_sizes": [10]}
     one = record(0, [1, 1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts})
@@ -126,30 +140,25 @@ def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
 
 
 def test_published_numbers_stand_beside_ours_where_the_paper_has_them(runs: Runs) -> None:
-    comparison = compare({"waterbirds": runs["toy"], "camelyon17": runs["toy"]})
-    waterbirds, camelyon = (texts(rates_table(comparison, task, with_published=True)) for task in comparison.cells)
-    assert waterbirds[0][-2:] == ["paper's average", "paper's worst"]
-    assert waterbirds[1][-2:] == ["93.0 ± 0.5", "90.0 ± 1.1"]
-    assert camelyon[1][-2:] == ["75.1 ± 5.9", "–"]
-
-
-def test_a_task_that_the_paper_does_not_have_says_so(runs: Runs) -> None:
-    table = rates_table(compare(runs), "toy", with_published=True)
-    assert table.header[-1] == "95 % CI"
-    assert "The paper has no numbers for these methods on this task." in table.notes
+    comparison = compare({"camelyon17": runs["toy"], "toy": runs["toy"]})
+    camelyon, toy = (rates_table(comparison, task, with_published=True) for task in comparison.cells)
+    assert texts(camelyon)[1][-2:] == ["75.1 ± 5.9", "–"]
+    assert toy.header[-1] == "95 % CI"
+    assert "The paper has no numbers for these methods on this task." in toy.notes
 
 
 def test_tasks_and_rules_that_the_paper_does_not_have_get_no_columns_and_a_note(runs: Runs) -> None:
     tasks = compare({"toy": runs["toy"], "waterbirds": runs["toy"]})
     table = paper_table(tasks, with_published=True)
-    assert table.spans == [("toy", 2), ("waterbirds", 4)]
+    assert list(table.header[1:4]) == ["toy: average", "toy: worst group", "waterbirds: average"]
+    assert list(table.header[5:]) == ["waterbirds: paper's average", "waterbirds: paper's worst"]
     assert "toy: the paper has no numbers for these methods." in table.notes
     rules = {rule: compare({"waterbirds": runs["toy"]}, select=rule) for rule in ("worst", "last")}
     (table,) = rules_tables(rules, with_published=True)
-    assert table.spans == [("worst", 4), ("last", 2)]
+    assert [name.partition(":")[0] for name in table.header[1:]] == ["worst"] * 4 + ["last"] * 2
     assert "last: the paper has no numbers for these methods." in table.notes
     (table,) = rules_tables({rule: compare(runs, select=rule) for rule in ("worst", "average")}, with_published=True)
-    assert table.spans == [("worst", 2), ("average", 2)]
+    assert len(table.header) == 5
     assert "worst, average: the paper has no numbers for these methods." in table.notes
     assert not any(note.startswith("Published:") for note in table.notes)
 
@@ -178,3 +187,37 @@ def test_rules_side_by_side_come_from_one_set_of_runs(record: Make) -> None:
 def test_equal_printed_rates_are_equally_good(record: Make) -> None:
     runs = {"toy": {"erm": [record(0, [9, 5])], "umix": [record(0, [9, 5], "umix")]}}
     assert [row[2] for row in rates_table(compare(runs), "toy").rows] == [Entry("70.0", best=True)] * 2
+
+
+def test_csv_holds_rates_between_zero_and_one_and_is_empty_where_there_is_no_number(runs: Runs) -> None:
+    erm, umix = csv.DictReader(io.StringIO(as_csv([compare(runs)])))
+    named = (erm["task"], erm["method"], erm["select"], erm["seeds"], erm["n_seeds"])
+    assert named == ("toy", "erm", "worst", "0 1", "2")
+    assert (erm["worst_mean"], erm["worst_std"], erm["worst_gain_mean"]) == ("0.6", "0.141421", "")
+    assert (umix["worst_gain_mean"], umix["worst_gain_p_flip"], umix["worst_gain_p_sign"]) == ("0.2", "0.5", "0.5")
+    assert "published_worst_mean" not in erm
+
+
+def test_json_has_the_rows_of_all_rules_with_groups_and_published_numbers(runs: Runs) -> None:
+    comparisons = [compare({"waterbirds": runs["toy"]}, select=rule) for rule in ("worst", "average")]
+    content = json.loads(as_json(comparisons, with_published=True))
+    assert content["baseline"] == "erm"
+    assert [(row["select"], row["method"]) for row in content["rows"]] == [
+        ("worst", "erm"),
+        ("worst", "umix"),
+        ("average", "erm"),
+        ("average", "umix"),
+    ]
+    first = content["rows"][0]
+    assert first["groups"]["b"] == {"mean": 0.6, "std": 0.141421}
+    assert (first["seeds"], first["published_worst_mean"]) == ([0, 1], 0.637)
+    assert first["doubts"][0] == "fewer than 3 seeds"
+
+
+def test_published_numbers_are_rates_of_methods_that_can_be_run() -> None:
+    assert published("waterbirds", "erm") == {"average": Spread(0.97, 0.002), "worst": Spread(0.637, 0.019)}
+    assert published("waterbirds", "dfr") == published("colored_digits", "umix") == {}
+    assert published_for_rule("celeba", "umix", "average")["worst"].mean == 0.846
+    assert published_for_rule("waterbirds", "erm", "worst") == {}
+    content = json.loads((resources.files("umix.reports") / "published.json").read_text())
+    assert set(content["methods"]) <= set(METHODS)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from rich.console import Console
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.tables.run_table import decision_words, run_table
+from umix.reports.sentences import decision_words
+from umix.reports.tables.run_table import run_table
 
 
 def shown(record: RunRecord) -> list[list[str]]:

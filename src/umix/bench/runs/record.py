@@ -287,7 +287,9 @@ _NEEDS = dict.fromkeys(RULES, _NO_EPOCH) | {
 def known_rule(select: str) -> str:
     """``select``, if it is a rule that may select a model."""
     if select == ORACLE:
-        raise UserError(f"{ORACLE} must not select a model: it looks at the test split; umix select shows its regret.")
+        raise UserError(
+            f"{ORACLE} must not select a model: it looks at the test split; umix table can show its regret."
+        )
     if select not in RULES:
         raise unknown("selection rule", select, RULES)
     return select

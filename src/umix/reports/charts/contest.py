@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, final
+
+import altair as alt
 
 from umix.bench.runs.record import RunRecord
 from umix.core.rates import frontier
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.palette import GREY, METHOD_COLOURS, method_colours, method_shapes
+from umix.reports.sentences import decision_words
 
 #: What candidates of a method are called together; those of other methods are called by the method's name.
 FAMILIES = {
@@ -107,8 +111,6 @@ def contest_chart(
     rows: Sequence[Mapping[str, Any]], line: Sequence[Mapping[str, Any]], *, kind: str, label: str
 ) -> Figure:
     """The candidates ``rows`` of a run of ``label`` and the frontier ``line``; the winner is ringed and named."""
-    import altair as alt
-
     found = {row["family"] for row in rows}
     families = [family for family in FAMILIES.values() if family in found]
     families += sorted(found - set(families))
@@ -232,3 +234,40 @@ def _domain(values: Sequence[float], *, above: float) -> list[float]:
 def _is_known(point: Mapping[str, Any]) -> bool:
     """Whether both rates of a candidate are known: numbers from 0 to 1."""
     return all(isinstance(rate := point[name], int | float) and 0 <= rate <= 1 for name in ("worst", "average"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ContestView:
+    """The contest of one run of the method ``label``: what it says, its figure, and ``best``, the best row of every family."""
+
+    label: str
+    record: RunRecord
+    kind: str
+    sentences: Sequence[str]
+    figure: Figure
+    best: Sequence[Mapping[str, Any]]
+
+
+def contest_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[ContestView]:
+    """The contests of the first run of every method that held one."""
+    return [_view(label, records[0]) for label, records in runs.items() if records and _is_drawn(records[0])]
+
+
+def _is_drawn(record: RunRecord) -> bool:
+    return has_contest(record) and bool(contest_rows(record))
+
+
+def _view(label: str, record: RunRecord) -> ContestView:
+    rows, kind = contest_rows(record), kind_of(record)
+    best: dict[str, Mapping[str, Any]] = {}
+    for row in rows:  # the best first
+        best.setdefault(row["family"], row)
+    return ContestView(
+        label=label,
+        record=record,
+        kind=kind,
+        sentences=decision_words(record).split("\n"),
+        figure=contest_chart(rows, frontier_rows(record), kind=kind, label=label),
+        best=list(best.values()),
+    )

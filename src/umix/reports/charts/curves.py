@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import altair as alt
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
@@ -70,8 +71,6 @@ def panels(compared: Sequence[Panel], colours: Mapping[str, str]) -> list[Figure
 
 def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = None, lowest: float = 0) -> Figure:
     """The lines of a panel from epoch 1 to ``epochs`` and from ``lowest`` to 100 percent; grey groups share a legend entry."""
-    import altair as alt
-
     own_epochs = max(row["epoch"] for row in panel.rows)
     last = epochs or own_epochs
     entries = legend_names({row["group"]: colours[row["group"]] for row in panel.rows})

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
+import altair as alt
+
 from umix.errors import UserError
 from umix.files import write_whole
-from umix.reports.charts.labels import cut_apart, lookup
 
 FileFormat = Literal["pdf", "svg", "png"]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
@@ -119,56 +120,40 @@ def _config(ink: str, font: str) -> dict[str, Any]:
 
 def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
     """The rows as a chart's data, all of them."""
-    import altair as alt
-
     return alt.InlineData(values=[dict(row) for row in rows])
 
 
 def coloured(field: str, colours: Mapping[str, str]) -> Any:
     """The colour of ``field`` by name, with a legend in that order."""
-    import altair as alt
-
     return alt.Color(f"{field}:N", scale=_scale(colours), sort=list(colours), legend=_legend(list(colours)))
 
 
 def shaped(field: str, shapes: Mapping[str, str]) -> Any:
     """The shape of ``field`` by name, in one legend with a colour of the same names."""
-    import altair as alt
-
     return alt.Shape(f"{field}:N", scale=_scale(shapes), sort=list(shapes), legend=_legend(list(shapes)))
 
 
 def dashed(field: str, dashes: Mapping[str, Sequence[int]]) -> Any:
     """The dash of ``field`` by name, in one legend with a colour of the same names."""
-    import altair as alt
-
     return alt.StrokeDash(f"{field}:N", scale=_scale(dashes), sort=list(dashes), legend=_legend(list(dashes)))
 
 
 def _scale(values: Mapping[str, Any]) -> Any:
-    import altair as alt
-
     return alt.Scale(domain=list(values), range=list(values.values()))
 
 
 def _legend(names: Sequence[str]) -> Any:
-    import altair as alt
-
     return alt.Legend(labelExpr=lookup(cut_apart(names, 28), "datum.label"))
 
 
 def picked(field: str, *, opacity: float = 1.0, faint: float = 0.1) -> Any:
     """The opacity by what is picked in the legend: names that are not picked are faint, unless none is picked."""
-    import altair as alt
-
     test = f"!picked.length || indexof(picked, datum[{json.dumps(field)}]) >= 0"
     return alt.condition(test, alt.value(opacity), alt.value(faint))
 
 
 def tip(field: str, title: str, form: str = "") -> Any:
     """A line of a tooltip: the field under this title; with ``form``, a number in this format."""
-    import altair as alt
-
     return alt.Tooltip(f"{field}:Q", title=title, format=form) if form else alt.Tooltip(f"{field}:N", title=title)
 
 
@@ -178,3 +163,37 @@ def write_figures(figures: Sequence[Figure], folder: Path, form: FileFormat) -> 
     for figure, path in zip(figures, paths, strict=True):
         figure.write(path)
     return paths
+
+
+def cut(name: str, longest: int, end: int | None = None) -> str:
+    """The name, or its beginning and its last ``end`` letters where it has more than ``longest``; by default half of each.
+
+    >>> cut("no, Amer-Indian-Eskimo", 15)
+    'no, Ame…-Eskimo'
+    """
+    if len(name) <= longest:
+        return name
+    kept = (longest - 1) // 2 if end is None else end
+    return f"{name[: longest - 1 - kept]}…{name[len(name) - kept :]}"
+
+
+def cut_apart(names: Sequence[str], longest: int) -> dict[str, str]:
+    """Every name cut to ``longest`` letters.
+
+    Names that would look the same are cut at another place, or get as many more letters as tell them apart.
+
+    >>> cut_apart(["a big cat sleeps", "a big dog sleeps", "a fox"], 9)
+    {'a big cat sleeps': 'a big c…s', 'a big dog sleeps': 'a big d…s', 'a fox': 'a fox'}
+    """
+    for length in range(longest, max(map(len, names), default=0) + 1):
+        half = (length - 1) // 2
+        for end in sorted(range(1, length - 1), key=lambda end: abs(end - half)):
+            found = {name: cut(name, length, end) for name in names}
+            if len(set(found.values())) == len(found):
+                return found
+    return {name: name for name in names}
+
+
+def lookup(texts: Sequence[object] | dict[str, str], index: str) -> str:
+    """A Vega expression that looks ``index`` up in a list or a mapping of constants."""
+    return f"({json.dumps(texts)})[{index}]"

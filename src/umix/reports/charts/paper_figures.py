@@ -3,20 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
+
 from umix.bench.runs.record import RunRecord
 from umix.errors import UserError
 from umix.reports.charts.curves import Panel, curve_rows, curves
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.palette import SHAPES, group_colours
 from umix.reports.charts.uncertainty import densities, density_rows
-from umix.reports.minority import rank_minority
-from umix.reports.training_examples import Training, training_of
+from umix.reports.training_examples import Training, rank_minority, training_of
 
 
 def points_figure(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Figure:
     """The simulated data: ``points`` with x, y and group."""
-    import altair as alt
-
     colours, symbols = group_colours(names, worst=names), dict(zip(names, SHAPES, strict=False))
     chart = (
         alt.Chart(inline(points))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 from umix.reports.charts.curves import entry_colours, legend_names
@@ -63,8 +64,6 @@ def densities(
 
     ``of`` names what the share of wrong predictions is taken over, ``window`` in words which epochs were counted.
     """
-    import altair as alt
-
     sizes = {row["group"]: row["size"] for row in rows}
     grouped = legend_names({group: colours[group] for group in sizes})
     entries = {
@@ -131,8 +130,6 @@ def weight_rows(weight: np.ndarray) -> list[dict[str, Any]]:
 
 def weights(rows: Sequence[Mapping[str, Any]], *, effective: float, n: int) -> Figure:
     """The histogram of these rows with a logarithmic axis of counts: otherwise the few large weights would not be seen."""
-    import altair as alt
-
     largest = max((row["count"] for row in rows), default=1)
     ticks = [0, *(10**power for power in range(12) if 10**power <= largest)]
     chart = (

@@ -11,10 +11,9 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.words import counted
-from umix.reports.comparison import different_fits, different_pairs, drawn
-from umix.reports.decided_rows import THRESHOLD
-from umix.reports.judged_words import collapse_words, judged_words
-from umix.reports.regret import lowest
+from umix.reports.arrange import THRESHOLD
+from umix.reports.comparison import different_fits, different_pairs, drawn, lowest
+from umix.reports.sentences import collapse_words, judged_words
 from umix.reports.tables.text_table import percents
 
 Evidence = Literal["strong", "moderate", "weak"]

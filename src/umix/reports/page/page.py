@@ -2,16 +2,16 @@
 
 import json
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from umix.bench.runs.record import RunRecord
+from umix.reports.arrange import Gathered
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.threshold import ThresholdView
-from umix.reports.gather import Gathered
 from umix.reports.page.section import Section
+from umix.reports.page.threshold import ThresholdView
+from umix.reports.sentences import command
 from umix.reports.tables.text_table import p_value
 from umix.version import __version__
 
@@ -64,15 +64,6 @@ def _charts_library() -> str:
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its snippet is optional, its stub says otherwise
     return bundle.replace("</script", "<\\/script")
-
-
-def command(record: RunRecord) -> str:
-    """The ``umix run`` that makes this record."""
-    words = ["umix", "run", record.task, record.method, "--seed", str(record.seed)]
-    words += [] if record.preset == "default" else ["--preset", record.preset]
-    for key, value in record.settings.items():
-        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"]
-    return shlex.join(words)
 
 
 def versions(records: Sequence[RunRecord]) -> dict[str, list[str]]:

@@ -7,18 +7,16 @@ from typing import final
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
+from umix.reports.charts.contest import ContestView, contest_views
 from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.group_rates import group_dots, group_order, group_rows
 from umix.reports.charts.palette import group_colours, method_colours
-from umix.reports.charts.threshold import ThresholdView, threshold_view
-from umix.reports.charts.tradeoff import tradeoff, tradeoff_rows
+from umix.reports.charts.rates import group_dots, group_order, group_rows, tradeoff, tradeoff_rows
 from umix.reports.comparison import MethodRates, compare, default_baseline
-from umix.reports.page.contests import ContestView, contest_views
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
-from umix.reports.page.score_histograms import score_histograms
+from umix.reports.page.threshold import ThresholdView, threshold_view
 from umix.reports.predictions import Predictions, load_predictions
 from umix.reports.tables.comparison_tables import cautions, decision_notes, groups_table
 from umix.reports.tables.text_table import TextTable
@@ -161,8 +159,7 @@ def _threshold(records: Sequence[RunRecord], select: str | None) -> ThresholdVie
         return None  # said in the warnings
     if predictions is None:
         return None
-    rows, overall = score_histograms(record, predictions, threshold=chosen)
-    return threshold_view(rows, record.classes, overall=overall, chosen=chosen) if overall else None
+    return threshold_view(record, predictions, chosen=chosen)
 
 
 def _detailed(

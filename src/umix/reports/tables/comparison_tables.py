@@ -1,11 +1,15 @@
-"""Comparisons as tables; rates become percent here and nowhere else."""
+"""Comparisons as tables, in percent; as CSV and JSON, with rates in [0, 1]; beside the numbers of the UMIX paper."""
 
+import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
 
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
 from umix.core.words import counted
 from umix.reports.comparison import RATES, TITLES, Comparison, MethodRates
-from umix.reports.published import CAVEAT, published, published_for_rule
 from umix.reports.tables.text_table import Entry, TextTable, marked, p_value, percent, percents
 
 _NONE = Spread(float("nan"), float("nan"))
@@ -18,6 +22,11 @@ _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its en
 _USES = (
     "Group labels used: none, to choose epoch and decision by validation groups (choose), or to train, with those of validation "
     "(val train) or of training (train)."
+)
+#: What must be said wherever published numbers are shown.
+CAVEAT = (
+    "Published: Han et al., NeurIPS 2022. Its averages are not all of one kind: ERM's on Waterbirds can only be the adjusted "
+    "one, UMIX's is the plain one."
 )
 _SHOWN = ("average", "worst")
 _FAR_BELOW = 10.0  # points of average accuracy from which on a method is far below the baseline
@@ -238,22 +247,21 @@ def _side_by_side(
     with_published: bool,
 ) -> TextTable:
     """Methods as rows, and for each part our average and worst group, then the paper's where it has any."""
-    header, spans, lacking = ["method"], [], []
+    header, lacking = ["method"], []
     columns: list[list[Entry]] = []
     for name, (cells, found) in parts.items():
-        before, ours = len(columns), [cells[label].rates if label in cells else {} for label in methods]
-        header += [TITLES[rate] for rate in _SHOWN]
+        ours = [cells[label].rates if label in cells else {} for label in methods]
+        header += [f"{name}: {TITLES[rate]}" for rate in _SHOWN]
         columns += [marked([rates.get(rate, _NONE) for rates in ours]) for rate in _SHOWN]
         if with_published and any(found):
-            header += [f"paper's {rate}" for rate in _SHOWN]
+            header += [f"{name}: paper's {rate}" for rate in _SHOWN]
             columns += [marked([rates.get(rate, _NONE) for rates in found]) for rate in _SHOWN]
         elif with_published:
             lacking.append(name)
-        spans.append((name, len(columns) - before))
     told = [CAVEAT] if with_published and len(lacking) < len(parts) else []
     told += [f"{', '.join(lacking)}: the paper has no numbers for these methods."] if lacking else []
     rows = [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(methods)]
-    return TextTable(title, header, rows, [*notes, *told, *warnings], spans=spans)
+    return TextTable(title, header, rows, [*notes, *told, *warnings])
 
 
 def _ordered(comparison: Comparison, task: str) -> dict[str, MethodRates]:
@@ -268,3 +276,89 @@ def _doubts(cells: Mapping[str, MethodRates], about_task: str = "") -> list[str]
         for doubt in cell.doubts:
             about.setdefault(doubt, []).append(label)
     return [f"Warning: {about_task}{doubt} ({', '.join(labels)})." for doubt, labels in about.items()]
+
+
+def as_csv(comparisons: Sequence[Comparison], *, with_published: bool = False) -> str:
+    """One line per rule, task and method, every number in a column of its own; empty where there is none."""
+    import polars
+
+    rows = [row for comparison in comparisons for row in flat(comparison, with_published=with_published)]
+    return polars.DataFrame(rows, infer_schema_length=None).write_csv()
+
+
+def as_json(comparisons: Sequence[Comparison], *, with_published: bool = False) -> str:
+    """The rows of the CSV as objects, and the rates of the groups."""
+    rows: list[dict[str, Any]] = []
+    for comparison in comparisons:
+        cells = [cell for methods in comparison.cells.values() for cell in methods.values()]
+        for row, cell in zip(flat(comparison, with_published=with_published), cells, strict=True):
+            groups = {name: {"mean": _number(s.mean), "std": _number(s.std)} for name, s in cell.groups.items()}
+            rows.append(row | {"seeds": list(cell.seeds), "doubts": list(cell.doubts), "groups": groups})
+    notes = list(dict.fromkeys(note for comparison in comparisons for note in comparison.notes))
+    content = {"baseline": comparisons[0].baseline, "notes": notes, "rows": rows}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[str, Any]]:
+    """One row per task and method: names and numbers."""
+    return [
+        _flat(task, label, cell, with_published=with_published)
+        for task, cells in comparison.cells.items()
+        for label, cell in cells.items()
+    ]
+
+
+def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"task": task, "method": label, "learner": cell.learner}
+    row |= {"select": cell.select, "decide": cell.decide}
+    row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds), "n_fits": cell.fits}
+    for rate in RATES:
+        row |= {f"{rate}_mean": _number(cell.rates[rate].mean), f"{rate}_std": _number(cell.rates[rate].std)}
+    row |= {"worst_low": _number(cell.interval.low), "worst_high": _number(cell.interval.high)}
+    row |= _gains(cell.gains)
+    if with_published:
+        for rate, spread in published(task, cell.method).items():
+            row |= {f"published_{rate}_mean": spread.mean, f"published_{rate}_std": spread.std}
+    return row | {"doubts": "; ".join(cell.doubts)}
+
+
+def _gains(gains: Mapping[str, Paired]) -> dict[str, float | int | None]:
+    row: dict[str, float | int | None] = {}
+    for rate, gain in gains.items():
+        row |= {f"{rate}_gain_seeds": gain.seeds}
+        row |= {f"{rate}_gain_mean": _number(gain.spread.mean), f"{rate}_gain_std": _number(gain.spread.std)}
+        row |= {f"{rate}_gain_low": _number(gain.interval.low), f"{rate}_gain_high": _number(gain.interval.high)}
+        row |= {f"{rate}_gain_p_flip": _number(gain.p_flip), f"{rate}_gain_p_sign": _number(gain.p_sign)}
+    return row
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)
+
+
+@cache
+def _published_numbers() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        (resources.files("umix.reports") / "published.json").read_text(encoding="utf-8")
+    )
+    return content
+
+
+def published(task: str, method: str) -> dict[str, Spread]:
+    """``average`` and ``worst`` of the method on the task as rates, as far as the paper has them; empty where it has none.
+
+    >>> published("waterbirds", "umix")["worst"]
+    Spread(mean=0.9, std=0.011)
+    """
+    rates = _published_numbers()["methods"].get(method, {}).get(task, {})
+    return {rate: Spread(_share(mean), _share(std)) for rate, (mean, std) in rates.items()}
+
+
+def published_for_rule(task: str, method: str, rule: str) -> dict[str, Spread]:
+    """The same for UMIX selected with validation groups known (rule ``worst``) or not (``average``), the paper's table 2."""
+    rates = _published_numbers()["validation_groups"].get(task, {}).get(rule, {}) if method == "umix" else {}
+    return {rate: Spread(_share(mean), math.nan) for rate, mean in rates.items()}
+
+
+def _share(percent: float) -> float:
+    return round(percent / 100, 6)

@@ -7,16 +7,13 @@ from rich.table import Table
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
-from umix.core.selection import DECIDING
 from umix.core.statistics import wilson
 from umix.core.words import quoted
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.judged_words import collapse_words, judged_words
-from umix.reports.regret import lowest
+from umix.reports.sentences import collapse_words, judged_words
 from umix.reports.tables.text_table import percents
 
 _MOST_CLASSES = 20
-_MOST_BIASES = 6
 _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 
@@ -103,52 +100,3 @@ def _which(summary: Summary) -> str:
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
     interval = percents(wilson(group.hits, group.size))
     return "–" if group.rate is None else f"{100 * group.rate:.1f}", interval, str(group.size)
-
-
-def column_words(record: RunRecord) -> str:
-    """How many columns of a table were read as what; empty for other data and in runs of earlier versions."""
-    types = record.column_types
-    if not types:
-        return ""
-    names = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
-    left_out = f"; constant and left out: {types['constant']}" if "constant" in types else ""
-    return f"Columns read as {', '.join(f'{word}: {types.get(name, 0)}' for name, word in names.items())}{left_out}."
-
-
-def choice_words(record: RunRecord, summary: Summary) -> str:
-    """How ``summary`` decides classes and what argmax would give, in a sentence; empty where argmax was asked for."""
-    if record.decide == "argmax" or summary.select not in DECIDING:
-        return ""
-    if summary.biases is None:
-        return "Decision: argmax; this run keeps no counts of other decisions."
-    if not any(summary.biases.values()):
-        return "Decision: argmax, the best on validation."
-    if summary.threshold is not None:
-        chosen = f"{quoted(record.classes[1])} is predicted from a probability of {summary.threshold:.2g} on"
-    else:
-        shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
-        chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
-        chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
-    plain, kind = lowest(record.summary(summary.select, "argmax")), "group" if record.groups else "class"
-    return f"Decision: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
-
-
-def _signed(bias: float) -> str:
-    """``bias`` with two digits behind the point, or so many that it is not shown as 0."""
-    return f"{bias:+.2f}" if abs(bias) >= 0.005 else f"{bias:+.1g}"
-
-
-def decision_words(record: RunRecord) -> str:
-    """What a run decided for what was left open, in sentences; empty where it decided nothing."""
-    decided = record.decisions
-    findings = [str(value["words"]) for value in decided.values() if isinstance(value, dict) and "words" in value]
-    if "chosen" in decided:  # a contest between methods says it itself
-        skipped = [f"Not tried: {decided['not tried']}"] if "not tried" in decided else []
-        found = [f"{words[:1].upper()}{words[1:].removesuffix('.')}." for words in findings]
-        others = [decided["others"]] if "others" in decided else []
-        return "\n".join([decided["chosen"], *others, *skipped, *found])
-    settings = {
-        name: value for name, value in decided.items() if name != "reason" and not isinstance(value, dict | list)
-    }
-    chosen, reason = ", ".join(f"{name}={value}" for name, value in settings.items()), decided.get("reason")
-    return "; ".join([f"auto: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)

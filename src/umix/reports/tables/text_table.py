@@ -1,11 +1,26 @@
-"""A table as text: what its cells say, which are the best, and what must be said below; the formats only draw it."""
+"""A table as text: what its cells say, which are the best, what must be said below; drawn by rich, as Markdown and as LaTeX."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+from rich import box
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
 from umix.core.statistics import Interval, Spread
+
+_LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+}
 
 
 @final
@@ -20,24 +35,12 @@ class Entry:
 @final
 @dataclass(frozen=True)
 class TextTable:
-    """Column names, rows of entries of which the first ``names`` say what the row is about, and notes.
-
-    ``spans`` are the columns that belong together, after the names: what they share, and how many they are.
-    """
+    """Column names, rows of entries of which the first says what the row is about, and notes."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[Entry]]
     notes: Sequence[str] = field(default=())
-    names: int = 1
-    spans: Sequence[tuple[str, int]] = field(default=())
-
-    @property
-    def full_header(self) -> list[str]:
-        """The header in one line: ``worst: average`` for the column average of the span worst."""
-        shared = [f"{name}: " for name, width in self.spans for _ in range(width)]
-        rest = self.header[self.names :]
-        return [*self.header[: self.names], *map(str.__add__, shared or [""] * len(rest), rest)]
 
 
 def percent(spread: Spread, *, sign: bool = False) -> str:
@@ -85,3 +88,52 @@ def best(spreads: Sequence[Spread]) -> list[bool]:
 def marked(spreads: Sequence[Spread]) -> list[Entry]:
     """Entries of these spreads, the highest mean bold."""
     return [Entry(percent(spread), best=is_best) for spread, is_best in zip(spreads, best(spreads), strict=True)]
+
+
+def terminal(table: TextTable) -> Group:
+    """The table with its notes below."""
+    drawn = Table(
+        title=escape(table.title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for place, name in enumerate(table.header):
+        drawn.add_column(escape(name), justify="right" if place else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
+    notes = [Text(note, style="yellow" if note.startswith("Warning") else "dim") for note in table.notes]
+    return Group(drawn, *notes, "")
+
+
+def markdown(tables: Sequence[TextTable]) -> str:
+    """The tables as Markdown tables under their titles."""
+    return "\n".join(map(_markdown, tables))
+
+
+def _markdown(table: TextTable) -> str:
+    def cell(entry: Entry) -> str:
+        text = re.sub(r"([\\|*_<`])", r"\\\1", entry.text).replace("\n", " ")
+        return f"**{text}**" if entry.best else text
+
+    lines = [[cell(Entry(name)) for name in table.header], ["---", *["---:"] * (len(table.header) - 1)]]
+    lines += [[cell(entry) for entry in row] for row in table.rows]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    notes = "".join(f"{cell(Entry(note))}\n" for note in table.notes)
+    return f"{cell(Entry(table.title, best=True))}\n\n{text}\n\n{notes}"
+
+
+def latex(table: TextTable) -> str:
+    """The table as a ``tabular`` for booktabs, its title and notes as comments."""
+
+    def cell(entry: Entry) -> str:
+        text = "".join(_LATEX_SIGNS.get(sign, sign) for sign in entry.text)
+        return rf"\textbf{{{text}}}" if entry.best else text
+
+    comments = [f"% {' '.join(note.split())}" for note in [table.title, *table.notes]]
+    head, *rows = (" & ".join(map(cell, row)) + r" \\" for row in ([Entry(name) for name in table.header], *table.rows))
+    begin = rf"\begin{{tabular}}{{l{'c' * (len(table.header) - 1)}}}"
+    lines = [*comments, begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"

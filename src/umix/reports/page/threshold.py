@@ -1,13 +1,14 @@
-"""Rates of two classes as the decision threshold moves, from histograms of the score of the second class."""
+"""Rates of two classes as the decision threshold moves, from histograms of the score of the second class on test."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from umix.errors import UserError
+from umix.bench.runs.record import RunRecord
+from umix.core.words import group_name
+from umix.reports.predictions import Predictions
 
 #: The threshold of a net that predicts the more likely of two classes.
 DEFAULT = 0.5
@@ -80,51 +81,45 @@ class ThresholdView:
         )
 
 
-def threshold_view(
-    rows: Sequence[Mapping[str, Any]],
-    classes: Sequence[str],
-    *,
-    overall: Sequence[Mapping[str, Any]] | None = None,
-    chosen: float = DEFAULT,
-) -> ThresholdView:
-    """The view of histograms ``rows``, one for each group and true class, of the score p(second class).
+def threshold_view(record: RunRecord, predictions: Predictions, *, chosen: float) -> ThresholdView | None:
+    """The view of the test predictions of a run with two classes; None where it has others or kept no probabilities.
 
-    A row is ``{"group": name, "size": examples of the group, "label": true class, "edges": [...], "counts": [...]}``.
-    Bin k holds scores from ``edges[k]`` up to ``edges[k + 1]``. ``overall`` has the rows of all examples; without it the groups are
-    added up, which is right only where they do not overlap. ``chosen``, one of the edges, is the run's own threshold.
+    The edges are the hundredths and ``chosen``, the run's threshold: scores lie above or below it as they were predicted. Groups
+    are the values of the group columns without the label: a threshold moves both kinds of errors within one of them. Groups with
+    fewer test examples than the run's ``min_group`` are left out.
     """
-    if len(classes) != 2:
-        raise UserError(f"A threshold needs two classes, got {len(classes)}.")
-    if not [*rows, *(overall or ())]:
-        raise UserError("A threshold needs the histogram of at least one group, got none.")
-    edges = tuple(float(edge) for edge in [*rows, *(overall or ())][0]["edges"])
-    if chosen not in edges:
-        raise UserError(f"The edges of the histograms must contain the threshold {chosen}, got {list(edges)}.")
-    for row in [*rows, *(overall or ())]:
-        _check(row, edges, classes)
-    names = list(dict.fromkeys(str(row["group"]) for row in rows))
-    found = [_group(name, [row for row in rows if row["group"] == name], edges, classes) for name in names]
-    everything = _group(OVERALL, rows if overall is None else overall, edges, classes)
-    return ThresholdView((classes[0], classes[1]), edges, (everything, *found), chosen)
+    test = predictions.of("test")
+    if len(record.classes) != 2 or test.probability is None or not test.n:
+        return None
+    edges = sorted({*(place / 100 for place in range(101)), chosen})
+    start = edges.index(chosen)
+    place = np.searchsorted(edges, test.probability[:, 1].astype(np.float64), side="right") - 1
+    place = np.where(test.prediction == 1, place.clip(start, len(edges) - 2), place.clip(0, start - 1))
 
-
-def _group(
-    name: str, rows: Sequence[Mapping[str, Any]], edges: Sequence[float], classes: Sequence[str]
-) -> ThresholdGroup:
-    counts = {label: np.zeros(len(edges) - 1, dtype=np.int64) for label in classes}
-    for row in rows:
-        counts[row["label"]] += np.asarray(row["counts"], dtype=np.int64)
-    negatives, positives = (tuple(counts[label].tolist()) for label in classes)
-    return ThresholdGroup(name, sum(negatives) + sum(positives), negatives, positives)
-
-
-def _check(row: Mapping[str, Any], edges: Sequence[float], classes: Sequence[str]) -> None:
-    if row["label"] not in classes:
-        raise UserError(f"The label of a histogram must be one of {', '.join(classes)}, got {row['label']!r}.")
-    if tuple(float(edge) for edge in row["edges"]) != tuple(edges) or len(row["counts"]) != len(edges) - 1:
-        raise UserError(
-            f"The histogram of {row['group']!r} must have the edges of the others and a count for each bin."
+    def group(name: str, inside: np.ndarray) -> ThresholdGroup:
+        negatives, positives = (
+            np.bincount(place[inside & (test.label == label)], minlength=len(edges) - 1).tolist() for label in (0, 1)
         )
+        return ThresholdGroup(name, int(inside.sum()), tuple(negatives), tuple(positives))
+
+    groups = [
+        group(name, inside)
+        for name, inside in _attribute_groups(record, test).items()
+        if inside.sum() >= record.min_group
+    ]
+    everything = group(OVERALL, np.ones(test.n, dtype=bool))
+    return ThresholdView((record.classes[0], record.classes[1]), tuple(edges), (everything, *groups), chosen)
+
+
+def _attribute_groups(record: RunRecord, test: Predictions) -> dict[str, np.ndarray]:
+    """Who is in each combination of group values, whatever the label, bool [n]; without such parts the groups themselves."""
+    if not record.group_parts:
+        return {name: test.member[:, place] for place, name in enumerate(record.groups)}
+    members: dict[str, np.ndarray] = {}
+    for place, parts in enumerate(record.group_parts):
+        name = group_name(parts[1:])
+        members[name] = members.get(name, np.zeros(test.n, dtype=bool)) | test.member[:, place]
+    return members
 
 
 def _text(edge: float) -> str:

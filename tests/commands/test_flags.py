@@ -8,16 +8,16 @@ import pytest
 
 import umix
 from umix.cli import app, main
-from umix.commands.flag_names import _OTHER, _SAME, as_flag
+from umix.commands.flags import _OTHER, _SAME, as_flag
 from umix.errors import Setting, UserError
 
 SOURCE = Path(umix.__file__).parent
 #: Commands speak of their own flags. Two files write whole command lines for people to copy; in LaTeX ``--`` is a dash.
 MAY_NAME_FLAGS = {
     "commands",
-    "reports/page/page.py",
+    "reports/sentences.py",
     "bench/search/read_trials.py",
-    "reports/tables/latex.py",
+    "reports/tables/text_table.py",
 }
 #: A flag in a text, or its beginning in the first part of an f-string.
 FLAG = re.compile(r"--[a-z]|(^|[^-])--$")

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from umix.reports.page.example_view import shortened
-from umix.reports.page.pictures import SIZE, thumbnail_of_array, thumbnail_of_file
+from umix.reports.page.example_view import SIZE, shortened, thumbnail_of_array, thumbnail_of_file
 
 
 def opened(address: str | None) -> Image.Image:

@@ -1,4 +1,4 @@
-"""Histograms of scores hold every judged test example once per group and class."""
+"""The threshold view counts the test examples on either side of the threshold, each once per group and class."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +10,14 @@ import pytest
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.reports.page.score_histograms import score_histograms
 from umix.reports.page.section import sections
+from umix.reports.page.threshold import OVERALL, ThresholdGroup, ThresholdView, threshold_view
 from umix.reports.predictions import Predictions
 
 Make = Callable[..., RunRecord]
+EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+A = ThresholdGroup("a", 20, negatives=(6, 2, 1, 1), positives=(0, 1, 1, 8))
+B = ThresholdGroup("b", 4, negatives=(0, 0, 4, 0), positives=(0, 0, 0, 0))
 
 
 def predictions(label: list[int], score: list[float], group: list[int], n_groups: int) -> Predictions:
@@ -31,6 +34,24 @@ def predictions(label: list[int], score: list[float], group: list[int], n_groups
     )
 
 
+def test_rates_start_at_one_half_and_follow_the_threshold() -> None:
+    view = ThresholdView(("no", "yes"), EDGES, (A, B))
+    assert view.edges[view.start] == 0.5
+    half = view.rates(A)
+    assert (half.accuracy, half.true_positive, half.false_positive) == (17 / 20, 9 / 10, 2 / 10)
+    assert view.rates(A, 0).true_positive == view.rates(A, 0).false_positive == 1.0
+    assert view.rates(B, 3).accuracy == 1.0
+    assert view.rates(B).true_positive is None
+    assert view.told == "The default is 0.5."
+
+
+@pytest.mark.parametrize(("chosen", "text"), [(0.00004437, "0.0000444"), (0.99995563, "0.9999556"), (0.4601, "0.460")])
+def test_a_chosen_threshold_is_shown_with_the_digits_that_tell_it_from_others(chosen: float, text: str) -> None:
+    view = ThresholdView(("no", "yes"), tuple(sorted([0.0, 0.5, chosen, 1.0])), (), chosen)
+    assert view.texts[view.start] == text
+    assert view.told == f"Chosen on validation: {text}. Argmax would be 0.5."
+
+
 def test_a_group_is_an_attribute_whatever_the_label_and_its_scores_lie_in_bins_of_a_hundredth(record: Make) -> None:
     run = record(
         0,
@@ -43,19 +64,32 @@ def test_a_group_is_an_attribute_whatever_the_label_and_its_scores_lie_in_bins_o
         min_group=2,
     )
     scored = predictions([0, 1, 1, 0], [0.5, 0.501, 0.999, 0.0], [0, 2, 2, 1], 4)
-    rows, overall = score_histograms(run, scored, threshold=0.5)
-    assert [(row["group"], row["size"], row["label"], sum(row["counts"])) for row in rows] == [
-        ("f", 3, "no", 1),
-        ("f", 3, "yes", 2),
-    ]
-    assert rows[0]["counts"][50] == 1
-    assert (rows[1]["counts"][50], rows[1]["counts"][99]) == (1, 1)
-    assert [sum(row["counts"]) for row in overall] == [2, 2]
+    view = threshold_view(run, scored, chosen=0.5)
+    assert view is not None
+    everything, women = view.groups  # the only man is too few
+    assert (everything.name, everything.size, sum(everything.negatives), sum(everything.positives)) == (
+        OVERALL,
+        4,
+        2,
+        2,
+    )
+    assert (women.name, women.size) == ("f", 3)
+    assert (women.negatives[50], women.positives[50], women.positives[99]) == (1, 1, 1)
 
 
 def test_more_than_two_classes_have_no_threshold(record: Make) -> None:
     run = record(0, [1, 1], classes=["a", "b", "c"])
-    assert score_histograms(run, predictions([0], [0.5], [0], 2), threshold=0.5) == ([], [])
+    assert threshold_view(run, predictions([0], [0.5], [0], 2), chosen=0.5) is None
+
+
+def test_a_score_next_to_the_threshold_counts_as_it_was_predicted(record: Make) -> None:
+    run, score = record(0, [1, 1], classes=["no", "yes"]), 0.46237
+    scored = predictions([0, 1], [score, score], [0, 1], 2)
+    for predicted in (0, 1):
+        view = threshold_view(run, replace(scored, prediction=np.array([predicted] * 2)), chosen=score)
+        assert view is not None
+        everything = view.groups[0]
+        assert sum(everything.negatives[view.start :]) == sum(everything.positives[view.start :]) == predicted
 
 
 def test_the_panel_begins_with_the_chosen_threshold_and_the_rates_of_the_headline(tmp_path: Path) -> None:
@@ -71,13 +105,3 @@ def test_the_panel_begins_with_the_chosen_threshold_and_the_rates_of_the_headlin
     assert run.choice("last") != run.choice()
     (section,) = sections({"four_moons": {"erm": [run]}}, select="last")
     assert section.threshold is None  # the run keeps no predictions of this choice
-
-
-def test_a_score_next_to_the_threshold_counts_as_it_was_predicted(record: Make) -> None:
-    run, score = record(0, [1, 1], classes=["no", "yes"]), 0.46237
-    scored = predictions([0, 1], [score, score], [0, 1], 2)
-    for predicted in (0, 1):
-        asked = replace(scored, prediction=np.array([predicted] * 2))
-        _, (no, yes) = score_histograms(run, asked, threshold=score)
-        place = no["edges"].index(score)
-        assert sum(no["counts"][place:]) == sum(yes["counts"][place:]) == predicted
