@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord, known_rule
-from umix.bench.runs.summary import Summary
+from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.selection import Decide
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
@@ -204,6 +204,8 @@ def _cell(
         if pairs
     }
 
+    worst = [rate for summary in summaries if (rate := summary.judged_rates.get(summary.worst_group or ""))]
+
     def spread(values: Iterable[float | None]) -> Spread:
         return over_seeds([_rate(value) for value in values], fits)
 
@@ -218,16 +220,16 @@ def _cell(
             for column, rates in summaries[0].margins.items()
         },
         uses=_uses(first, summaries[0].select),
-        worst_groups=tuple(
-            dict.fromkeys(summary.worst_group for summary in summaries if summary.worst_group is not None)
-        ),
+        worst_groups=tuple(dict.fromkeys(name for summary in summaries if (name := summary.worst_group))),
         fits=fits,
         learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
         decide="biases" if any(summary.decide == "biases" for summary in summaries) else "argmax",
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
-        interval=_interval(by_seed),
+        interval=mean_interval(worst),
         gains=gains,
-        doubts=tuple(doubts(seeds=len(by_seed), fits=fits, worst_size=_worst_size(summaries))),
+        doubts=tuple(
+            doubts(seeds=len(by_seed), fits=fits, worst_size=min((rate.size for rate in worst), default=None))
+        ),
     )
 
 
@@ -246,23 +248,12 @@ def _rate(rate: float | None) -> float:
     return float("nan") if rate is None else rate
 
 
-def _interval(by_seed: Mapping[int, Summary]) -> Interval:
-    """Wilson's interval of each run's worst group, its ends averaged over seeds."""
-    worst = [summary.judged_rates.get(summary.worst_group or "") for summary in by_seed.values()]
-    found = [wilson(rate.hits, rate.size) for rate in worst if rate is not None]
-    if not found:
+def mean_interval(rates: Sequence[GroupRate]) -> Interval:
+    """Wilson's interval of a group in each run, its ends averaged over the runs; NaN where there is no run."""
+    ends = [wilson(rate.hits, rate.size) for rate in rates]
+    if not ends:
         return Interval(math.nan, math.nan)
-    return Interval(float(np.mean([one.low for one in found])), float(np.mean([one.high for one in found])))
-
-
-def _worst_size(summaries: Sequence[Summary]) -> int | None:
-    """The fewest test examples that the worst judged group of a run has; None where there are no groups."""
-    sizes = [
-        summary.judged_rates[summary.worst_group].size
-        for summary in summaries
-        if summary.worst_group in summary.judged_rates
-    ]
-    return min(sizes, default=None)
+    return Interval(float(np.mean([end.low for end in ends])), float(np.mean([end.high for end in ends])))
 
 
 def _sizes(record: RunRecord) -> dict[str, int]:

@@ -10,7 +10,7 @@ import altair as alt
 
 from umix.bench.runs.record import RunRecord
 from umix.core.rates import frontier
-from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, file_name, inline, picked, shaped, tip
 from umix.reports.charts.palette import GREY, METHOD_COLOURS, method_colours, method_shapes
 from umix.reports.sentences import decision_words
 
@@ -178,7 +178,7 @@ def contest_chart(
         told += f" Not drawn, but among the numbers: {len(rows) - len(drawn)} far below the others on average."
     apart = " DFR is judged on the part of validation that it was not fitted to." if FAMILIES["dfr"] in found else ""
     return Figure(
-        name="contest-" + "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label),
+        name=f"contest-{file_name(label)}",
         title=f"{label}: average against worst {kind} on validation",
         description=(
             "Each point is a candidate at its best epoch of the race, with the decision (biases of the classes) that suits it. "

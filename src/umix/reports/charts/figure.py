@@ -165,6 +165,15 @@ def write_figures(figures: Sequence[Figure], folder: Path, form: FileFormat) -> 
     return paths
 
 
+def file_name(label: str) -> str:
+    """A label as part of a file name.
+
+    >>> file_name("umix sigma=0.0")
+    'umix-sigma-0.0'
+    """
+    return "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label)[:60]
+
+
 def cut(name: str, longest: int, end: int | None = None) -> str:
     """The name, or its beginning and its last ``end`` letters where it has more than ``longest``; by default half of each.
 

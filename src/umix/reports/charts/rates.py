@@ -9,10 +9,9 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate
-from umix.core.statistics import wilson
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, cut_apart, inline, lookup, picked, shaped, tip
 from umix.reports.charts.palette import GREY, method_shapes
-from umix.reports.comparison import lowest
+from umix.reports.comparison import lowest, mean_interval
 
 #: A chart has at most this many groups and this height; the groups with the highest rates are left out, which it says.
 MOST = 24
@@ -30,24 +29,22 @@ def group_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> l
     """
     rows: list[dict[str, Any]] = []
     for method, records in runs.items():
-        summaries = [record.summary(select) for record in records if select is None or record.has(select)]
-        found: dict[str, list[GroupRate]] = {}
-        for summary in summaries:
+        by_group: dict[str, list[GroupRate]] = {}
+        for summary in (record.summary(select) for record in records):
             for name, rate in (summary.groups or summary.classes).items():
-                found.setdefault(name, []).append(rate)
-        rows += [_row(name, method, rates) for name, rates in found.items() if rates[0].size]
+                by_group.setdefault(name, []).append(rate)
+        rows += [_row(name, method, rates) for name, rates in by_group.items() if rates[0].size]
     return rows
 
 
 def _row(name: str, method: str, rates: Sequence[GroupRate]) -> dict[str, Any]:
-    ends = [wilson(rate.hits, rate.size) for rate in rates]
-    mean = np.mean([rate.hits / rate.size for rate in rates])
-    low, high = np.mean([end.low for end in ends]), np.mean([end.high for end in ends])
-    numbers = {"rate": _percent(mean), "low": _percent(low), "high": _percent(high)}
+    interval = mean_interval(rates)
     return {
         "group": name,
         "method": method,
-        **numbers,
+        "rate": _percent(np.mean([rate.hits / rate.size for rate in rates])),
+        "low": _percent(interval.low),
+        "high": _percent(interval.high),
         "size": rates[0].size,
         "seeds": len(rates),
         "judged": any(rate.judged for rate in rates),
@@ -207,8 +204,6 @@ def tradeoff_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -
     for method, records in runs.items():
         seeds: list[dict[str, Any]] = []
         for record in records:
-            if select is not None and not record.has(select):
-                continue
             summary = record.summary(select)
             worst = lowest(summary)
             if summary.average is None or worst != worst:

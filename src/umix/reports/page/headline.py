@@ -9,10 +9,10 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
-from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired, wilson
+from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired
 from umix.core.words import counted
 from umix.reports.arrange import THRESHOLD
-from umix.reports.comparison import different_fits, different_pairs, drawn, lowest
+from umix.reports.comparison import different_fits, different_pairs, drawn, lowest, mean_interval
 from umix.reports.sentences import collapse_words, judged_words
 from umix.reports.tables.text_table import percents
 
@@ -58,27 +58,25 @@ class Headline:
 def headline(
     task: str, runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, baseline: str | None
 ) -> Headline:
-    """The headline of a task.
+    """The headline of a task whose ``runs`` all have a score under the rule ``select``.
 
     It recommends the method that validation prefers among those that use no group labels in training; the best one that uses
     them is named second. Test rates do not choose what is recommended.
     """
-    scored = {label: [run for run in records if select is None or run.has(select)] for label, records in runs.items()}
-    scored = {label: records for label, records in scored.items() if records}
-    others = {label: records for label, records in scored.items() if label != baseline} or scored
+    others = {label: records for label, records in runs.items() if label != baseline} or runs
     method = _recommended(others, select)
-    summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in scored.items()}
-    own, records = summaries[method], scored[method]
+    summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in runs.items()}
+    own, records = summaries[method], runs[method]
     kind = "group" if records[0].groups else "class"
     worst = _worst_of(list(own.values()))
     sentences = [] if kind == "group" else ["The worst group is unknown: this task has no groups. Classes stand in."]
-    rivals = [label for label in (baseline, f"{baseline}{THRESHOLD}") if label in scored and label != method]
-    pairs = {label: different_pairs(records, scored[label]) for label in rivals} if method != baseline else {}
+    rivals = [label for label in (baseline, f"{baseline}{THRESHOLD}") if label in runs and label != method]
+    pairs = {label: different_pairs(records, runs[label]) for label in rivals} if method != baseline else {}
     differences = {
         label: paired(
             [lowest(own[seed]) for seed in seeds],
             [lowest(summaries[label][seed]) for seed in seeds],
-            rng=drawn(records[0], f"worst over {scored[label][0].method}"),  # the table has the same interval
+            rng=drawn(records[0], f"worst over {runs[label][0].method}"),  # the table has the same interval
         )
         for label, seeds in pairs.items()
         if seeds
@@ -141,9 +139,7 @@ def _worst_of(summaries: Sequence[Summary], name: str | None = None) -> NamedRat
         return NamedRate(name or "–", 0, math.nan, Interval(math.nan, math.nan))
     means = {group: float(np.mean([rate.hits / rate.size for rate in rates])) for group, rates in found.items()}
     chosen = name or min(means, key=means.__getitem__)
-    ends = [wilson(rate.hits, rate.size) for rate in found[chosen]]
-    interval = Interval(float(np.mean([end.low for end in ends])), float(np.mean([end.high for end in ends])))
-    return NamedRate(chosen, found[chosen][0].size, means[chosen], interval)
+    return NamedRate(chosen, found[chosen][0].size, means[chosen], mean_interval(found[chosen]))
 
 
 def _compared(

@@ -9,7 +9,7 @@ from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
 from umix.reports.charts.contest import ContestView, contest_views
 from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
-from umix.reports.charts.figure import Figure
+from umix.reports.charts.figure import Figure, file_name
 from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.rates import group_dots, group_order, group_rows, tradeoff, tradeoff_rows
 from umix.reports.comparison import MethodRates, compare, default_baseline
@@ -47,7 +47,7 @@ class Section:
     @property
     def folder(self) -> str:
         """The task as the name of a folder."""
-        return _plain(self.task)
+        return file_name(self.task)
 
     @property
     def figures(self) -> list[Figure]:
@@ -225,7 +225,7 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
             choice = record.choice(select)
             names, rates = counted_rates(record, split, choice.decision)
             panel = Panel(
-                name=f"epochs-{split}-{_plain(label)}",
+                name=f"epochs-{split}-{file_name(label)}",
                 title=f"{word}: {label}, seed {record.seed}{', with the chosen decision' if choice.decision else ''}",
                 rows=curve_rows(names, rates),
                 axis=f"{word.lower()} accuracy, percent",
@@ -235,15 +235,6 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
             )
             found.append(panel)
     return panels(found, of_groups)
-
-
-def _plain(label: str) -> str:
-    """A label as part of a file name.
-
-    >>> _plain("umix sigma=0.0")
-    'umix-sigma-0.0'
-    """
-    return "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label)[:60]
 
 
 def _gathered(warnings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
