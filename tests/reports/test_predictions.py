@@ -8,6 +8,7 @@ import polars
 import pytest
 
 from umix.bench.runs.record import RunRecord
+from umix.errors import UserError
 from umix.reports.predictions import load_predictions
 from umix.run_folder import PREDICTIONS
 

@@ -13,7 +13,7 @@ size, balancing them is half of the work. So there are four kinds of weights, an
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import torch
 from pydantic import Field
