@@ -61,11 +61,12 @@ class ByHand:
             else:
                 kinds = polars.Enum([*one.values, "?"])
                 codes = frame[one.name].cast(kinds).to_physical().to_numpy().astype(np.int64)
-                if one.width == 1:
+                width = len(one.values) + one.gaps
+                if width == 2:
                     x[:, place] = codes == 1
                 else:
                     x[rows, place + codes] = 1.0
-            place += one.width
+            place += 1 if one.kind == "number" or width == 2 else width
         probability = self.bare(torch.from_numpy(x)).softmax(dim=1).numpy()
         label = np.array(self.record.classes)[probability.argmax(axis=1)]
         columns = {f"p_{name}": probability[:, c] for c, name in enumerate(self.record.classes)}

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from umix.bench.spec.presets import preset
 from umix.data.samplers import Shuffled
+from umix.data.tables.preprocessing import one_hot
 from umix.data.tables.source import task_from_table
 from umix.data.task import Split, Task
 from umix.nets.net import Net
@@ -98,11 +99,8 @@ class Predicting:
 
 def load(folder: Path, table: str, seed: int) -> dict[str, Task]:
     """The table as nets take it, by the name of the net."""
-    how = {"mlp": "one_hot", "tabular": "codes"}
-    return {
-        net: task_from_table(folder / f"{table}.csv", categories=kind, data_seed=seed, **TABLES[table])
-        for net, kind in how.items()
-    }
+    codes = task_from_table(folder / f"{table}.csv", data_seed=seed, **TABLES[table])
+    return {"mlp": one_hot(codes), "tabular": codes}
 
 
 def trainer_of(tasks: Mapping[str, Task], variant: str, seed: int, epochs: int | None = None) -> Trainer:

@@ -35,10 +35,7 @@ CONFUSION = "confusion.safetensors"
 DECISIONS = "decisions.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.
 TABLE_COLUMNS = "columns.json"
-TABLE_VECTORIZER = "columns-skrub.skops"
-TABLE_CODES = "codes.json"
-TABLE_TEXTS = "codes-texts.skops"
-TABLE_BEFORE_0_2 = "preprocessing.skops"  # of runs of umix 0.1, which is read and no longer written
+TABLE_TEXTS = "columns-texts.safetensors"
 ARRAY_INPUTS = "arrays.safetensors"
 IMAGE_INPUTS = "images.json"
 TEXT_INPUTS = "texts.safetensors"
@@ -46,7 +43,7 @@ TEXT_INPUTS = "texts.safetensors"
 ANY_FOLD = "fold-*.safetensors"
 _WEIGHTS = "weights"
 _TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)
-_TEXTS = (RECORD, FAILED, TABLE_COLUMNS, TABLE_CODES, IMAGE_INPUTS)
+_TEXTS = (RECORD, FAILED, TABLE_COLUMNS, IMAGE_INPUTS)
 
 
 def is_run_file(path: Path) -> bool:

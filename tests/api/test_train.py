@@ -184,9 +184,12 @@ def test_values_that_cannot_be_read_are_said_when_predicting(result: umix.RunRes
         assert len(result.predict(new)) == 3
 
 
-def test_a_task_of_codes_is_refused_by_a_net_that_computes_with_its_inputs(tmp_path: Path) -> None:
-    task = umix.task_from_table(people(60), label="income", groups=["sex"], categories="codes")
-    with pytest.raises(
-        umix.UserError, match="'mlp' must be given numbers without gaps, but the task 'table' has categories"
-    ):
-        umix.train(task, "erm", out=tmp_path, fit={"epochs": 1})
+def test_one_task_of_a_table_is_for_nets_and_trees(tmp_path: Path) -> None:
+    task = umix.task_from_table(people(60), label="income", groups=["sex"])
+    net = umix.train(task, "erm", out=tmp_path, fit={"epochs": 1})
+    trees = umix.train(task, "erm", out=tmp_path, net="trees", fit={"epochs": 1})
+    assert net.record.input_categories == []
+    assert trees.record.input_categories == list(task.categories)
+    assert net.record.fingerprint == trees.record.fingerprint == task.fingerprint
+    for result in (net, trees):
+        assert len(umix.predict(result.directory, people(5))) == 5

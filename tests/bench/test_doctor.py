@@ -20,7 +20,7 @@ def test_needed_packages_and_extras_are_those_of_the_metadata() -> None:
 @pytest.mark.parametrize(
     ("text", "needed", "extras"),
     [
-        ("skrub<0.12,>=0.11", ["skrub"], {}),
+        ("skops<0.17,>=0.14", ["skops"], {}),
         ("vl-convert-python (>=1.6)", ["vl-convert-python"], {}),
         ('tomli>=2; python_version < "3.11"', ["tomli"], {}),
         ('psycopg[binary]>=3.1; extra == "postgresql"', [], {"postgresql": ["psycopg"]}),

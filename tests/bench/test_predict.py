@@ -327,7 +327,7 @@ def test_what_was_learned_of_other_data_than_the_record_says_is_refused(record: 
     shutil.copytree(record.directory, tmp_path / "run")
     path = tmp_path / "run" / "columns.json"
     content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "columns": content["columns"][:-1]}))
+    path.write_text(json.dumps({**content, "input_columns": content["input_columns"][:-1]}))
     with pytest.raises(
         UserError, match=r"must give the inputs \[\d+\] of its record, but it gives \[\d+\]; a file is of another"
     ):

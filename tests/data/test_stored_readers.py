@@ -9,12 +9,11 @@ import pytest
 from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import Reader
-from umix.data.tables.codes import TableCodes
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import text_inputs
 from umix.errors import UserError
 
-FILES = ("columns.json", "codes.json", "arrays.safetensors", "images.json", "texts.safetensors")
+FILES = ("columns.json", "arrays.safetensors", "images.json", "texts.safetensors")
 FRAME = polars.DataFrame({"n": [1.0, 2.0, None, 4.0], "c": ["a", "b", "a", "b"]})
 
 
@@ -22,9 +21,7 @@ def saved(name: str, folder: Path) -> type[Reader]:
     """The class of a fitted reader that was saved into ``folder``."""
     rows = np.arange(4)
     if name == "columns.json":
-        reader: Reader = TablePreprocessing.fit(FRAME, label="y", id=None)[0]
-    elif name == "codes.json":
-        reader = TableCodes.fit(FRAME.clone(), rows, label="y", id=None)
+        reader: Reader = TablePreprocessing.fit(FRAME, rows, label="y", id=None)
     elif name == "arrays.safetensors":
         reader = ArrayPreprocessing.fit(np.eye(4, 3, dtype=np.float32), rows, x="x", standardize=True)
     elif name == "images.json":
@@ -39,7 +36,7 @@ def saved(name: str, folder: Path) -> type[Reader]:
 @pytest.mark.parametrize("name", FILES)
 def test_a_whole_file_is_read_and_tells_the_shape_of_inputs(tmp_path: Path, name: str) -> None:
     shape = saved(name, tmp_path).load(tmp_path).input_shape
-    expected = {"columns.json": (3,), "codes.json": (2,), "arrays.safetensors": (3,), "images.json": (3, 32, 32)}
+    expected = {"columns.json": (2,), "arrays.safetensors": (3,), "images.json": (3, 32, 32)}
     assert shape == expected.get(name, shape)
 
 
@@ -49,25 +46,3 @@ def test_a_damaged_file_is_one_sentence_that_names_it(tmp_path: Path, name: str)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-9])
     with pytest.raises(UserError, match=rf"{name} is damaged \(.*\); .*again\.$"):
         kind.load(tmp_path)
-
-
-def test_skops_files_with_foreign_types_are_refused(tmp_path: Path) -> None:
-    import skops.io
-
-    texts = [f"text number {number} of many" for number in range(240)]
-    frame = polars.DataFrame({"t": texts, "n": list(range(240))})
-    TableCodes.fit(frame, np.arange(240), label="y", id=None).save(tmp_path)
-    path = tmp_path / "codes-texts.skops"
-    path.write_bytes(skops.io.dumps({"format": "umix table texts 1", "encoders": {"t": Path}}))
-    with pytest.raises(
-        UserError, match=r"codes-texts\.skops must hold nothing but a table's preprocessing, but it holds"
-    ):
-        TableCodes.load(tmp_path)
-    path.write_bytes(skops.io.dumps({"format": "umix table texts 1", "encoders": {"t": [1]}}))
-    with pytest.raises(
-        UserError, match=r"\(codes-texts\.skops\) must apply to the table, but it raised AttributeError"
-    ):
-        TableCodes.load(tmp_path).transform(frame)
-    path.write_bytes(skops.io.dumps({"format": "umix table texts 1", "encoders": {}}))
-    with pytest.raises(UserError, match=r"codes-texts\.skops is damaged \(KeyError: 't'\)"):
-        TableCodes.load(tmp_path)

@@ -1,4 +1,4 @@
-"""The modules do what the readers of tables do, value for value."""
+"""The module does what the reader of tables does, value for value."""
 
 from pathlib import Path
 
@@ -10,23 +10,22 @@ import torch
 import umix
 from umix.bench.predict import reader
 from umix.bench.runs.record import RunRecord
-from umix.data.tables.codes import TableCodes
-from umix.data.tables.input_columns import InputColumn
-from umix.data.tables.preprocessing import TablePreprocessing
+from umix.data.tables.columns import TableColumn
+from umix.data.tables.preprocessing import TablePreprocessing, one_hot
 from umix.exports.comparison import check_rows
 from umix.exports.preprocessing import Ready
 from umix.exports.preprocessing_of import preprocessing_of
-from umix.exports.table_inputs import CodedTable, OneHotTable
+from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
 
 
-@pytest.mark.parametrize(("run", "kind"), [("record", OneHotTable), ("coded", CodedTable)])
+@pytest.mark.parametrize("run", ["record", "coded"])
 def test_the_matrix_of_the_exported_model_is_that_of_predict_to_the_last_bit(
-    run: str, kind: type, request: pytest.FixtureRequest
+    run: str, request: pytest.FixtureRequest
 ) -> None:
     known: RunRecord = request.getfixturevalue(run)
     module = preprocessing_of(reader(known), known)
-    assert isinstance(module, kind)
+    assert isinstance(module, TableInputs)
     rows = check_rows(known, reader(known), TrainedModel.in_folder(known).net, module)
     assert rows.words == "256 rows of people.csv and 33 made-up ones"
     made = module(*rows.tensors)
@@ -35,13 +34,12 @@ def test_the_matrix_of_the_exported_model_is_that_of_predict_to_the_last_bit(
     assert (rows.tensors[1] < 0).any()
 
 
-@pytest.mark.parametrize("categories", ["one_hot", "codes"])
 def test_numbers_with_a_decimal_comma_are_given_to_the_exported_model_as_numbers(
-    record: RunRecord, people: polars.DataFrame, tmp_path: Path, categories: str
+    record: RunRecord, people: polars.DataFrame, tmp_path: Path
 ) -> None:
     comma = polars.col("age", "hours-per-week").cast(polars.String).str.replace(".", ",", literal=True)
     people.with_columns(comma).write_csv(tmp_path / "people.csv", separator=";")
-    task = umix.task_from_table(tmp_path / "people.csv", label="income", categories=categories)
+    task = one_hot(umix.task_from_table(tmp_path / "people.csv", label="income"))
     known = record.model_copy(update={"task": str(tmp_path / "people.csv")})
     module = preprocessing_of(task.preprocessing, known)
     rows = check_rows(known, task.preprocessing, TrainedModel.in_folder(record).net, module)
@@ -50,33 +48,30 @@ def test_numbers_with_a_decimal_comma_are_given_to_the_exported_model_as_numbers
     assert rows.tensors[0][1, 0] == people["age"][1]
 
 
-def test_missing_has_a_code_of_its_own_where_training_had_gaps(record: RunRecord) -> None:
+def test_columns_are_named_with_their_values(record: RunRecord) -> None:
     columns = {column.name: column for column in preprocessing_of(reader(record), record).columns}
-    assert columns["label"].values == ("chef", "clerk", "nurse")
-    assert (columns["label"].missing, columns["sex"].missing) == (3, -1)
+    assert columns["label"].as_json() == {"name": "label", "kind": "category", "values": ["chef", "clerk", "nurse"]}
     assert columns["age"].as_json() == {"name": "age", "kind": "number"}
 
 
-def test_tables_of_only_numbers_or_only_texts_have_one_input() -> None:
-    number = InputColumn("a", "number", "number", mean=(1.0,), deviation=(2.0,), marked=True)
-    text = InputColumn("b", "text", "category", values=("x", "y", "z"))
-    constant = InputColumn("c", "number", "constant")
+@pytest.mark.parametrize("hot", [True, False])
+def test_tables_of_only_numbers_or_only_texts_have_one_input(hot: bool) -> None:
+    number = TableColumn("a", "number", gaps=True, mean=(1.0,), deviation=(2.0,))
+    text = TableColumn("b", "category", values=("x", "y", "z"))
+    constant = TableColumn("c", "number", width=0)
     given = {number: torch.tensor([[3.0], [torch.nan]]), text: torch.tensor([[2], [-1]])}
     for one, x in given.items():
-        module = OneHotTable([constant, one])
+        columns = TablePreprocessing((constant, one), "y", None, one_hot=hot)
+        module = TableInputs(columns)
         assert [tensor.name for tensor in module.tensors] == ["numbers" if one is number else "codes"]
         new = polars.DataFrame({"a": [3.0, None], "b": ["z", "new"], "c": [0, 0]})
-        expected = TablePreprocessing([constant, one], label="y", id=None, others=()).transform(new)
-        assert module(x).tolist() == expected.tolist()
+        assert np.array_equal(module(x).numpy(), columns.transform(new), equal_nan=True)
 
 
 def test_dates_and_long_texts_are_named_and_the_model_takes_the_ready_matrix(record: RunRecord) -> None:
-    dated = InputColumn("day", "moment", "skrub", mean=(0.0,), deviation=(1.0,))
-    module = preprocessing_of(TablePreprocessing([dated], label="y", id=None, others=()), record)
+    dated = TableColumn("day", "date", parts=("days",), mean=(0.0,), deviation=(1.0,))
+    module = preprocessing_of(TablePreprocessing((dated,), "y", None), record)
     assert isinstance(module, Ready)
     (said,) = module.left_out
     assert said.startswith("turning the columns into numbers, because 'day' holds dates or long texts")
     assert module.tensors[0].shape == ("n", *record.input_shape)
-    frame = polars.DataFrame({"when": ["2024-01-31", "2024-02-29"] * 4, "y": ["a", "b"] * 4})
-    codes = TableCodes.fit(frame.select("when"), np.arange(8), label="y", id=None)
-    assert "'when' holds dates" in preprocessing_of(codes, record).left_out[0]

@@ -238,7 +238,7 @@ def _people(n: int = 240) -> polars.DataFrame:
 
 
 def _task() -> Task:
-    return umix.task_from_table(_people(), label="income", groups=["sex"], categories="codes")
+    return umix.task_from_table(_people(), label="income", groups=["sex"])
 
 
 def test_the_encoder_is_fitted_to_training_rows_once_for_all_nets_of_a_run():

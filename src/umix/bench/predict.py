@@ -19,8 +19,7 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS
-from umix.data.rows.new_notes import NoteSum
-from umix.data.rows.reader import NewInputs, Reader
+from umix.data.rows.reader import NewInputs, NoteSum, Reader
 from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split
 from umix.errors import Setting, UserError

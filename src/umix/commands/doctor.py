@@ -18,8 +18,7 @@ from umix.terminal import ERR, OUT, print_json
 
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
-    from umix.data.checks.columns import ColumnFacts
-    from umix.data.checks.data_check import DataCheck
+    from umix.data.checks.data_check import ColumnFacts, DataCheck
 
 _MOST_COLUMNS = 40  # that are shown of a wide table
 _COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}

@@ -26,10 +26,9 @@ from pydantic import Field, field_serializer
 from torch import Tensor
 
 from umix.data.inputs import Inputs, Mapped
-from umix.data.rows.known_rows import check_roles, known_rows
+from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
-from umix.data.rows.row_notes import small_groups
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame, check_file, column_names, content_hash, file_hash
 from umix.data.task import Task, TaskSource
@@ -127,7 +126,7 @@ class ArraySource(RowRoles, TaskSource):
         for name, rows in known.rows.items():
             x, change = preprocessing.stored(values, rows, fingerprint)
             splits[name] = known.split(name, x, transform=change)
-        notes = known.notes + tuple(small_groups(splits))
+        notes = known.notes + tuple(small_group_notes(splits))
         return Task(self.title, splits, known.classes, preprocessing=preprocessing, notes=notes)
 
 

@@ -241,11 +241,8 @@ class TaskSource(Settings, abc.ABC):
     preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
-        """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size.
-
-        ``takes_codes`` says that it takes categories as codes and missing values as NaN, as trees do.
-        """
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+        """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size."""
         return options
 
     @property

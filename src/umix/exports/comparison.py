@@ -18,15 +18,15 @@ from umix.core.words import counted
 from umix.data.arrays import ArrayPreprocessing, read_array
 from umix.data.images.folder_listing import find_images
 from umix.data.images.image_folder import ImageReader
-from umix.data.rows.column_kinds import GAPS, cast
+from umix.data.rows.column_kinds import cast
 from umix.data.rows.reader import NewInputs, Reader, stacked
 from umix.data.rows.table_blocks import table_blocks
-from umix.data.tables.table_reader import TableReader
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UserError
 from umix.exports.exported import Agreement
 from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
-from umix.exports.table_inputs import OneHotTable, TableInputs
+from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
 from umix.nets.net import Net
 
@@ -104,7 +104,7 @@ class CheckRows:
 
 def check_rows(record: RunRecord, reader: Reader, net: Net, preprocessing: Preprocessing) -> CheckRows:
     """Rows of the run's data if they are still where they were, else made-up ones; of a table both. There are at least two."""
-    if isinstance(preprocessing, TableInputs) and isinstance(reader, TableReader):
+    if isinstance(preprocessing, TableInputs) and isinstance(reader, TablePreprocessing):
         return _table_rows(record, reader, preprocessing)
     found = at_hand(record, lambda data: _first(reader, data, _most(record)))
     if found is None or len(found[1]) < 2:
@@ -148,7 +148,7 @@ def first_rows(reader: Reader, data: Path, most: int) -> Any:
         if not names:
             raise UserError(f"{data} must hold images, but there are none below it.")
         return names
-    frames = reader.frames(data) if isinstance(reader, TableReader | TextReader) else table_blocks(data)
+    frames = reader.frames(data) if isinstance(reader, TablePreprocessing | TextReader) else table_blocks(data)
     return next(frames).head(most)
 
 
@@ -174,11 +174,11 @@ def _array(reader: ArrayPreprocessing, values: NDArray[Any]) -> tuple[NewInputs,
     return reader.inputs(values), torch.from_numpy(values.astype(np.float32))
 
 
-def _table_rows(record: RunRecord, reader: TableReader, preprocessing: TableInputs) -> CheckRows:
+def _table_rows(record: RunRecord, reader: TablePreprocessing, preprocessing: TableInputs) -> CheckRows:
     """The first rows of the table, and rows that have every value of the categories, missing, unseen and extreme ones."""
     import polars
 
-    made, words = _made_up_table(preprocessing, stream(record.seed, "export", "check")), []
+    made, words = _made_up_table(reader, preprocessing, stream(record.seed, "export", "check")), []
     needed = [column.name for column in preprocessing.columns]
     found = at_hand(record, lambda data: _readable(reader, first_rows(reader, data, _ROWS)))
     frame = made
@@ -208,7 +208,7 @@ def _table_rows(record: RunRecord, reader: TableReader, preprocessing: TableInpu
     )
 
 
-def _readable(reader: TableReader, frame: "polars.DataFrame") -> "polars.DataFrame":
+def _readable(reader: TablePreprocessing, frame: "polars.DataFrame") -> "polars.DataFrame":
     """``frame``, if it has the columns of training."""
     reader.check_columns(frame)
     return frame
@@ -230,17 +230,19 @@ def _as_given(frame: "polars.DataFrame", preprocessing: TableInputs, kinds: Mapp
     )
 
 
-def _made_up_table(preprocessing: TableInputs, rng: np.random.Generator) -> "polars.DataFrame":
+def _made_up_table(
+    reader: TablePreprocessing, preprocessing: TableInputs, rng: np.random.Generator
+) -> "polars.DataFrame":
     """Rows in which every column takes all of its values, in an order of its own, and usual rows at random."""
     import polars
 
-    usual = iter(_usual_numbers(preprocessing, rng).T)
+    scales = {one.name: (one.mean[0], one.deviation[0]) for one in reader.input_columns if one.mean}
     columns: list[tuple[ColumnInput, list[Any], list[Any]]] = []
     for place, column in enumerate(preprocessing.columns):
         values: list[Any] = [*column.values, None, "", " ", "?", "NA", _UNSEEN]
         drawn: list[Any] = rng.choice(column.values, size=_MADE_UP).tolist() if column.values else []
         if column.kind == "number":
-            values, drawn = [*_EXTREMES], next(usual).tolist()
+            values, drawn = [*_EXTREMES], rng.normal(*scales[column.name], size=_MADE_UP).tolist()
         columns.append((column, values[place % len(values) :] + values[: place % len(values)], drawn))
     n = max(len(values) for _, values, _ in columns)
     types = {"number": polars.Float32, "category": polars.String}
@@ -252,18 +254,6 @@ def _made_up_table(preprocessing: TableInputs, rng: np.random.Generator) -> "pol
     )
 
 
-def _usual_numbers(preprocessing: TableInputs, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Numbers as training had them, as far as its means and deviations are known, [rows, columns]."""
-    drawn = rng.normal(size=(_MADE_UP, len(preprocessing.numbers)))
-    if isinstance(preprocessing, OneHotTable):
-        usual: NDArray[np.float64] = preprocessing.mean.numpy() + preprocessing.deviation.numpy() * drawn
-    else:
-        usual = drawn * rng.choice([1.0, 100.0], size=drawn.shape)
-    return usual
-
-
 def _code(column: ColumnInput, text: str | None) -> int:
     """The code of a value, as the user of the exported model looks it up."""
-    if text is None or text in GAPS or not text.strip():
-        return column.missing
-    return column.values.index(text) if text in column.values else -1
+    return -1 if text is None or text not in column.values else column.values.index(text)

@@ -18,7 +18,7 @@ from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.folder_listing import PATH
 from umix.data.images.image_folder import ImageReader
 from umix.data.rows.reader import NewInputs, Reader
-from umix.data.tables.table_reader import TableReader
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UmixWarning, UserError
 from umix.exports.comparison import Expected, at_hand, compare, first_rows, places
@@ -99,7 +99,7 @@ def _signature(trained: TrainedModel, example: Any) -> Any:
     inputs: list[ColSpec | TensorSpec]
     if isinstance(reader, ArrayPreprocessing):
         inputs = [TensorSpec(np.dtype(np.float32), (-1, *reader.shape))]
-    elif isinstance(reader, TableReader):
+    elif isinstance(reader, TablePreprocessing):
         inputs = [ColSpec(AnyType(), name) for name in _used(reader)]  # type: ignore[no-untyped-call]
         inputs += [ColSpec(AnyType(), reader.id, required=False)] if reader.id else []  # type: ignore[no-untyped-call]
     else:
@@ -110,7 +110,7 @@ def _signature(trained: TrainedModel, example: Any) -> Any:
     return ModelSignature(inputs=Schema(inputs), outputs=Schema(outputs))
 
 
-def _used(reader: TableReader) -> list[str]:
+def _used(reader: TablePreprocessing) -> list[str]:
     return [name for name in reader.columns if name not in reader.dropped]
 
 
@@ -124,7 +124,7 @@ def _example(reader: Reader) -> Any:
         return pandas.DataFrame({PATH: ["image.png"]})
     if isinstance(reader, TextReader):
         return pandas.DataFrame({reader.column: ["a text"]})
-    if isinstance(reader, TableReader):
+    if isinstance(reader, TablePreprocessing):
         kinds: dict[str, Any] = {"number": 0.0, "decimal_comma": 0.0, "text": "a text", "moment": "2024-01-31"}
         values = {name: next(iter(reader.values.get(name, ())), kinds[reader.kinds[name]]) for name in _used(reader)}
         return pandas.DataFrame({name: [value] for name, value in values.items()})

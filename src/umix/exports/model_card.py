@@ -9,7 +9,7 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import doubts, wilson
 from umix.core.words import counted
 from umix.data.rows.reader import Reader
-from umix.data.tables.table_reader import TableReader
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.exports.exported import MARK
 from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
@@ -122,7 +122,7 @@ def _purpose(roles: Roles, reader: Reader | None) -> str:
     label = _code(roles.label) if roles.label else "the class"
     examples = _EXAMPLES.get(roles.kind, "examples")
     said = [f"It is meant to predict {label} for new {examples}, from the same source as the training data."]
-    columns = reader.columns if isinstance(reader, TableReader) else []
+    columns = reader.columns if isinstance(reader, TablePreprocessing) else []
     for names, words in (
         ([name for name in roles.groups if name in columns], "among its inputs, so it can decide by it"),
         ([name for name in roles.groups if name not in columns], "not among its inputs: it judges the model only"),

@@ -4,13 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.export import ExportedProgram
 
-from umix.data.rows.column_kinds import GAPS
 from umix.errors import UserError, cause
 from umix.exports.comparison import places
 from umix.exports.preprocessing import OUTPUTS, ColumnInput, Preprocessing, input_names
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 _INNER = "model/"  # begins the names of all values inside, which must not meet the names of columns
 _OPSETS = {"": 20, "ai.onnx.ml": 3}
 _TYPES = {"float32": "FLOAT", "int64": "INT64"}
-#: What a missing value of a category looks like, for ONNX's RegexFullMatch.
-_GAP = r"[\s\p{Z}]*"
 
 
 def require_onnx() -> None:
@@ -68,7 +64,7 @@ def onnx_file(
                     for name in OUTPUTS[1:]
                 ),
             ],
-            initializer=[*build.constants, *graph.initializer],
+            initializer=graph.initializer,
         ),
         opset_imports=[helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()],
         functions=made.functions,
@@ -134,11 +130,10 @@ def _converted(program: ExportedProgram, inputs: Sequence[str]) -> "onnx.ModelPr
 
 @final
 class _Nodes:
-    """Nodes and constants that come before the graph of the net."""
+    """Nodes that come before the graph of the net."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
 
     def add(self, kind: str, inputs: Sequence[str], output: str, **options: Any) -> str:
         """A node of this ``kind``; returns ``output``."""
@@ -146,13 +141,6 @@ class _Nodes:
 
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **options))
         return output
-
-    def constant(self, name: str, value: int) -> str:
-        """A whole number as a constant; returns its ``name``."""
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(np.array(value, dtype=np.int64), name))
-        return name
 
 
 def _tensors(build: _Nodes, preprocessing: Preprocessing) -> "list[onnx.ValueInfoProto]":
@@ -190,20 +178,12 @@ def _columns(build: _Nodes, preprocessing: Preprocessing) -> "list[onnx.ValueInf
 
 def _code(build: _Nodes, column: ColumnInput, name: str, prefix: str) -> str:
     """The name of the codes, int64 [n, 1], of a column of texts."""
-    keys = [*column.values, *(GAPS if column.missing >= 0 else ())]
-    codes = [*range(len(column.values)), *([column.missing] * len(GAPS) if column.missing >= 0 else ())]
-    code = build.add(
+    return build.add(
         "LabelEncoder",
         [name],
         f"{prefix} code",
         domain="ai.onnx.ml",
-        keys_strings=keys,
-        values_int64s=codes,
+        keys_strings=list(column.values),
+        values_int64s=list(range(len(column.values))),
         default_int64=-1,
-    )
-    if column.missing < 0:
-        return code
-    blank = build.add("RegexFullMatch", [name], f"{prefix} blank", pattern=_GAP)
-    return build.add(
-        "Where", [blank, build.constant(f"{prefix} missing", column.missing), code], f"{prefix} code or missing"
     )

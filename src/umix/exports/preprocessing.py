@@ -39,17 +39,16 @@ class TensorInput:
 class ColumnInput:
     """A column of a table that an exported model takes: a number, or one of ``values``, the texts of a category.
 
-    The code of a value is its place in ``values``. That of a missing one is ``missing``, and that of any other text -1.
+    The code of a value is its place in ``values``, and that of a missing one or any other text is -1.
     """
 
     name: str
     kind: Literal["number", "category"]
     values: tuple[str, ...] = ()
-    missing: int = -1
 
     def as_json(self) -> dict[str, Any]:
-        known = {"values": list(self.values), "missing": self.missing} if self.kind == "category" else {}
-        return {"name": self.name, "kind": self.kind, **known}
+        values = {"values": list(self.values)} if self.kind == "category" else {}
+        return {"name": self.name, "kind": self.kind, **values}
 
 
 class Preprocessing(nn.Module, abc.ABC):

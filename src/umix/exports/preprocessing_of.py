@@ -8,11 +8,10 @@ from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.images.transforms import MEAN, STD
 from umix.data.rows.reader import Reader
-from umix.data.tables.codes import TableCodes
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
 from umix.exports.preprocessing import SHORTEST, ArrayInputs, ImageInputs, Preprocessing, Ready, TensorInput
-from umix.exports.table_inputs import CodedTable, OneHotTable
+from umix.exports.table_inputs import TableInputs
 
 _READY = "umix.load_result(RUN).inputs(new) does it"
 _MOST = 4096  # numbers that are written out
@@ -29,12 +28,9 @@ def preprocessing_of(reader: Reader, record: RunRecord) -> Preprocessing:
         return Ready(ready_input(record), [how], longest=reader.longest)
     if isinstance(reader, TextReader):
         return _ready(record, [f"turning the texts of {reader.column!r} into features of words ({_READY})"])
-    if isinstance(reader, TableCodes):
-        beyond = [one.name for one in reader.coded if one.width and one.kind in ("moment", "text")]
-        return _ready(record, [_tables(beyond)]) if beyond else CodedTable(reader.coded)
     if isinstance(reader, TablePreprocessing):
-        beyond = list(reader.needs_skrub)
-        return _ready(record, [_tables(beyond)]) if beyond else OneHotTable(reader.input_columns)
+        beyond = [one.name for one in reader.input_columns if one.width and one.kind in ("date", "text")]
+        return _ready(record, [_tables(beyond)]) if beyond else TableInputs(reader)
     return _ready(record, ["turning the data into numbers"])
 
 
@@ -68,8 +64,6 @@ def recipe(reader: Reader) -> dict[str, Any]:
         return {"scaled_to": reader.side, "central_square": reader.size, "mean": MEAN, "deviation": STD}
     if isinstance(reader, TextReader):
         return {"text": reader.column, "padding": reader.padding}
-    if isinstance(reader, TableCodes):
-        return {"columns": [asdict(one) for one in reader.coded if one.width]}
     if isinstance(reader, TablePreprocessing):
-        return {"columns": [one.as_json() for one in reader.input_columns if one.width]}
+        return {"one_hot": reader.one_hot, "columns": [asdict(one) for one in reader.input_columns if one.width]}
     return {}

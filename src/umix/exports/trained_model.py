@@ -19,7 +19,7 @@ from umix.data.images.image_folder import ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
-from umix.data.tables.table_reader import TableReader
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
 from umix.errors import Setting, UserError
 from umix.exports.exported import MARK
@@ -138,7 +138,7 @@ class Roles:
         in_memory = task["name"] == MemorySource.name
         given = {} if in_memory else task
         label = next(iter(record.group_columns), "") or str(given.get("label") or "")
-        if not label and isinstance(reader, TableReader):
+        if not label and isinstance(reader, TablePreprocessing):
             label = reader.label
         return cls(
             kind=str(task["kind"] if in_memory else task["name"]),
@@ -150,7 +150,7 @@ class Roles:
 
 
 def _inputs(record: RunRecord, reader: Reader | None) -> str:
-    if isinstance(reader, TableReader):
+    if isinstance(reader, TablePreprocessing):
         used = [name for name in reader.columns if name not in reader.dropped]
         return f"{len(used)} columns: {', '.join(used)}"
     if isinstance(reader, ImageReader):

@@ -14,6 +14,8 @@ from umix.bench.runs.record import RunRecord, load_runs
 from umix.cli import main
 from umix.core.epoch_counts import Counts
 from umix.core.selection import best_score
+from umix.data.rows.table_file import read_table
+from umix.data.tables.source import TableSource
 from umix.nets.estimators.estimator import Fitted
 from umix.reports.arrange import arrange
 
@@ -193,7 +195,6 @@ def test_settings_that_do_nothing_for_trees_are_refused(shop: Path) -> None:
     assert spec(shop, "umix", net="trees", sigma=0).plan.method.sigma == 0
     mlp, trees = learner_specs(spec(shop, "best", mixing="features"))
     assert (mlp.plan.method.mixing, trees.plan.method.mixing) == ("features", "input")
-    assert spec(shop, net="trees", **{"task.categories": "codes"}).key == spec(shop, net="trees").key
 
 
 def test_wrong_options_of_learners_are_refused_in_a_sentence(shop: Path, tmp_path: Path) -> None:
@@ -218,16 +219,15 @@ def test_images_are_refused_for_trees_before_anything_is_trained(tmp_path: Path)
         execute(RunSpec(task="colored_digits", method="erm", settings={"net": "trees"}), out=tmp_path)
 
 
-def test_a_frame_with_one_hot_columns_is_said_to_be_no_codes(shop: Path) -> None:
+def test_a_table_is_read_once_for_all_learners(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr(TableSource, "read", lambda self: read.append(self) or read_table(self.path))
+    execute(spec(shop, net="auto", data_seed=7, epochs=1), out=tmp_path)
+    assert len(read) == 1
+
+
+def test_the_options_of_a_learner_are_a_name_or_a_dict(shop: Path) -> None:
     frame = polars.read_csv(shop)
-    told = {
-        kind: train(
-            task_from_table(frame, label="bought", groups="town", categories=kind), "erm", net="trees", epochs=1
-        )
-        for kind in ("one_hot", "codes")
-    }
-    assert any("categories='codes'" in warning for warning in told["one_hot"].record.warnings)
-    assert not any("categories='codes'" in warning for warning in told["codes"].record.warnings)
     with pytest.raises(
         UserError, match=r"^net must be a name or a dict of options with the name among them, got object"
     ):

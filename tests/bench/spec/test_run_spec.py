@@ -7,7 +7,6 @@ import pytest
 
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
-from umix.nets.mlp import MLP
 
 
 def spec(method: str = "umix", seed: int = 0, **settings: object) -> RunSpec:
@@ -42,30 +41,6 @@ def test_weights_are_refused_in_the_plan_of_a_method_that_would_ignore_them(tmp_
     with pytest.raises(UserError, match=f"weight= must be left out for {method}: .* erm, .* can do it"):
         RunSpec(task=str(tmp_path / "people.csv"), method=method, settings=settings)
     assert RunSpec(task=str(tmp_path / "people.csv"), method="umix", settings=settings).plan.source.weight == "count"
-
-
-def test_codes_are_refused_in_the_plan_of_a_net_that_computes_with_its_inputs(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text("x,y\n1,a\n")
-    settings = {"label": "y", "task.categories": "codes"}
-    with pytest.raises(
-        UserError, match=r"^task\.categories=codes must be used with a net that takes .*, got 'mlp'; leave it out"
-    ):
-        RunSpec(task=str(tmp_path / "people.csv"), method="erm", settings=settings).plan  # noqa: B018
-
-
-def test_a_net_that_takes_codes_gets_them_unless_the_user_says_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "people.csv").write_text("x,y\n1,a\n")
-
-    def categories(**settings: object) -> str:
-        plan = RunSpec(task=str(tmp_path / "people.csv"), method="erm", settings={"label": "y", **settings}).plan
-        return plan.source.model_dump()["categories"]
-
-    assert categories() == "one_hot"
-    monkeypatch.setattr(MLP, "takes_codes", True)
-    assert categories() == "codes"
-    assert categories(categories="one_hot") == "one_hot"
 
 
 def test_stage_settings_of_another_method_do_not_change_the_key() -> None:

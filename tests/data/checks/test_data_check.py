@@ -93,7 +93,7 @@ def test_columns_of_every_type_can_be_checked(tmp_path: Path) -> None:
         polars.Series("time", [datetime.time(i % 24) for i in range(N)]),
         polars.Series("lasted", [datetime.timedelta(minutes=i % 50) for i in range(N)]),
         polars.Series("infinite", [float("inf"), float("nan"), None, 1.0] * (N // 4)),
-        polars.Series("large", [2**40 + i % 300 for i in range(N)], dtype=polars.UInt64),
+        polars.Series("large", [2**40 + 2**20 * (i % 300) for i in range(N)], dtype=polars.UInt64),
     )
     frame.write_parquet(tmp_path / "people.parquet")
     own = TableSource(path=tmp_path / "people.parquet", label="y", groups=("sex",))
@@ -171,8 +171,6 @@ def test_every_column_is_listed_with_its_role_type_missing_share_and_an_example(
     }
     examples = {one.name: one.example for one in columns}
     assert (examples["comma"], examples["word"], examples["key"]) == ("1,5", "yes", "k0")
-    codes = roles_and_types(tmp_path / "a.csv", **options, categories="codes")
-    assert codes == {one.name: (one.role, one.type) for one in columns}
 
 
 def test_a_group_that_is_no_input_has_no_type_and_a_class_called_none_is_not_missing(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Tables on disk: what is read is the file that was named, and all of it, within what parsers take."""
 
-import json
 import os
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import polars
 import pytest
 
 from umix.data.rows import table_file
-from umix.data.rows.table_file import as_frame, column_names, read_table, write_table
+from umix.data.rows.table_file import column_names, read_table, write_table
 from umix.errors import UserError
 
 
@@ -55,15 +54,12 @@ def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
 BAD = {
     "utf-16 without a mark": ("x,y\n1,2\n".encode("utf-16-le"), "must be text in UTF-8, but it is not"),
     "a row too long": (b"x,y\n1,a\n2,b\n3,c,d\n", "must have 2 values, but row 3 below the header has 3;"),
-    "a row cut off": (b"x,y,z\n1,a,b\n2,", "must have 3 values, but the last one was cut off after 2; write it again."),
-    "too many columns": (b",".join(b"%d" % i for i in range(30)) + b"\n", "must have at most 20 columns, got 30."),
     "a quote never closed": (b'x,y\n1,a\n2,"b\n3,c\n', "cannot be read"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_text_table_that_is_not_whole_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
-    monkeypatch.setattr(table_file, "MOST_COLUMNS", 20)
+def test_a_text_table_that_is_not_whole_is_refused(tmp_path: Path, case: str) -> None:
     content, sentence = BAD[case]
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(UserError) as caught:
@@ -71,27 +67,14 @@ def test_a_text_table_that_is_not_whole_is_refused(tmp_path: Path, monkeypatch: 
     assert sentence in str(caught.value)
 
 
-def test_a_panic_of_polars_is_one_sentence_and_nothing_else_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_panic_of_polars_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def panic(source: str) -> polars.DataFrame:
-        os.write(2, b"thread panicked at ...")
         raise polars.exceptions.PanicException("called unwrap")
-
-    def warn(source: str) -> polars.DataFrame:
-        os.write(2, b"said by somebody else")
-        return polars.DataFrame({"x": [1]})
 
     (tmp_path / "t.arrow").write_bytes(b"ARROW1")
     monkeypatch.setattr(polars, "read_ipc", panic)
-    with pytest.raises(
-        UserError, match=r"t\.arrow must be a whole arrow table, but it cannot be read \(polars panicked"
-    ):
+    with pytest.raises(UserError, match=r"t\.arrow must be a whole arrow table, but it cannot be read \(called unwrap"):
         read_table(tmp_path / "t.arrow")
-    assert capfd.readouterr().err == ""
-    monkeypatch.setattr(polars, "read_ipc", warn)
-    assert len(read_table(tmp_path / "t.arrow")) == 1
-    assert capfd.readouterr().err == "said by somebody else"
 
 
 @pytest.mark.parametrize("last", [b'2,"b\nb",3', b'2,"b,b",3', b"2,b,3"], ids=["line", "comma", "plain"])
@@ -99,29 +82,6 @@ def test_a_panic_of_polars_is_one_sentence_and_nothing_else_is_lost(
 def test_the_last_row_needs_no_line_end(tmp_path: Path, last: bytes, many: int) -> None:
     (tmp_path / "t.csv").write_bytes(b"x,y,z\n" + b'1,"a, a\na",2\n' * many + last)
     assert len(read_table(tmp_path / "t.csv")) == many + 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "number"),
-    [
-        (polars.Date, 2**31 - 1),
-        (polars.Date, -(10**6)),
-        (polars.Datetime("ms"), 2**62),
-        (polars.Datetime("us", "Europe/Oslo"), -(2**62)),
-    ],
-)
-def test_dates_that_no_calendar_has_are_refused(tmp_path: Path, kind: polars.DataType, number: int) -> None:
-    whole = polars.Int32 if kind == polars.Date else polars.Int64
-    frame = polars.DataFrame({"day": polars.Series([0, None, number], dtype=whole).cast(kind)})
-    for given in (frame, tmp_path / "t.arrow"):
-        frame.write_ipc(tmp_path / "t.arrow")
-        with pytest.raises(UserError, match=r"^The column 'day' of .* must hold dates of the years 1 to 9999"):
-            as_frame(given)
-
-
-def test_the_first_and_the_last_day_are_dates() -> None:
-    frame = polars.DataFrame({"day": ["0001-01-01", "9999-12-31", None]}).with_columns(polars.col("day").str.to_date())
-    assert as_frame(frame.with_columns(polars.col("day").cast(polars.Datetime("us")).alias("moment"))).width == 2
 
 
 @pytest.mark.parametrize(
@@ -136,19 +96,3 @@ def test_a_name_longer_than_128_kib_is_refused_in_one_sentence(tmp_path: Path, c
             UserError, match=r"people\.csv must be a table, but one of its rows cannot be read .* quote"
         ):
             read(tmp_path / "people.csv")
-
-
-@pytest.mark.parametrize("levels", [1000, 100_000])
-def test_json_lines_nested_without_end_are_refused_in_one_sentence(tmp_path: Path, levels: int) -> None:
-    (tmp_path / "people.jsonl").write_text('{"a": ' + "[" * levels + "]" * levels + "}\n")
-    for read in (column_names, read_table):
-        with pytest.raises(
-            UserError, match=r"people\.jsonl must hold a row of plain values .* line 1 is nested more than 60"
-        ):
-            read(tmp_path / "people.jsonl")
-
-
-def test_json_lines_with_many_brackets_that_are_not_nested_are_read(tmp_path: Path) -> None:
-    text = "[{" * 100 + '\\"'
-    (tmp_path / "people.jsonl").write_text(json.dumps({"a": text, "b": [[1]] * 100, "y": 1}) + "\n")
-    assert read_table(tmp_path / "people.jsonl")["a"].to_list() == [text]

@@ -1,305 +1,352 @@
-"""The preprocessing of tables: the numbers of skrub without skrub, saved without pickle, refused where it is not ours.
-
-The oracle is umix 0.1, which gave every column to skrub's TableVectorizer: equal bit by bit.
-"""
+"""The preprocessing of tables: one column of numbers for each column, categories by their place, NaN where it is missing."""
 
 import datetime
 import math
-import pickle
-import warnings
-from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+import torch
 
-from umix.data.rows.column_kinds import cast, kind_of
-from umix.data.tables import input_columns
-from umix.data.tables.input_columns import InputColumn
+from umix import task_from_table
+from umix.data.reader_registry import READERS
+from umix.data.rows.column_kinds import FEW_VALUES
 from umix.data.tables.preprocessing import TablePreprocessing
-from umix.data.tables.skrub_state import save_state, steady
-from umix.data.tables.table_reader import Matrix
+from umix.data.tables.source import TableSource
 from umix.errors import UserError
-from umix.run_folder import TABLE_BEFORE_0_2, TABLE_COLUMNS
-from umix.run_folder import TABLE_VECTORIZER as FILE
+from umix.run_folder import TABLE_COLUMNS
 
-GAPS = ("?", "NA", " ", "", "nan", "\u2003")
-FEW = ("a", "b", " b", "B", "ä", "1", "may 5", "12", "2020", "None of them", "日本")
+NAN = math.nan
 
 
-def of_umix_0_1(frame: polars.DataFrame) -> dict[str, Any]:
-    """What umix 0.1 stored of the training rows ``frame``."""
-    from skrub import StringEncoder, TableVectorizer
-
-    kinds = {column.name: kind_of(column) for column in frame.iter_columns()}
-    vectorizer = TableVectorizer(
-        cardinality_threshold=100, high_cardinality=StringEncoder(random_state=0), drop_if_constant=True
-    )
-    with steady():
-        table = vectorizer.fit_transform(cast(frame, kinds))
-    x = without_infinities(table)
-    one_hot = set(vectorizer.kind_to_columns_["low_cardinality"])
-    origin = [vectorizer.output_to_input_[name] for name in table.columns]
-    scaled = np.array([i for i, column in enumerate(origin) if column not in one_hot], dtype=np.int64)
-    first = {origin[i]: int(i) for i in scaled[np.isnan(x[:, scaled]).any(axis=0)][::-1]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        mean = np.nan_to_num(np.nanmean(x[:, scaled], axis=0, dtype=np.float64))
-        deviation = np.nan_to_num(np.nanstd(x[:, scaled], axis=0, dtype=np.float64))
-    return {
-        "format": "umix table preprocessing 1",
-        **{"label": "y", "id": "", "others": [], "kinds": kinds, "dropped": sorted(set(kinds) - set(origin))},
-        **{"vectorizer": vectorizer, "scaled": scaled, "marked": np.array(sorted(first.values()), dtype=np.int64)},
-        **{"mean": mean, "deviation": np.where(deviation > 0, deviation, 1.0)},
-    }
+def fitted(**columns: object) -> TablePreprocessing:
+    frame = polars.DataFrame(columns)
+    return TablePreprocessing.fit(frame, np.arange(len(frame)), label="y", id="key")
 
 
-def without_infinities(table: polars.DataFrame) -> Matrix:
-    x: Matrix = table.to_numpy(order="fortran", writable=True).astype(np.float32, copy=False)
-    x[np.isinf(x)] = np.nan
-    return x
+def numbers(codes: TablePreprocessing, **columns: object) -> list[list[float]]:
+    """The matrix of new rows, column by column."""
+    return codes.transform(polars.DataFrame(columns)).T.tolist()
 
 
-def matrix_of_umix_0_1(state: dict[str, Any], frame: polars.DataFrame) -> Matrix:
-    with steady():
-        x = without_infinities(state["vectorizer"].transform(cast(frame, state["kinds"])))
-    marks = np.isnan(x[:, state["marked"]]).astype(np.float32)
-    for place, mean, deviation in zip(state["scaled"], state["mean"], state["deviation"], strict=True):
-        column = x[:, place]
-        column -= mean
-        column /= deviation
-        np.clip(column, -10, 10, out=column)
-        column[np.isnan(column)] = 0.0
-    return np.concatenate([x, marks], axis=1)
+def same(found: list[float], expected: list[float]) -> bool:
+    return np.array_equal(np.array(found), np.array(expected), equal_nan=True)
 
 
-def columns_of_one_kind(n: int) -> st.SearchStrategy[list[Any]]:
-    """``n`` values of a kind that a column of a file or a frame may have."""
-    whole = st.integers(0, 10**9)
-    few = st.lists(st.sampled_from(FEW), min_size=1, max_size=4).map(st.sampled_from).flatmap(lambda one: one)
-    values: tuple[st.SearchStrategy[Any], ...] = (
-        st.one_of(st.none(), st.integers(-3, 3)),
-        st.one_of(st.none(), st.floats(width=64)),
-        st.one_of(st.none(), st.booleans()),
-        st.sampled_from(FEW),
-        st.one_of(st.none(), st.sampled_from(GAPS), st.sampled_from(FEW[:2])),
-        st.one_of(
-            st.sampled_from(GAPS), whole.map(str), st.floats(width=32).map(str), st.sampled_from(["+1", ".5", "1e400"])
-        ),
-        st.sampled_from(["10.11.12", "192.168.0.1", "12:30:45", "5 Jan 2020"]),
-        st.sampled_from(["20200131", "20201231", "12345678"]),
-        st.one_of(st.none(), st.dates(datetime.date(1950, 1, 1)), st.datetimes(datetime.datetime(1950, 1, 1))).map(
-            as_text
-        ),
-        st.text(max_size=3),
-        few,
-    )
-    return st.sampled_from(values).flatmap(lambda one: st.lists(one, min_size=n, max_size=n))
-
-
-def as_text(moment: datetime.date | None) -> str | None:
-    return None if moment is None else str(moment.isoformat()[:10])
-
-
-@settings(max_examples=25)
-@given(columns_of_one_kind(6), columns_of_one_kind(6), columns_of_one_kind(6))
-@example(["2020", "2021", "NA", "1999", "2000", "2001"], ["2020-05"] * 5 + ["2020-06"], ["12:30", "1"] * 3)
-@example(["5/3/2020", "25/3/2020", "?"] * 2, ["Jan 05 2020", "Feb 05 2020"] * 3, ["1", " 2", "3"] * 2)
-@example([1, 2**60, None] * 2, [math.inf, 1.5, 1e300] * 2, ["f", "m", "?"] * 2)
-def test_the_numbers_are_those_of_skrub_bit_by_bit(first: list[Any], second: list[Any], new: list[Any]) -> None:
-    frame = polars.DataFrame({"first": first, "second": second, "two": [1, 2] * 3}, strict=False)
-    fitted, x = TablePreprocessing.fit(frame, label="y", id=None)
-    state = of_umix_0_1(frame)
-    assert fitted.dropped == state["dropped"]
-    rows = frame.with_columns(first=polars.Series(new, strict=False), second=frame["second"].reverse())
-    assert np.array_equal(fitted.transform(rows), matrix_of_umix_0_1(state, rows))
-    if not fitted.needs_skrub:  # a decomposition of texts rounds differently where it is fitted
-        assert np.array_equal(x, matrix_of_umix_0_1(state, frame))
-
-
-def odd(n: int = 240) -> polars.DataFrame:
-    """Columns of all types that polars reads or people build."""
-    rows, start = range(n), datetime.datetime(2020, 1, 1)
-    texts = [["b", "a", "?", None, "c"][i % 5] for i in rows]
+def people(n: int = 120) -> polars.DataFrame:
+    start = datetime.date(2020, 1, 1)
     return polars.DataFrame(
         {
-            "long": [f"person {i} of {i % 7}" for i in rows],
-            "category": polars.Series(texts, dtype=polars.Categorical),
-            "enum": polars.Series(texts, dtype=polars.Enum(["c", "b", "?", "a", "d"])),
-            "missing or not": [["x", None][i % 2] for i in rows],
-            "99 values": [f"v{i % 99}" for i in rows],
-            "100 values": [f"v{i % 100}" for i in rows],
-            "date": [None if i % 9 == 0 else start + datetime.timedelta(hours=31 * i) for i in rows],
-            "day": [f"{1 + i % 28}.{1 + i % 12}.2021" for i in rows],
-            "duration": [datetime.timedelta(seconds=i % 50) for i in rows],
-            "time": [datetime.time(i % 24) for i in rows],
-            "decimal": polars.Series([None if i % 11 == 0 else i % 4 for i in rows], dtype=polars.Decimal(10, 2)),
-            "single": polars.Series([i / 7 for i in rows], dtype=polars.Float32),
-            "huge": polars.Series([i % 5 for i in rows], dtype=polars.Int128),
-            "nothing": [None] * n,
-            "gaps only": ["?", "NA"] * (n // 2),
-            "same": [1.5] * n,
+            "age": [18 + i % 70 for i in range(n)],
+            "height": [None if i % 10 == 0 else 150.5 + i % 40 for i in range(n)],
+            "member": [i % 3 == 0 for i in range(n)],
+            "job": [["clerk", "smith", None, "?", "Bäcker"][i % 5] for i in range(n)],
+            "since": [start + datetime.timedelta(days=7 * (i % 90)) for i in range(n)],
+            "sex": [["f", "m"][i % 2] for i in range(n)],
+            "y": [["no", "no", "yes"][i % 3] for i in range(n)],
         }
     )
 
 
-def test_all_types_of_columns_have_the_numbers_of_skrub_and_the_first_format_is_still_read(tmp_path: Path) -> None:
-    frame = odd()
-    fitted, x = TablePreprocessing.fit(frame, label="y", id=None)
-    state = of_umix_0_1(frame)
-    expected = matrix_of_umix_0_1(state, frame)
-    assert np.array_equal(fitted.transform(frame), expected)
-    assert x == pytest.approx(expected, abs=1e-4)
-    assert fitted.needs_skrub == ("long", "100 values", "date", "day")
-    assert fitted.dropped == ["gaps only", "nothing", "same"]
-    save_state(tmp_path / TABLE_BEFORE_0_2, state)
-    again = TablePreprocessing.load(tmp_path)
-    assert again.input_columns == fitted.input_columns
-    assert np.array_equal(again.transform(frame), expected)
+def test_numbers_are_as_they_are_and_gaps_and_infinities_are_nan() -> None:
+    codes = fitted(x=[1.5, -3e6, None, NAN, math.inf], whole=[1, 2, 3, 4, None])
+    x, whole = numbers(codes, x=[1.5, -3e6, None, NAN, -math.inf, 1e300], whole=[7, 8, 9, None, 0, 2**24])
+    assert same(x, [1.5, -3e6, NAN, NAN, NAN, NAN])
+    assert same(whole, [7, 8, 9, NAN, 0, 2**24])
+    assert codes.categories == (0, 0)
 
 
-def test_numbers_and_few_texts_are_values_that_an_export_can_read(tmp_path: Path) -> None:
-    frame = polars.DataFrame(
-        {"x": [1.0, 3.0, None, 5.0], "sex": list("fmfm"), "job": ["b", "a", "?", "b"], "k": [7] * 4}
-    )
-    fitted, x = TablePreprocessing.fit(frame, label="y", id=None)
-    assert fitted.needs_skrub == ()
-    assert fitted.input_columns == (
-        InputColumn("x", "number", "number", mean=(3.0,), deviation=(math.sqrt(8 / 3),), marked=True),
-        InputColumn("sex", "text", "category", values=("f", "m")),
-        InputColumn("job", "text", "category", values=("a", "b"), gaps=True),
-        InputColumn("k", "number", "constant"),
-    )
-    assert [one.indicators for one in fitted.input_columns] == [(), ("m",), ("a", "b", None), ()]
-    assert x[:, 1:].tolist() == [[0, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 0, 0]]
-    fitted.save(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [TABLE_COLUMNS]
-    assert TablePreprocessing.load(tmp_path).input_columns == fitted.input_columns
+def test_a_category_is_its_place_among_the_sorted_training_values() -> None:
+    codes = fitted(job=["smith", "clerk", "?", "Äpfel", "", None, "NA", " \t"])
+    (job,) = numbers(codes, job=["clerk", "smith", "Äpfel", "?", "", None, "  ", "none", "baker"])
+    assert codes.values == {"job": ("clerk", "smith", "Äpfel")}
+    assert same(job, [0, 1, 2, NAN, NAN, NAN, NAN, NAN, NAN])
+    assert codes.categories == (3,)
 
 
-def test_a_table_of_nothing_but_categories_has_nothing_but_0_and_1() -> None:
-    _, x = TablePreprocessing.fit(polars.DataFrame({"sex": list("fmfm")}), label="y", id=None)
-    assert x.tolist() == [[0], [1], [0], [1]]
-    assert x.strides == (4, 4)  # as a hash of its bytes needs it
+@pytest.mark.parametrize("kind", [polars.String, polars.Categorical, polars.Enum(["b", "a", "?", "c"])])
+def test_all_types_of_texts_give_the_same_codes(kind: polars.DataType) -> None:
+    texts = polars.Series(["b", "a", "?", None, "b", "c"], dtype=kind)
+    codes = fitted(t=texts)
+    assert same(numbers(codes, t=texts)[0], [1, 0, NAN, NAN, 1, 2])
+    assert same(numbers(codes, t=texts.cast(polars.String))[0], [1, 0, NAN, NAN, 1, 2])
 
 
-@pytest.fixture(scope="module")
-def frame() -> polars.DataFrame:
-    rows = range(300)
-    return polars.DataFrame(
-        {
-            "number": [None if i % 7 == 0 else i / 3 for i in rows],
-            "flag": [i % 2 == 0 for i in rows],
-            "few": [["a", "b", "c"][i % 3] for i in rows],
-            "pair": [["yes", "no"][i % 2] for i in rows],
-            "many": [f"person {i} of {i % 7}" for i in rows],
-            "date": [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=31 * i) for i in rows],
-            "day": [f"2021-0{1 + i % 9}-1{i % 9}" for i in rows],
-            "same": ["x"] * 300,
-        }
-    )
+def test_the_codes_do_not_depend_on_the_order_of_rows() -> None:
+    texts = [f"v{i % 7}" for i in range(50)]
+    assert fitted(t=texts).values == fitted(t=texts[::-1]).values
 
 
-@pytest.fixture(scope="module")
-def fitted(frame: polars.DataFrame) -> TablePreprocessing:
-    return TablePreprocessing.fit(frame, label="y", id=None)[0]
+def test_values_that_look_alike_after_stripping_stay_apart() -> None:
+    codes = fitted(t=["a", " a", "a ", "b"])
+    assert same(numbers(codes, t=[" a", "a ", "a", "b", "b "])[0], [0, 2, 1, 3, NAN])
 
 
-def test_it_comes_back_from_its_file_with_the_same_numbers(
-    frame: polars.DataFrame, fitted: TablePreprocessing, tmp_path: Path
-) -> None:
-    fitted.save(tmp_path)
-    again = TablePreprocessing.load(tmp_path)
-    assert np.array_equal(again.transform(frame), fitted.transform(frame))
-    assert (again.label, again.id, again.columns, again.dropped) == ("y", None, frame.columns, ["same"])
-
-
-def test_training_rows_get_the_same_numbers_when_they_are_seen_again(frame: polars.DataFrame) -> None:
-    fitted, x = TablePreprocessing.fit(frame, label="y", id=None)
-    assert fitted.transform(frame) == pytest.approx(x, abs=1e-4)  # the texts' decomposition rounds differently
-
-
-def test_unseen_texts_and_unreadable_values_are_finite_gaps(
-    frame: polars.DataFrame, fitted: TablePreprocessing
-) -> None:
-    new = frame.head(2).with_columns(
-        few=polars.lit("unseen"),
-        pair=polars.lit("maybe"),
-        many=polars.lit(None, dtype=polars.String),
-        number=polars.lit("tall"),
-        date=polars.lit("never"),
-        day=polars.lit("someday"),
-    )
-    assert np.isfinite(fitted.transform(new)).all()
-    assert fitted.unreadable(new) == {"number": 2, "date": 2}
-
-
-def test_columns_of_another_type_are_read_as_in_training(frame: polars.DataFrame, fitted: TablePreprocessing) -> None:
-    texts = frame.with_columns(polars.col("number", "date").cast(polars.String))
-    assert np.array_equal(fitted.transform(texts), fitted.transform(frame))
-
-
-def test_columns_of_types_that_cannot_be_what_they_were_are_missing(
-    frame: polars.DataFrame, fitted: TablePreprocessing
-) -> None:
-    other = frame.head(3).with_columns(
-        few=polars.Series([datetime.timedelta(1)] * 3),
-        pair=polars.Series([datetime.timedelta(1)] * 3),
-        date=polars.Series([datetime.time(12)] * 3),
-    )
-    assert np.isfinite(fitted.transform(other)).all()
-    assert fitted.unreadable(other) == {"few": 3, "pair": 3, "date": 3}
-
-
-def test_missing_columns_are_named_and_constant_ones_are_not_missed(
-    frame: polars.DataFrame, fitted: TablePreprocessing
-) -> None:
-    assert np.array_equal(fitted.transform(frame.drop("same")), fitted.transform(frame))
-    with pytest.raises(UserError, match="but 'number', 'few' are missing"):
-        fitted.transform(frame.drop("number", "few"))
+def test_booleans_are_0_and_1_however_a_file_writes_them(tmp_path: Path) -> None:
+    reader = fitted(t=[True, False, None])
+    assert same(numbers(reader, t=[False, True, None])[0], [0, 1, NAN])
+    assert reader.categories == (0,)
+    (tmp_path / "new.csv").write_text("key,t\n1,True\n2,false\n")
+    (block,) = reader.blocks(tmp_path / "new.csv")
+    assert block.x.tolist() == [[1], [0]]
+    assert block.notes == ()
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b'{"format": 1}', b'{"format": "umix table columns 1", "columns": [{"name": "x"}]}']
+    "texts",
+    [
+        ["2/29/2024", "12/31/2024", "?"],
+        ["29.02.2024", "31.12.2024", ""],
+        ["29 Feb 2024", "31 Dec 2024", "NA"],
+        ["02/29/2024 00:00", "12/31/2024 00:00", None],
+    ],
+    ids=["month first", "points", "names", "with a time"],
 )
-def test_a_file_of_columns_that_umix_did_not_write_is_refused(
-    fitted: TablePreprocessing, tmp_path: Path, content: bytes
-) -> None:
-    (tmp_path / TABLE_COLUMNS).write_bytes(content)
-    with pytest.raises(UserError, match=r"columns\.json must") as caught:
-        TablePreprocessing.load(tmp_path)
-    assert "\n" not in str(caught.value)
+def test_dates_in_the_usual_ways_to_write_them_are_dates(texts: list[str]) -> None:
+    reader = fitted(t=texts)
+    days = [(datetime.date(2024, month, day) - datetime.date(1970, 1, 1)).days for month, day in ((2, 29), (12, 31))]
+    assert same(numbers(reader, t=texts)[0], [*days, NAN])
+    assert same(numbers(reader, t=[datetime.date(1970, 1, 3)])[0], [2])
+    assert [str(note) for note in reader.inputs(polars.DataFrame({"key": [1], "t": ["soon"]})).notes] == [
+        "1 values of 't' are not what they were in training and count as missing."
+    ]
 
 
-def test_a_very_long_text_among_dates_is_not_parsed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_columns, "_are_dates", lambda column: pytest.fail("parsing takes time by the square"))
-    column = polars.Series("day", ["2024-01-01", "2024-02-29", "9" * 10_000])
-    assert input_columns.fit_column(column).kind == "category"
-
-
-@pytest.mark.parametrize("content", ["pickle", "truncated", "foreign type", "foreign content"])
-def test_a_file_that_umix_did_not_write_is_refused(fitted: TablePreprocessing, tmp_path: Path, content: str) -> None:
-    import skops.io
-
-    fitted.save(tmp_path)
-    path = tmp_path / FILE
-    path.write_bytes(
-        {
-            "pickle": pickle.dumps({"a": 1}),
-            "truncated": path.read_bytes()[:1000],
-            "foreign type": skops.io.dumps({"format": Path("secret")}),
-            "foreign content": skops.io.dumps(OrderedDict(a=1)),
-        }[content]
+def test_texts_that_are_all_numbers_or_all_dates_are_read_as_these() -> None:
+    codes = fitted(
+        digits=["1", " 2.5", "?", ""], day=["2024-02-29", "2024-03-01", None, "NA"], mixed=["1", "b", "2", "3"]
     )
-    with pytest.raises(UserError, match="must") as caught:
+    assert codes.kinds == {"digits": "number", "day": "moment", "mixed": "text"}
+    new = {"digits": ["7", "?", "x"], "day": ["1970-01-03", "", "never"], "mixed": ["1", "2", "4"]}
+    digits, day, *_, mixed = numbers(codes, **new)
+    assert same(digits, [7, NAN, NAN])
+    assert same(day, [2, NAN, NAN])
+    assert same(mixed, [0, 1, NAN])
+    notes = codes.inputs(polars.DataFrame({"key": [1, 2, 3], **new})).notes
+    assert [(note.text.split("'")[1], note.count) for note in notes] == [("digits", 1), ("day", 1), ("mixed", 1)]
+
+
+def test_a_date_is_days_and_those_of_month_weekday_and_hour_that_differ() -> None:
+    first = datetime.datetime(1970, 1, 5)
+    weeks = [first + datetime.timedelta(days=7 * i) for i in range(20)]
+    assert fitted(t=weeks).transform(polars.DataFrame({"t": weeks[:6]})).tolist()[5] == [39, 2]
+    hours = [first + datetime.timedelta(hours=6 * i) for i in range(20)]
+    assert fitted(t=hours).transform(polars.DataFrame({"t": hours})).tolist()[5] == [5.25, 2, 6]
+    zoned = polars.Series(hours).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")
+    assert np.array_equal(fitted(t=zoned).transform(zoned.alias("t").to_frame())[:, 0], np.arange(20) / 4 + 4)
+
+
+def test_times_and_durations_are_seconds() -> None:
+    codes = fitted(at=[datetime.time(0, 1), datetime.time(1)], took=[datetime.timedelta(minutes=2), None])
+    assert numbers(codes, at=[datetime.time(0, 2)], took=[datetime.timedelta(hours=1)]) == [[120], [3600]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["a", "a", "a"],
+        [1, 1, 1],
+        [True, True, True],
+        [None, None, None],
+        ["?", "", None],
+        [NAN, math.inf, None],
+        [datetime.date(2020, 1, 1)] * 3,
+    ],
+    ids=str,
+)
+def test_constant_and_empty_columns_are_left_out(column: list[object]) -> None:
+    codes = fitted(odd=polars.Series(column, strict=False), x=[1, 2, 3])
+    assert codes.dropped == ["odd"]
+    assert numbers(codes, x=[5]) == [[5]]
+    assert numbers(codes, odd=["anything"], x=[5]) == [[5]]
+    assert codes.categories == (0,)
+
+
+@pytest.mark.parametrize("column", [["a", None], [1, None], [True, None], [datetime.date(2020, 1, 1), None]], ids=str)
+def test_one_value_and_gaps_are_two_kinds_of_rows(column: list[object]) -> None:
+    made = numbers(fitted(t=column), t=column)
+    assert len(made) == 1
+    assert math.isnan(made[0][1])
+    assert not math.isnan(made[0][0])
+
+
+def test_a_table_of_constants_is_refused() -> None:
+    with pytest.raises(UserError, match="The inputs a, b must differ between training rows"):
+        fitted(a=[1, 1], b=["x", "x"])
+
+
+def test_one_hundred_values_are_a_category_and_one_more_are_thirty_numbers(tmp_path: Path) -> None:
+    few = [f"person number {i % FEW_VALUES}" for i in range(300)]
+    many = [f"person number {i % (FEW_VALUES + 1)}" for i in range(300)]
+    codes = fitted(few=few, many=["?", *many[1:]])
+    assert codes.categories == (FEW_VALUES, *[0] * 30)
+    new = polars.DataFrame({"few": few[:4], "many": [many[5], "someone else", None, "?"]})
+    x = codes.transform(new)
+    assert np.isfinite(x).all()
+    assert np.array_equal(x[2, 1:], x[3, 1:])
+    codes.save(tmp_path)
+    assert np.array_equal(TablePreprocessing.load(tmp_path).transform(new), x)
+
+
+def test_it_comes_back_from_plain_json_with_the_same_numbers_and_the_registry_finds_it(tmp_path: Path) -> None:
+    frame = people().drop("y")
+    codes = TablePreprocessing.fit(frame, np.arange(60), label="y", id="key", others=["dropped"])
+    codes.save(tmp_path)
+    again = READERS["table"].load(tmp_path)
+    assert isinstance(again, TablePreprocessing)
+    assert np.array_equal(again.transform(frame), codes.transform(frame), equal_nan=True)
+    assert (again.label, again.id, again.others) == ("y", "key", ("dropped",))
+    assert (again.categories, again.columns, again.dropped) == (codes.categories, codes.columns, codes.dropped)
+    assert [path.name for path in tmp_path.iterdir()] == [TABLE_COLUMNS]
+    assert "Bäcker" in (tmp_path / TABLE_COLUMNS).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "half"])
+def test_a_file_that_umix_did_not_write_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    fitted(x=[1, 2]).save(tmp_path)
+    path = tmp_path / TABLE_COLUMNS
+    path.write_text(path.read_text()[:50] if content == "half" else content)
+    with pytest.raises(UserError, match=r"columns\.json must be") as caught:
         TablePreprocessing.load(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_run_without_one_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="must hold a run on a table"):
-        TablePreprocessing.load(tmp_path)
+def test_odd_values_of_new_rows_are_noted() -> None:
+    codes = fitted(x=[1, 2, 3], place=["sea", "land", "sea"], when=[datetime.date(2020, 1, i) for i in (1, 2, 3)])
+    new = polars.DataFrame(
+        {"x": ["tall", "2", "?"], "place": ["moon", "", "sea"], "when": ["no", None, "2020-01-01"], "c": 0}
+    )
+    made = codes.inputs(new)
+    assert made.x[:, 0].isnan().tolist() == [True, False, True]
+    assert tuple(map(str, made.notes)) == (
+        "Ignored columns that the model was not trained with: c.",
+        "2 values of 'x' are not what they were in training and count as missing.",
+        "1 values of 'when' are not what they were in training and count as missing.",
+        "1 values of 'place' were never seen in training and count as none of its values: 'moon'.",
+        "The table has no id column 'key': predictions are in the order of its rows.",
+    )
+
+
+def test_new_columns_without_any_value_are_missing_and_columns_left_out_are_not_noted() -> None:
+    day = [datetime.date(2020, 1, i) for i in (1, 2, 3)]
+    codes = fitted(x=[1, 2, 3], place=["sea", "land", "sea"], when=day, same=["a", "a", "a"])
+    made = codes.inputs(polars.DataFrame({"key": [1], "x": [None], "place": [None], "when": [None], "same": ["b"]}))
+    assert made.x.isnan().all()
+    assert made.notes == ()
+
+
+def test_numbers_that_are_categories_are_compared_as_numbers_are_written() -> None:
+    frame = polars.DataFrame({"t": [1.0, 2.5, -0.0, 0.0, NAN, None]})
+    codes = TablePreprocessing.fit(frame, np.arange(6), label="y", id=None, as_categories=["t"])
+    assert same(numbers(codes, t=[1, 0, 3])[0], [codes.values["t"].index("1"), codes.values["t"].index("0"), NAN])
+    assert same(numbers(codes, t=[1.0, 2.5])[0], [codes.values["t"].index(value) for value in ("1", "2.5")])
+
+
+def test_durations_in_the_place_of_texts_are_values_that_training_did_not_have() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    new = polars.DataFrame({"key": [1], "x": [1], "place": [datetime.timedelta(hours=1)]})
+    assert codes.inputs(new).x.isnan().tolist() == [[False, True]]
+
+
+def test_ids_are_copied_and_one_row_is_enough() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    made = codes.inputs(polars.DataFrame({"key": ["k7"], "x": [4], "place": ["land"]}))
+    assert made.x.tolist() == [[4, 0]]
+    assert made.ids["key"].to_list() == ["k7"]
+    assert made.notes == ()
+
+
+def test_missing_columns_and_empty_tables_are_refused() -> None:
+    codes = fitted(x=[1, 2], place=["sea", "land"])
+    with pytest.raises(UserError, match="but 'place' is missing"):
+        codes.transform(polars.DataFrame({"x": [1]}))
+    with pytest.raises(UserError, match="must have rows, but it is empty"):
+        codes.transform(polars.DataFrame({"x": [], "place": []}))
+
+
+def test_new_rows_keep_their_columns() -> None:
+    frame = polars.DataFrame({"x": [1, 2], "place": ["sea", "land"]})
+    fitted(x=[1, 2], place=["sea", "land"]).transform(frame)
+    assert frame.columns == ["x", "place"]
+
+
+def test_a_task_has_one_column_for_each_input_and_says_which_are_categories() -> None:
+    frame = people()
+    task = task_from_table(frame, label="y", groups="sex", drop="since")
+    assert task.categories == (0, 0, 0, 3, 2)
+    for split in task.splits.values():
+        rows = frame[split.origin]
+        assert split.x.dtype == torch.float32
+        assert same(split.x[:, 0].tolist(), rows["age"].to_list())
+        assert same(split.x[:, 1].tolist(), rows["height"].cast(polars.Float64).fill_null(NAN).to_list())
+        assert same(split.x[:, 4].tolist(), [["f", "m"].index(sex) for sex in rows["sex"]])
+    assert frame.columns == people().columns
+
+
+def test_values_that_only_held_out_rows_have_are_missing() -> None:
+    split = ["train"] * 40 + ["val"] * 20 + ["test"] * 20
+    place = [["sea", "land"][i % 2] for i in range(60)] + ["moon", "sea"] * 10
+    frame = polars.DataFrame({"place": place, "y": [i % 3 == 0 for i in range(80)], "split": split})
+    task = task_from_table(frame, label="y", split="split")
+    assert task.categories == (2,)
+    assert task.splits["test"].x[:, 0].isnan().sum() == 10
+
+
+def test_a_file_gives_the_task_of_its_frame(tmp_path: Path) -> None:
+    frame = people().with_columns(day=polars.lit("2020-01-0") + (polars.int_range(120) % 9 + 1).cast(polars.String))
+    frame.write_csv(tmp_path / "table.csv")
+    frame.write_parquet(tmp_path / "table.parquet")
+    options = {"label": "y", "groups": "sex"}
+    expected = task_from_table(frame, **options).fingerprint
+    assert task_from_table(tmp_path / "table.parquet", **options).fingerprint == expected
+    assert task_from_table(tmp_path / "table.csv", **options).fingerprint == expected
+    source = TableSource(path=tmp_path / "table.csv", **options)
+    kinds = {name: source.read()[name].dtype for name in ("job", "sex", "day", "member")}
+    assert kinds == {
+        "job": polars.Categorical,
+        "sex": polars.Categorical,
+        "day": polars.String,
+        "member": polars.Boolean,
+    }
+
+
+def test_a_file_whose_later_rows_do_not_fit_the_first_is_read(tmp_path: Path) -> None:
+    rows = ["1,a,no", "2,b,yes"] * 6000 + [f"three,c{i},no" for i in range(200)]
+    (tmp_path / "late.csv").write_text("x,t,y\n" + "\n".join(rows) + "\n")
+    task = task_from_table(tmp_path / "late.csv", label="y")
+    assert task.categories[0] == 3
+    assert task.preprocessing.kinds == {"x": "text", "t": "text"}
+    assert len(task.categories) > 2  # t has many values
+
+
+def test_pandas_categories_are_categories_whatever_they_hold() -> None:
+    pandas = pytest.importorskip("pandas")
+    n = 60
+    frame = pandas.DataFrame(
+        {
+            "word": pandas.Categorical([["p", "q", None][i % 3] for i in range(n)]),
+            "digit": pandas.Categorical([str(i % 4) for i in range(n)]),
+            "code": pandas.Categorical([[30, 4, 500, None][i % 4] for i in range(n)]),
+            "flag": [i % 2 == 0 for i in range(n)],
+            "number": [i / 4 for i in range(n)],
+            "y": [i % 3 == 0 for i in range(n)],
+        }
+    )
+    task = task_from_table(frame, label="y")
+    assert task.categories == (2, 4, 3, 0, 0)
+    assert task.preprocessing.values["code"] == ("30", "4", "500")
+    split = task.splits["test"]
+    assert same(split.x[:, 2].tolist(), [[0, 1, 2, NAN][i % 4] for i in split.origin])
+    new = task.preprocessing.inputs(frame.head(4).astype({"code": float}))
+    assert same(new.x[:, 2].tolist(), [0, 1, 2, NAN])
+    assert new.notes == ()
+
+
+def test_the_number_of_categories_is_part_of_a_tasks_fingerprint() -> None:
+    from dataclasses import replace
+
+    task = task_from_table(people(), label="y")
+    assert replace(task, categories=(0,) * len(task.categories)).fingerprint != task.fingerprint
+    with pytest.raises(ValueError, match=r"Task\.categories must have a number for each of \d+ inputs"):
+        replace(task, categories=(0,))

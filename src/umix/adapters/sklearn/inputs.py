@@ -241,10 +241,10 @@ def fitted_table(x: Any, known: KnownRows) -> tuple[TablePreprocessing, dict[str
     """The preprocessing of the training rows of a frame, and the matrix of both splits, [rows, width]."""
     frame = as_frame(x)
     try:
-        reader, train = TablePreprocessing.fit(frame[known.rows["train"]], label="", id=None)
+        reader = replace(TablePreprocessing.fit(frame, known.rows["train"], label="", id=None), one_hot=True)
     except UserError as error:
         raise UserError(error.message(_spelled)) from None
-    return reader, {"train": train, "val": reader.transform(frame[known.rows["val"]])}
+    return reader, {name: reader.transform(frame[known.rows[name]]) for name in ("train", "val")}
 
 
 def _spelled(setting: Setting) -> str:

@@ -18,7 +18,7 @@ from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, remove_unfinished, save_run, train_run
-from umix.bench.runs.training_inputs import training_inputs
+from umix.bench.runs.training_inputs import for_net, training_inputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
@@ -90,9 +90,7 @@ def _execute_learners(
     wait: bool,
 ) -> RunRecord:
     """The run of the better learner; the runs of all learners are executed first, or loaded if they are finished."""
-    # Another learner may take the same table in another form.
-    tasks = {one.key: task if one.plan.source == spec.plan.source else None for one in learner_specs(spec)}
-    specs = [one for one in learner_specs(spec) if _can_train(one, tasks[one.key], engine)]
+    specs = [one for one in learner_specs(spec) if _can_train(one, engine)]
     records: dict[str, RunRecord] = {}
 
     def watch(epoch: int, val: Counts) -> None:
@@ -104,7 +102,7 @@ def _execute_learners(
         records[one.key] = execute(
             one,
             places=learner_places(places),
-            task=tasks[one.key],
+            task=task if task is not None and one.plan.source == spec.plan.source else places.load_cached(one),
             engine=engine,
             progress=progress,
             on_epoch=watch,
@@ -118,28 +116,24 @@ def _execute_learners(
     return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
 
 
-def _can_train(spec: RunSpec, task: Task | None, engine: Engine) -> bool:
-    """Whether the learner of ``spec`` takes the inputs of a ``task`` that was made in Python, on these devices."""
-    net = spec.plan.net
-    if engine.processes > 1 and not net.by_gradients:
-        return False
-    return task is None or not task.categories or net.takes_codes
+def _can_train(spec: RunSpec, engine: Engine) -> bool:
+    """Whether the learner of ``spec`` can be trained on these devices."""
+    return engine.processes == 1 or spec.plan.net.by_gradients
 
 
 def train_in_memory(
     spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
 ) -> tuple[TrainedRun, Task]:
     """The trained run of ``spec`` and its task; of several learners that of the better one."""
-    runs, specs = [], learner_specs(spec)
-    for one in specs:
-        task = places.load(one)
-        if len(specs) == 1 or _can_train(one, task, Engine()):
-            runs.append((execute_in_memory(one, task, cache=cache, progress=progress), task))
+    runs = []
+    for one in learner_specs(spec):
+        task = places.load_cached(one)
+        runs.append(execute_in_memory(one, task, cache=cache, progress=progress))
     if not isinstance(spec.plan.net, AutoNet):
-        return runs[0]
-    choice = choose_learner([trained.record for trained, _ in runs])
-    trained, task = next(run for run in runs if run[0].record is choice.chosen)
-    return replace(trained, record=as_run_of(choice, spec)), task
+        return runs[0], runs[0].task
+    choice = choose_learner([trained.record for trained in runs])
+    trained = next(run for run in runs if run.record is choice.chosen)
+    return replace(trained, record=as_run_of(choice, spec)), trained.task
 
 
 def execute_in_memory(
@@ -157,10 +151,20 @@ def execute_in_memory(
     with contextlib.ExitStack() as stack:
         folder = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="umix-")))
         streamed = cache is None  # decoding into a folder that is deleted would cost more than it saves
+        ready = for_net(task, spec.plan.net)
         inputs = training_inputs(
-            task, spec.plan, folder, seed=spec.seed, stream=streamed, engine=engine, progress=progress
+            ready, spec.plan, folder, seed=spec.seed, stream=streamed, engine=engine, progress=progress
         )
-        return train_run(spec, task, inputs, directory=None, stages=None, engine=engine, progress=progress)
+        return train_run(
+            spec,
+            ready,
+            inputs,
+            fingerprint=task.fingerprint,
+            directory=None,
+            stages=None,
+            engine=engine,
+            progress=progress,
+        )
 
 
 def require_groups(method: Method, task: Task, use_groups: UseGroups = "train") -> None:
@@ -216,17 +220,7 @@ def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> N
 
 
 def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
-    """Raise if ``task`` was made in Python with codes, which the net would compute with as with other numbers.
-
-    Raise also if an estimator would be given images or texts.
-    """
-    if task.categories and not spec.plan.net.takes_codes:
-        raise UserError(
-            f"The net {spec.plan.net_name!r} must be given numbers without gaps, but the task {task.name!r} has categories as "
-            "codes and missing values as NaN; make it with ",
-            Setting("categories", "one_hot"),
-            ".",
-        )
+    """Raise if an estimator would be given images or texts."""
     example = task.splits["train"].example
     if not spec.plan.net.by_gradients and (example.dim() != 1 or not example.is_floating_point()):
         raise UserError(
@@ -247,8 +241,7 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
         raise UserError(
             f"{record.directory} must hold the run {spec.key}, got the record of {record.key}; delete or move it."
         )
-    # A learner that was chosen may have read the data in another form; its own run was compared with that.
-    if record.fingerprint != fingerprint and not isinstance(spec.plan.net, AutoNet):
+    if record.fingerprint != fingerprint:
         raise UserError(
             f"{record.directory} was run on other data than {spec.task} gives now; delete or move it to run again on these."
         )
@@ -270,8 +263,9 @@ def _train(
     progress: Progress,
     on_epoch: Callable[[int, Counts], None] | None,
 ) -> RunRecord:
+    ready = for_net(task, spec.plan.net)
     inputs = training_inputs(
-        task,
+        ready,
         spec.plan,
         places.cache_folder,
         seed=spec.seed,
@@ -282,8 +276,9 @@ def _train(
     directory = places.run_folder(spec)
     trained = train_run(
         spec,
-        task,
+        ready,
         inputs,
+        fingerprint=task.fingerprint,
         directory=directory,
         stages=places.stages_folder,
         engine=engine,
@@ -292,5 +287,5 @@ def _train(
         pace=places.pace,
     )
     if engine.first:
-        save_run(trained, task, directory)
+        save_run(trained, directory)
     return engine.from_first(trained.record)

@@ -26,8 +26,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
 from umix.core.judging import UseGroups
-from umix.data.tables.source import TableSource
-from umix.data.tables.table_reader import TableReader
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.files import read_tensors, remove, write_table
@@ -45,11 +44,15 @@ from umix.version import __version__
 @final
 @dataclass(frozen=True, eq=False)
 class TrainedRun:
-    """A run that was trained in this process: its record, its net after the last epoch, and the trainer with the rest."""
+    """A run that was trained in this process: its record, its net after the last epoch, and the trainer with the rest.
+
+    ``task`` is the task whose inputs the net takes.
+    """
 
     record: RunRecord
     net: Net
     trainer: Trainer
+    task: Task
 
 
 def train_run(
@@ -57,6 +60,7 @@ def train_run(
     task: Task,
     inputs: TrainingInputs,
     *,
+    fingerprint: str,
     directory: Path | None,
     stages: Path | None,
     engine: Engine,
@@ -64,8 +68,9 @@ def train_run(
     on_epoch: Callable[[int, Counts], None] | None = None,
     pace: CheckpointPace = USUAL,
 ) -> TrainedRun:
-    """Train ``spec`` on ``inputs``, which were made of ``task``.
+    """Train ``spec`` on ``inputs``, which were made of ``task``, whose inputs the net takes.
 
+    ``fingerprint`` is that of the data as they were loaded.
     With ``directory`` the run can be killed and goes on from its last checkpoint. Without it the weights of the best epochs
     stay in memory. ``stages`` is the folder of stages that runs share.
     """
@@ -90,17 +95,14 @@ def train_run(
     )
     for note in task.notes:
         trainer.warn(note)
-    if plan.net.takes_codes and task.kind == TableSource.name and not task.categories:
-        trainer.warn(
-            f"{plan.net.title} takes categories as codes, but this task has one-hot columns; make it with categories='codes'."
-        )
     fill_validation_groups(trainer)
     net = plan.method.train(trainer)
-    return TrainedRun(_record(spec, task, inputs, trainer), net, trainer)
+    return TrainedRun(_record(spec, task, inputs, trainer, fingerprint), net, trainer, task)
 
 
-def save_run(trained: TrainedRun, task: Task, directory: Path) -> None:
+def save_run(trained: TrainedRun, directory: Path) -> None:
     """Write everything that a finished run leaves in its folder; the record comes last and says that the run is finished."""
+    task = trained.task
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
     write_epochs(directory, epoch_rows(trained.trainer))
@@ -152,7 +154,7 @@ def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> st
     return "validation" if method.needs_val_groups or method.needs_some_groups else "none"
 
 
-def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer) -> RunRecord:
+def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer, fingerprint: str) -> RunRecord:
     plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
     reader = task.preprocessing
     counts = {name: trainer.history.counts(name) for name in WATCHED}
@@ -165,7 +167,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         plan=plan.as_json(),
         asked=plan.asked(plan.as_json()),
         key=spec.key,
-        fingerprint=task.fingerprint,
+        fingerprint=fingerprint,
         rows=task.rows_fingerprint,
         groups=list(task.groups),
         group_columns=list(task.splits["test"].groups.columns),
@@ -181,7 +183,7 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer)
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
         input_categories=list(task.categories),
-        column_types=Counter(reader.types.values()) if isinstance(reader, TableReader) else {},
+        column_types=Counter(reader.types.values()) if isinstance(reader, TablePreprocessing) else {},
         body=inputs.body,
         net=plan.net.title,
         train_sizes=task.splits["train"].groups.sizes.tolist(),

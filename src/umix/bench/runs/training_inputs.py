@@ -8,6 +8,7 @@ from umix.bench.spec.plan import Plan
 from umix.core.streams import torch_stream
 from umix.data.images.decoded_cache import cached
 from umix.data.images.image_files import Images
+from umix.data.tables.preprocessing import one_hot
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.nets.backbone import Backbone
@@ -28,10 +29,18 @@ class TrainingInputs:
     body: str = ""
 
 
+def for_net(task: Task, net: NetSettings) -> Task:
+    """``task`` as ``net`` takes it: a table as codes and numbers with gaps, or as 0/1 columns and standardised numbers."""
+    return task if net.takes_codes else one_hot(task)
+
+
 def training_inputs(
     task: Task, plan: Plan, cache: Path, *, seed: int, stream: bool, engine: Engine, progress: Progress
 ) -> TrainingInputs:
-    """``task`` with its images decoded into ``cache`` unless ``stream``; for a frozen net, its features and a linear head."""
+    """``task`` with its images decoded into ``cache`` unless ``stream``; for a frozen net, its features and a linear head.
+
+    ``task`` is what ``for_net`` returns.
+    """
     net = plan.net
     if isinstance(net, Backbone) and net.freeze:
         _refuse_boxes(plan)

@@ -12,7 +12,6 @@ from umix.data.arrays import ArraySource
 from umix.data.memory_source import MemorySource
 from umix.data.registry import OWN, TASKS, source_kind
 from umix.data.rows.row_roles import RowRoles
-from umix.data.tables.source import TableSource
 from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
@@ -164,16 +163,12 @@ class _ResolvedSettings:
 
     def source(self) -> TaskSource:
         """The source with its settings, before its files are looked at."""
-        takes_codes = net_kind(self.net_name)[0].takes_codes
-        options = self.kind.suited(self.tables.get("task", {}), self.net_name, takes_codes=takes_codes)
-        source = self.kind(**options, **self.implied)
-        _check_codes(source, self.net_name, takes_codes=takes_codes)
-        return source
+        return self.kind(**self.kind.suited(self.tables.get("task", {}), self.net_name), **self.implied)
 
     def asked_source(self) -> TaskSource | None:
         """The source without options that only suit the net; None where it has none."""
         asked = self.tables.get("task", {})
-        suited = self.kind.suited(asked, self.net_name, takes_codes=net_kind(self.net_name)[0].takes_codes)
+        suited = self.kind.suited(asked, self.net_name)
         return None if suited == asked else self.kind(**asked, **self.implied)
 
 
@@ -272,15 +267,6 @@ def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> N
             "another net with ",
             Setting("net"),
             f", or one of {able}.",
-        )
-
-
-def _check_codes(source: object, net_name: str, *, takes_codes: bool) -> None:
-    """Refuse codes and NaN as the inputs of a net that would compute with them as with other numbers."""
-    if isinstance(source, TableSource) and source.categories == "codes" and not takes_codes:
-        raise UserError(
-            Setting("task.categories", "codes"),
-            f" must be used with a net that takes categories as codes and missing values as NaN, got {net_name!r}; leave it out.",
         )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from umix.bench.runs.training_inputs import stored_inputs
+from umix.bench.runs.training_inputs import for_net, stored_inputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.task import Task
 from umix.nets.backbone import Backbone
@@ -35,6 +35,7 @@ class StagePlanner:
 
     def __init__(self, cache: Path | None) -> None:
         self._cache = cache
+        self._ready: dict[tuple[str, bool], Task] = {}  # tables as the nets take them
         self._features: dict[tuple[str, NetSettings, int | None], StageInputs | None] = {}  # reading them is slow
 
     def first_stage(self, spec: RunSpec, task: Task) -> SharedStage | None:
@@ -46,6 +47,10 @@ class StagePlanner:
         stages = plan.method.erm_stages(plan.fit.epochs)
         if not stages:
             return None
+        form = (task.fingerprint, plan.net.takes_codes)
+        if form not in self._ready:
+            self._ready[form] = for_net(task, plan.net)
+        task = self._ready[form]
         inputs = self._inputs(spec, task)
         key_inputs = StageInputs.of(task, plan.net) if inputs is None else inputs
         fit = erm_fit(stages[0], key_inputs, plan.fit, plan.stages, seed=spec.seed)

@@ -1,30 +1,29 @@
 """The check of data without training: counts, findings, and whether every image of a folder can be decoded."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from torch import Tensor
 
 from umix.data.checks.column_findings import constant_columns
-from umix.data.checks.columns import ColumnFacts, column_facts
-from umix.data.checks.copies import copies, row_keys
 from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
 from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
-from umix.data.checks.table_findings import LabelledTable, run_findings, table_findings
+from umix.data.checks.table_findings import LabelledTable, copies, row_keys, run_findings, table_findings
 from umix.data.images.image_files import decode
-from umix.data.rows.column_kinds import ColumnType, is_plain, kind_of, read_commas
+from umix.data.rows.column_kinds import ColumnType, is_missing, is_plain, is_text, kind_of, read_commas
 from umix.data.rows.known_rows import known_rows
+from umix.data.rows.role_columns import texts
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame
-from umix.data.tables.input_columns import fit_column
+from umix.data.tables.columns import column_of
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
-from umix.data.tables.table_reader import TableReader
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.source import TextSource
 from umix.errors import UserError
@@ -32,7 +31,21 @@ from umix.errors import UserError
 if TYPE_CHECKING:
     import polars
 
+Role = Literal["label", "group", "split", "id", "weight", "input", "ignored"]
 _AT_ONCE = 256
+_LONGEST = 40  # characters of an example
+
+
+@final
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What a column is used for, what it is read as where it is an input, its share of missing values, and one of its values."""
+
+    name: str
+    role: Role
+    type: ColumnType | None
+    missing: float
+    example: str | None
 
 
 @final
@@ -119,18 +132,18 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
     try:
         task = source.load()
     except UserError as error:
-        columns = column_facts(frame, source, inputs, _types(source, frame, inputs))
+        columns = _column_facts(frame, source, inputs, _types(source, frame, inputs))
         return DataCheck(source.path, findings=[Finding("broken", source.title, error)], columns=columns)
     rows = {name: _origin(split) for name, split in task.splits.items()}
     y = known_rows(source, frame).y.numpy()
     reader = task.preprocessing
-    if not isinstance(reader, TableReader):
+    if not isinstance(reader, TablePreprocessing):
         found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
-        columns = column_facts(frame, source, inputs, _types(source, frame, inputs))
+        columns = _column_facts(frame, source, inputs, _types(source, frame, inputs))
         return replace(_counted(source.path, task, found), columns=columns)
     labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, y, rows)
     found = table_findings(labelled, constant=reader.dropped)
-    columns = column_facts(frame, source, inputs, reader.types)
+    columns = _column_facts(frame, source, inputs, reader.types)
     return replace(_counted(source.path, task, found, constant_columns(reader.dropped)), columns=columns)
 
 
@@ -180,7 +193,7 @@ def _types(source: TableSource | TextSource, frame: "polars.DataFrame", inputs: 
     """The types of the inputs that can be read, by all rows of a table that nothing was learned from."""
     if isinstance(source, TextSource):
         return dict.fromkeys(inputs, "text")
-    return {name: fit_column(frame[name]).type for name in inputs if is_plain(frame[name].dtype)}
+    return {name: column_of(frame[name]).type for name in inputs if is_plain(frame[name].dtype)}
 
 
 def _inputs(source: TableSource | TextSource, frame: "polars.DataFrame") -> list[str]:
@@ -224,3 +237,30 @@ def _problem(path: Path) -> str:
     except Exception as error:  # Pillow raises many types for broken files
         return str(error).replace(str(path), "it") or type(error).__name__
     return ""
+
+
+def _column_facts(
+    frame: "polars.DataFrame", roles: RowRoles, inputs: Collection[str], types: Mapping[str, ColumnType]
+) -> list[ColumnFacts]:
+    """The facts of every column of ``frame``; ``types`` are those of the ``inputs`` that can be read."""
+    used = set(inputs)
+    return [
+        _facts(column, roles, types.get(column.name), is_input=column.name in used) for column in frame.iter_columns()
+    ]
+
+
+def _facts(column: "polars.Series", roles: RowRoles, type: ColumnType | None, *, is_input: bool) -> ColumnFacts:
+    named: dict[str | None, Role] = {
+        roles.weight: "weight",
+        roles.id: "id",
+        roles.split: "split",
+        roles.label or None: "label",
+    }
+    named |= dict.fromkeys(roles.groups, "group")
+    missing = is_missing(column) if is_input or not is_text(column) else texts(column).is_null()
+    known = column.filter(~missing).head(1).to_list()
+    example = str(known[0]) if known else None
+    if example is not None and len(example) > _LONGEST:
+        example = f"{example[: _LONGEST - 1]}…"
+    role = named.get(column.name, "input" if is_input else "ignored")
+    return ColumnFacts(column.name, role, type, int(missing.sum()) / max(1, len(column)), example)

@@ -30,9 +30,8 @@ from umix.data.images.folder_listing import (
 )
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import CenterSquare, RandomBox
-from umix.data.rows.known_rows import check_roles, known_rows
+from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.reader import NewInputs, Reader
-from umix.data.rows.row_notes import small_groups
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
@@ -111,7 +110,7 @@ class ImageFolder(RowRoles, CheckedSource):
         return None if path is None else path.resolve().name  # the folder above does not decide the run's numbers
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         """``options`` with the image size of pretrained nets for nets of other libraries, where no size is given."""
         return {"size": LARGE, **options} if ":" in net else options
 
@@ -176,7 +175,7 @@ class ImageFolder(RowRoles, CheckedSource):
             x = reader.images(self.path, [files[row] for row in rows.tolist()])
             augment = RandomBox(self.size) if self.augment and name == "train" else None
             splits[name] = known.split(name, x, transform=reader.transform, augment=augment)
-        notes += [*known.notes, *small_groups(splits)]
+        notes += [*known.notes, *small_group_notes(splits)]
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
 
     def check(self, root: Path | None) -> FolderCheck:

@@ -15,7 +15,7 @@ ColumnType = Literal["number", "category", "date", "text", "constant"]
 #: Texts with more values than these are summed up in numbers that keep similar texts near each other.
 FEW_VALUES = 100
 _TOO_WIDE = ("Int128", "UInt128")  # for NumPy; by name, because older versions of polars have only one of them
-#: Texts that mean a missing value, beside those of nothing but white space; they are skrub's.
+#: Texts that mean a missing value, beside those of nothing but white space.
 GAPS = (
     *("?", "...", "null", "NULL", "nan", "NaN", "NA", "N/A", "n/a", "#NA", "#N/A", "<NA>", "none", "None"),
     *("-nan", "-NaN", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),

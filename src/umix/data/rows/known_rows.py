@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from umix.core.words import counted, group_name
+from umix.data.checks.group_findings import absent_classes, small_groups
 from umix.data.groups import Groups
 from umix.data.inputs import Inputs
 from umix.data.rows.role_columns import (
@@ -21,7 +22,6 @@ from umix.data.rows.role_columns import (
     split_at_random,
     split_by_column,
 )
-from umix.data.rows.row_notes import check_classes
 from umix.data.rows.row_roles import RowRoles, split_meanings
 from umix.data.task import Augment, Split, Transform
 from umix.errors import Setting, UserError, unknown
@@ -100,7 +100,7 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
             f"The group of {counted(blank, 'row')} is not known (blank in {', '.join(roles.groups)}): they train and count in "
             f"averages, not in the rates of groups{by_column}."
         )
-    notes += check_classes(rows, y, classes)
+    notes += _check_classes(rows, y, classes)
     weight = None
     if roles.weight is not None:
         weight = torch.from_numpy(row_weights(frame[roles.weight], rows["train"]))
@@ -139,6 +139,27 @@ def stratum_of(groups: Groups, y: Rows) -> Rows:
     """The group of every row, [n], to divide the rows by; rows without a group are divided by class."""
     codes: Rows = groups.codes.numpy()
     return np.where(codes >= 0, codes, len(groups.names) + y)
+
+
+def _check_classes(rows: Mapping[str, Rows], y: Rows, classes: tuple[str, ...]) -> list[str]:
+    """Notes about classes without rows in val or test; raises where a class has no training row."""
+    counts = {}
+    for name, index in rows.items():
+        if not len(index):
+            raise UserError(f"The split {name} must have rows, but it is empty; the table is too small to be divided.")
+        counts[name] = dict(zip(classes, np.bincount(y[index], minlength=len(classes)).tolist(), strict=True))
+        absent = [label for label, size in counts[name].items() if not size]
+        if absent and name == "train":
+            raise UserError(f"The split train must have every class, but it has no row of {absent[0]!r}.")
+    return [finding.note for finding in absent_classes(counts)]
+
+
+def small_group_notes(splits: Mapping[str, Split]) -> list[str]:
+    """A note if some groups are too small to have a rate worth reading."""
+    counts = {
+        name: dict(zip(split.groups.names, split.groups.sizes.tolist(), strict=True)) for name, split in splits.items()
+    }
+    return [finding.note for finding in small_groups(counts)]
 
 
 def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, column: str) -> None:

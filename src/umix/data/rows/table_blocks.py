@@ -11,12 +11,12 @@ from umix.data.rows.table_file import (
     TYPED_BY,
     as_frame,
     check_distinct,
-    check_last_row,
     check_there,
     check_widths,
+    first_row_end,
     header_names,
-    last_row_end,
     readable,
+    row_values,
 )
 from umix.errors import UserError
 
@@ -56,14 +56,14 @@ def _csv_blocks(
 ) -> "Iterator[polars.DataFrame]":
     pieces = _whole_rows(file, where)
     rows = next(pieces, b"").removeprefix(b"\xef\xbb\xbf")
-    header = rows[: _first_row_end(rows)]
+    header = rows[: first_row_end(rows)]
     names, separator = header_names(header, where, tabs=tabs)
     check_distinct(where, names)
     known = _Csv(where, names, separator, {*texts, copied})
     rows = rows[len(header) :]
     first, done = None, 0
     while True:
-        check_last_row(rows, len(names), where, separator)
+        _check_last_row(rows, len(names), where, separator)
         first = first or known.types(rows, n_rows=TYPED_BY)
         frame = known.read(rows, first, after=done)
         done += len(frame)
@@ -135,7 +135,7 @@ def _whole_rows(file: IO[Any], where: str) -> Iterator[bytes]:
         rest += piece
         if len(rest) < _BYTES:  # the end of the file belongs to the last piece
             continue
-        if end := last_row_end(rest):
+        if end := _last_row_end(rest):
             yield rest[:end]
             rest = rest[end:]
         if len(rest) > _LONGEST:
@@ -153,12 +153,26 @@ def _read(file: IO[Any], where: str) -> bytes:
     return piece.encode() if isinstance(piece, str) else piece
 
 
-def _first_row_end(data: bytes) -> int:
-    """Where the first row ends: at a line end that is not inside quotes."""
-    begin, quotes = 0, 0
-    while end := data.find(b"\n", begin) + 1:
-        quotes += data.count(b'"', begin, end)
-        if not quotes % 2:
-            return end
-        begin = end
-    return len(data)
+def _last_row_end(data: bytes) -> int:
+    """Where the last whole row ends, 0 if there is none."""
+    end = data.rfind(b"\n") + 1
+    if b'"' not in data:
+        return end
+    quotes = data.count(b'"', 0, end)
+    while quotes % 2:  # inside quotes
+        earlier = data.rfind(b"\n", 0, end - 1) + 1
+        quotes -= data.count(b'"', earlier, end)
+        end = earlier
+    return end
+
+
+def _check_last_row(rows: bytes, width: int, where: str, separator: str) -> None:
+    """Raise where the last row does not end with its line and has too few values."""
+    if not rows or rows.endswith(b"\n"):
+        return
+    last = rows[_last_row_end(rows) :]
+    values = row_values(last.decode(errors="replace"), separator, where)
+    if len(values) < width or last.count(b'"') % 2:
+        raise UserError(
+            f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."
+        )

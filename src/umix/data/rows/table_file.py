@@ -1,12 +1,9 @@
-"""Tables on disk or in memory, read as polars frames; a file that cannot be read raises one sentence."""
+"""Tables on disk or in memory, read as polars frames; a table that cannot be read raises one sentence."""
 
 import csv
 import hashlib
 import io
 import os
-import re
-import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,15 +29,7 @@ _NO_TEXT = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it first, or save the sheet as CSV"),
     b"PAR1": ("a Parquet file", "name the file so that it ends in .parquet"),
 }
-_LONGEST_HEADER = 2**20  # bytes of several lines, after which a quote has been forgotten
-_BRACKETS, _DEEPEST = 64, 60  # so many in a line of JSON may be that deep, which takes polars minutes
-_BRACKET, _TEXT = re.compile(rb"[\[\]{}]"), re.compile(rb'"(?:[^"\\]|\\.)*"')
-_DAYS = (-719_162, 2_932_897)  # from the first day of the year 1 until that of the year 10000, counted from 1970
-_IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000}  # nanoseconds reach from 1677 to 2262 only
-#: The most columns of a text table; reading one takes about a millisecond.
-MOST_COLUMNS = 100_000
-_TAIL = 2**16  # bytes at the end of a file in which its last row is looked for
-_ONE_AT_A_TIME = threading.Lock()
+_LONGEST_HEADER = 2**20  # bytes in which the row of column names ends
 TYPED_BY = 10_000  # rows that decide the columns' types, unless a later row contradicts them
 
 
@@ -73,8 +62,7 @@ def column_names(path: Path) -> list[str]:
     check_there(path)
     if path.suffix.lower() in TEXT_SUFFIXES:
         return _header(path)[0]
-    _check_nesting(path)
-    with readable(path), _panics_caught():
+    with readable(path):
         match path.suffix.lower():
             case ".parquet":
                 scan = polars.scan_parquet(as_written(path))
@@ -94,42 +82,16 @@ def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | No
     import polars
 
     check_there(path)
-    if path.suffix.lower() in TEXT_SUFFIXES:
-        with readable(path):
-            return _read_text(path, categorical)
-    _check_nesting(path)
-    with readable(path), _panics_caught():
+    with readable(path):
         match path.suffix.lower():
+            case ".csv" | ".tsv":
+                return _read_text(path, categorical)
             case ".parquet":
-                frame = polars.read_parquet(as_written(path))
+                return polars.read_parquet(as_written(path))
             case ".jsonl" | ".ndjson":
-                frame = polars.read_ndjson(as_written(path), infer_schema_length=None)
+                return polars.read_ndjson(as_written(path), infer_schema_length=None)
             case _:
-                frame = polars.read_ipc(as_written(path))
-    check_moments(frame, path.name)
-    return frame
-
-
-def _check_nesting(path: Path) -> None:
-    """Raise where a line of a JSON lines file is nested so deeply that polars would need minutes for it."""
-    if path.suffix.lower() not in (".jsonl", ".ndjson"):
-        return
-    with readable(path), open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.count(b"[") + line.count(b"{") > _BRACKETS and _depth(line) > _DEEPEST:
-                raise UserError(
-                    f"{path} must hold a row of plain values in every line, but line {number} is nested more than {_DEEPEST} "
-                    "deep; write it again."
-                )
-
-
-def _depth(line: bytes) -> int:
-    """How many brackets of JSON are open at most, outside of texts."""
-    depth = deepest = 0
-    for bracket in _BRACKET.findall(_TEXT.sub(b"", line)):
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+                return polars.read_ipc(as_written(path))
 
 
 def check_output(path: Path) -> None:
@@ -158,7 +120,6 @@ def as_frame(table: Any) -> "polars.DataFrame":
     if isinstance(table, polars.LazyFrame):
         table = table.collect()
     if isinstance(table, polars.DataFrame):
-        check_moments(table, "the table")
         return table
     if is_pandas(table):
         return _from_pandas(table)
@@ -196,19 +157,17 @@ def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None"
 
     names, separator = _header(path)
     check_distinct(path.name, names)
-    check_last_row(_end(path), len(names), str(path), separator)
     source = as_written(path)
     types: dict[str, type[polars.Categorical]] = {}
-    if categorical is not None:
-        inferred = polars.scan_csv(source, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
-        texts = [name for name, kind in inferred.items() if kind == polars.String]
-        first = polars.read_csv(source, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
-        types = {name: polars.Categorical for name in texts if categorical(first[name])}
     try:
+        if categorical is not None:
+            inferred = polars.scan_csv(source, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
+            texts = [name for name, kind in inferred.items() if kind == polars.String]
+            first = polars.read_csv(source, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
+            types = {name: polars.Categorical for name in texts if categorical(first[name])}
         frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY, schema_overrides=types)
-    except (
-        polars.exceptions.ComputeError
-    ):  # a later row does not fit the types of the first ones: infer from all rows, which takes longer
+    except polars.exceptions.ComputeError:
+        # A later row does not fit the types of the first ones: infer from all rows, which takes longer.
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             check_widths(file, len(names), str(path), separator)
         frame = polars.read_csv(source, separator=separator, infer_schema_length=None, schema_overrides=types)
@@ -217,24 +176,22 @@ def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None"
     return frame
 
 
-def _end(path: Path) -> bytes:
-    """The last rows of a file, or all of them; nothing where the end alone does not tell where its last row begins."""
-    begin = max(0, os.path.getsize(path) - _TAIL)
-    with open(path, "rb") as file:
-        file.seek(begin)
-        end = file.read()
-    return b"" if begin and (b'"' in end or b"\n" not in end) else end
-
-
 def _header(path: Path) -> tuple[list[str], str]:
     """The column names of a text table and what separates them."""
     with open(path, "rb") as file:
-        line = file.readline()
-        quotes = line.count(b'"')
-        while quotes % 2 and len(line) < _LONGEST_HEADER and (more := file.readline()):  # a name with a line end in it
-            line += more
-            quotes += more.count(b'"')
-    return header_names(line, str(path), tabs=path.suffix.lower() == ".tsv")
+        begin = file.read(_LONGEST_HEADER)
+    return header_names(begin[: first_row_end(begin)], str(path), tabs=path.suffix.lower() == ".tsv")
+
+
+def first_row_end(data: bytes) -> int:
+    """Where the first row ends: at a line end that is not inside quotes."""
+    begin, quotes = 0, 0
+    while end := data.find(b"\n", begin) + 1:
+        quotes += data.count(b'"', begin, end)
+        if not quotes % 2:
+            return end
+        begin = end
+    return len(data)
 
 
 def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list[str], str]:
@@ -252,8 +209,6 @@ def header_names(header: bytes, where: str, *, tabs: bool = False) -> tuple[list
     names = row_values(text, separator, where)
     if not names:
         raise UserError(f"{_capital(where)} must have a row of column names and rows below it, but it is empty.")
-    if len(names) > MOST_COLUMNS:
-        raise UserError(f"{_capital(where)} must have at most {MOST_COLUMNS:,} columns, got {len(names):,}.")
     return names, separator
 
 
@@ -283,31 +238,6 @@ def check_widths(lines: Iterable[str], width: int, where: str, separator: str, *
         return  # polars has read more than this reader can
 
 
-def last_row_end(data: bytes) -> int:
-    """Where the last whole row ends, 0 if there is none."""
-    end = data.rfind(b"\n") + 1
-    if b'"' not in data:
-        return end
-    quotes = data.count(b'"', 0, end)
-    while quotes % 2:  # inside quotes
-        earlier = data.rfind(b"\n", 0, end - 1) + 1
-        quotes -= data.count(b'"', earlier, end)
-        end = earlier
-    return end
-
-
-def check_last_row(rows: bytes, width: int, where: str, separator: str) -> None:
-    """Raise where the last row does not end with its line and has too few values."""
-    if not rows or rows.endswith(b"\n"):
-        return
-    last = rows[last_row_end(rows) :]
-    values = row_values(last.decode(errors="replace"), separator, where)
-    if len(values) < width or last.count(b'"') % 2:
-        raise UserError(
-            f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."
-        )
-
-
 @contextmanager
 def readable(where: Path | str, kind: str = "") -> Iterator[None]:
     """Inside the block, what polars cannot read is the user's error: ``where`` must be a table of this ``kind``."""
@@ -315,35 +245,8 @@ def readable(where: Path | str, kind: str = "") -> Iterator[None]:
 
     try:
         yield
-    except (polars.exceptions.PolarsError, OSError) as error:
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
         raise _unreadable(str(where), kind or Path(where).suffix[1:], error) from None
-
-
-@contextmanager
-def _panics_caught() -> Iterator[None]:
-    """Inside the block, where polars panics on a broken file, it raises an error of polars and prints nothing.
-
-    It reports a panic to the descriptor of standard error, past Python. Meanwhile that is a file, which is printed afterwards
-    where there was no panic.
-    """
-    import polars
-
-    with _ONE_AT_A_TIME, tempfile.TemporaryFile() as said:
-        try:
-            kept = os.dup(2)
-        except OSError:  # a process without standard error
-            kept = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(said.fileno(), 2)
-        try:
-            yield
-        except polars.exceptions.PanicException:
-            said.truncate(0)
-            raise polars.exceptions.ComputeError("polars panicked") from None
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            said.seek(0)
-            os.write(2, said.read())
 
 
 def check_there(path: Path) -> None:
@@ -368,24 +271,7 @@ def check_distinct(where: str, names: list[str]) -> None:
         )
 
 
-def check_moments(frame: "polars.DataFrame", where: str) -> None:
-    """Raise where a date is none of the years 1 to 9999: a file may hold any number as a date."""
-    import polars
-
-    for column in frame.iter_columns():
-        unit = column.dtype.time_unit if isinstance(column.dtype, polars.Datetime) else None
-        if column.dtype != polars.Date and unit not in _IN_A_DAY:
-            continue
-        first, end = (day * _IN_A_DAY.get(unit or "", 1) for day in _DAYS)
-        numbers = column.to_physical()
-        if ((numbers < first) | (numbers >= end)).any():
-            raise UserError(
-                f"The column {column.name!r} of {where} must hold dates of the years 1 to 9999, but some are none; correct or "
-                "remove them."
-            )
-
-
-def _unreadable(where: str, kind: str, error: Exception) -> UserError:
+def _unreadable(where: str, kind: str, error: BaseException) -> UserError:
     reason = " ".join(str(error).split("\n")[0].split())
     if "utf-8" in reason.lower() or "utf8" in reason.lower():
         return _no_utf8(where)

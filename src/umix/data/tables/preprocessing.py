@@ -1,247 +1,273 @@
-"""From the columns of a table to a float32 matrix: numbers are standardised, gaps filled, texts become 0/1 columns.
+"""The preprocessing of a table, fitted on its training rows: categories as codes, numbers with gaps, for every learner.
 
-Texts that mean missing: empty, NA, N/A, nan, null, None, ?, … Texts that all are numbers, or all dates, are read as these.
-Numbers and dates are standardised with the training split's mean and deviation, cut at ±10 deviations; a gap becomes the mean,
-and a column with gaps in training gets a second one that marks them. Texts of fewer than 100 values become 0/1 columns, longer
-lists 30 numbers that keep similar texts near each other. Only for dates and for these skrub is imported.
+Trees and the net ``tabular`` take this matrix as it is. For other nets and estimators it is turned into 0/1 columns and
+standardised numbers (``one_hot.py``). How single columns are read is in ``columns.py``.
 """
 
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from torch import Tensor
+from typing_extensions import TypedDict
 
-from umix.data.rows.column_kinds import FEW_VALUES, cast
-from umix.data.tables.column_file import load_columns, save_columns
-from umix.data.tables.input_columns import InputColumn, Numbers, finite, fit_column, indicators, numbers
-from umix.data.tables.skrub_state import applied, load_state, save_state, steady
-from umix.data.tables.table_reader import Matrix, TableReader, Unseen
+from umix.data.rows.column_kinds import ColumnType, Kind, is_missing, is_plain
+from umix.data.rows.reader import NewInputs, Note, Reader, stacked
+from umix.data.rows.role_columns import Rows
+from umix.data.rows.table_blocks import table_blocks
+from umix.data.rows.table_file import as_frame
+from umix.data.tables.columns import (
+    LongTexts,
+    TableColumn,
+    as_text,
+    column_of,
+    numbers_of,
+    read_column,
+    with_statistics,
+)
+from umix.data.tables.one_hot import OneHot
+from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import reading
-from umix.run_folder import TABLE_BEFORE_0_2, TABLE_COLUMNS, TABLE_VECTORIZER
+from umix.files import read_arrays, reading, write_arrays, write_whole
+from umix.run_folder import TABLE_COLUMNS, TABLE_TEXTS
 
 if TYPE_CHECKING:
     import polars
 
-_FORMAT, _SKRUB_FORMAT, _FIRST_FORMAT = "umix table columns 1", "umix table vectorizer 1", "umix table preprocessing 1"
-#: Standardised numbers are cut at plus and minus so many deviations.
-FARTHEST = 10.0
+Matrix = NDArray[np.float32]
+
+
+class _State(TypedDict):
+    """What the JSON file holds."""
+
+    input_columns: tuple[TableColumn, ...]
+    label: str
+    id: str | None
+    others: tuple[str, ...]
+    one_hot: bool
 
 
 @final
-class TablePreprocessing(TableReader):
-    """Preprocessing fitted on the training rows of a table.
+@dataclass(frozen=True, eq=False)
+class TablePreprocessing(Reader):
+    """From the rows of a table to the inputs of a learner, as in training.
 
-    ``input_columns`` says for each input column, in order, which numbers it becomes. The matrix has the numbers of all columns
-    in this order, and then the marks of the columns that are ``marked``. Where ``needs_skrub`` is empty, these values are all
-    there is to it. Otherwise ``vectorizer`` is a fitted TableVectorizer of skrub, whose outputs for these columns are taken.
+    ``input_columns`` says for each input column, in order, which numbers it becomes, and ``texts`` has what was learned of
+    those of long texts. ``others`` are columns of the training table that have another role or were dropped by the user.
+    With ``one_hot``, inputs are 0/1 columns and standardised numbers instead of codes and NaN.
     """
 
-    def __init__(
-        self,
-        input_columns: Sequence[InputColumn],
-        vectorizer: Any = None,
-        *,
-        label: str,
-        id: str | None,
-        others: Sequence[str],
-    ) -> None:
-        TableReader.__init__(
-            self,
-            label=label,
-            id=id,
-            others=others,
-            kinds={one.name: one.read_as for one in input_columns},
-            dropped=[one.name for one in input_columns if one.kind == "constant"],
-            values={one.name: one.values for one in input_columns if one.kind == "category"},
-            types={one.name: one.type for one in input_columns},
-        )
-        self.input_columns = tuple(input_columns)
-        self._vectorizer = vectorizer
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
-        return (sum(one.width + one.marked for one in self.input_columns),)
-
-    @property
-    def needs_skrub(self) -> tuple[str, ...]:
-        """The columns that skrub turns into numbers: dates, and texts of many values."""
-        return tuple(one.name for one in self.input_columns if one.kind == "skrub")
+    input_columns: tuple[TableColumn, ...]
+    label: str
+    id: str | None
+    others: tuple[str, ...] = ()
+    one_hot: bool = False
+    texts: Mapping[str, LongTexts] = field(default_factory=dict)
 
     @classmethod
     def fit(
-        cls, frame: "polars.DataFrame", *, label: str, id: str | None, others: Sequence[str] = ()
-    ) -> tuple[Self, Matrix]:
-        """The preprocessing of the input columns ``frame`` and their matrix, [n, width]; ``others`` have another role."""
-        columns = [fit_column(column) for column in frame.iter_columns()]
-        if all(one.kind == "constant" for one in columns):
+        cls,
+        frame: "polars.DataFrame",
+        train: Rows,
+        *,
+        label: str,
+        id: str | None,
+        others: Sequence[str] = (),
+        as_categories: Collection[str] = (),
+    ) -> Self:
+        """The preprocessing of the input columns ``frame``, learned from its rows ``train``.
+
+        Numbers, and texts of numbers, in ``as_categories`` are categories.
+        """
+        columns, texts = list[TableColumn](), dict[str, LongTexts]()
+        for column in frame.iter_columns():
+            values = column.rechunk().gather(train)
+            one = column_of(values, category=column.name in as_categories)
+            if one.kind == "text":
+                texts[one.name] = LongTexts.fit(values)
+            columns.append(with_statistics(one, list(numbers_of(one, values, texts))) if one.width else one)
+        if not any(one.width for one in columns):
             names = ", ".join(frame.columns)
             raise UserError(f"The inputs {names} must differ between training rows, but all are constant.")
-        vectorizer, table = _fit_vectorizer(
-            cast(frame, {one.name: one.read_as for one in columns if one.kind == "skrub"})
-        )
-        columns = [_sized(one, vectorizer) if one.kind == "skrub" else one for one in columns]
-        known: Matrix = np.empty((len(frame), sum(len(one.mean) for one in columns)), dtype=np.float32, order="F")
-        for i, values in enumerate(_quantities(columns, frame, vectorizer, table)):
-            known[:, i] = values
-        fitted = cls(_standardised(columns, known), vectorizer, label=label, id=id, others=others)
-        return fitted, fitted._matrix(frame, table)[0]
+        return cls(tuple(columns), label, id, tuple(others), texts=texts)
+
+    @property
+    def columns(self) -> list[str]:
+        """The input columns, in order."""
+        return [one.name for one in self.input_columns]
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What each input column is read as."""
+        return {one.name: one.read_as for one in self.input_columns}
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """What each input column is to people."""
+        return {one.name: one.type for one in self.input_columns}
+
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The training values of each category."""
+        return {one.name: one.values for one in self.input_columns if one.width and one.values}
+
+    @property
+    def dropped(self) -> list[str]:
+        """The input columns that are left out: constant or empty in training."""
+        return sorted(one.name for one in self.input_columns if not one.width)
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """The number of category values of each column of codes, 0 for a number; none where inputs are one-hot."""
+        return () if self.one_hot else tuple(size for one in self.input_columns for size in one.categories)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (OneHot(self.input_columns).width if self.one_hot else self._width,)
+
+    @property
+    def _width(self) -> int:
+        return sum(one.width for one in self.input_columns)
 
     def transform(self, frame: "polars.DataFrame") -> Matrix:
-        """The matrix of ``frame``, [n, width]; unseen values of one-hot columns become 0, unreadable numbers are missing."""
-        return self.read(frame)[0]
-
-    def read(self, frame: "polars.DataFrame") -> tuple[Matrix, Unseen]:
-        """The matrix of ``frame``, [n, width], and the values of categories that training had not."""
+        """The matrix of ``frame``, [n, width]; raises where columns of training are missing."""
         self.check_columns(frame)
-        table = None
-        if self.needs_skrub:
-            with applied(TABLE_VECTORIZER), steady():
-                kinds = {name: self.kinds[name] for name in self._vectorizer.feature_names_in_}
-                table = self._vectorizer.transform(cast(frame, kinds))
-        return self._matrix(frame, table)
+        made: Matrix = self._inputs(self._codes(frame)).numpy()
+        return made
 
-    def _matrix(self, frame: "polars.DataFrame", table: "polars.DataFrame | None") -> tuple[Matrix, Unseen]:
-        """The matrix, and the unseen values of categories; ``table`` is what skrub made of the columns that need it."""
-        width, marks = sum(one.width for one in self.input_columns), sum(one.marked for one in self.input_columns)
-        x: Matrix = np.zeros((len(frame), width + marks), dtype=np.float32)
-        flat, begins = x.reshape(-1), np.arange(len(frame)) * x.shape[1]  # a view, and where its rows begin
-        unseen: Unseen = {}
-        quantities = _quantities(self.input_columns, frame, self._vectorizer, table)
-        place, mark = 0, width
+    def take(self, frame: "polars.DataFrame", rows: Mapping[str, Rows]) -> dict[str, Matrix]:
+        """The codes of the given rows, each [n, columns] in Fortran order; the input columns are taken out of ``frame``.
+
+        A column of the table is freed when its numbers are written, and a matrix takes memory column by column. So the
+        table and the matrices are never whole in memory at the same time.
+        """
+        made = {name: np.empty((len(index), self._width), dtype=np.float32, order="F") for name, index in rows.items()}
+        place, there = 0, set(frame.columns)
         for one in self.input_columns:
-            if one.kind == "category":
-                at, values, odd = indicators(one, frame[one.name])
-                at += begins
-                flat[place:][at] = values
-                unseen |= {one.name: odd} if len(odd) else {}
-            for i, (mean, deviation) in enumerate(zip(one.mean, one.deviation, strict=True)):
-                values = next(quantities)
-                if one.marked and i == 0:
-                    x[:, mark] = np.isnan(values)
-                    mark += 1
-                x[:, place + i] = _scaled(values, np.float64(mean), np.float64(deviation))
+            column = frame.drop_in_place(one.name) if one.name in there else None
+            if column is None or not one.width:
+                continue
+            for numbers in numbers_of(one, column, self.texts):
+                for name, index in rows.items():
+                    np.take(numbers, index, out=made[name][:, place], mode="clip")  # "raise" copies it once more
+                place += 1
+        return made
+
+    def inputs(self, new: Any) -> NewInputs:
+        """The rows of a table (a path, a polars or a pandas frame): columns of training must be there, others are ignored."""
+        return self._block(as_frame(new))
+
+    def blocks(self, new: Any) -> Iterator[NewInputs]:
+        """The rows of a table, a block after the other; ``new`` may also be an open file with CSV."""
+        return map(self._block, self.frames(new))
+
+    def frames(self, new: Any) -> "Iterator[polars.DataFrame]":
+        """The rows as they are in the table, a block after the other; in CSV, texts are read as they are written."""
+        texts = {name for name, kind in self.kinds.items() if kind in ("text", "decimal_comma")}
+        return table_blocks(new, texts=texts, copied=self.id)
+
+    def _block(self, frame: "polars.DataFrame") -> NewInputs:
+        self.check_columns(frame)
+        codes = self._codes(frame)
+        ids = {self.id: frame[self.id]} if self.id in frame.columns else {}
+        return NewInputs(self._inputs(codes), ids=ids, notes=tuple(self._notes(frame, codes)))
+
+    def _codes(self, frame: "polars.DataFrame") -> Matrix:
+        return self.take(frame.clone(), {"all": np.arange(len(frame))})["all"]
+
+    def _inputs(self, codes: Matrix) -> Tensor:
+        x = torch.from_numpy(codes)
+        return OneHot(self.input_columns).whole(x) if self.one_hot else x
+
+    def check_columns(self, frame: "polars.DataFrame") -> None:
+        """Raise where ``frame`` has no rows, or not the columns of training; those that are left out are not missed."""
+        there = frame.schema  # looked up once: a table may have thousands of columns
+        missing = [one.name for one in self.input_columns if one.width and one.name not in there]
+        if missing:
+            raise UserError(
+                f"The table must have the columns the model was trained with, but {', '.join(map(repr, missing))} "
+                f"{'is' if len(missing) == 1 else 'are'} missing."
+            )
+        if not len(frame):
+            raise UserError("The table must have rows, but it is empty.")
+        for name in self.columns:
+            if name in there and not is_plain(there[name]):
+                raise UserError(
+                    f"The column {name!r} must hold numbers, texts or dates as in training, got {there[name]}."
+                )
+
+    def _notes(self, frame: "polars.DataFrame", codes: Matrix) -> list[Note | str]:
+        """Notes about columns that training did not have, odd values, and a missing id column."""
+        expected = {*self.columns, self.id, self.label, *self.others}
+        extra = [name for name in frame.columns if name not in expected]
+        notes: list[Note | str] = []
+        if extra:
+            notes.append(f"Ignored columns that the model was not trained with: {', '.join(extra)}.")
+        unreadable, unseen, place = list[Note](), list[Note](), 0
+        for one in (one for one in self.input_columns if one.width):
+            odd = frame[one.name].filter(np.isnan(codes[:, place]))  # the values without a number
             place += one.width
-        return x, unseen
+            if one.kind == "category":
+                unseen += _unseen(one, odd)
+            elif count := _unreadable(one, odd):
+                text = f"{{count}} values of {one.name!r} are not what they were in training and count as missing."
+                unreadable.append(Note(text, count))
+        notes += [*unreadable, *unseen]
+        if self.id and self.id not in frame.columns:
+            notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
+        return notes
 
     def save(self, directory: Path) -> None:
-        """Write everything into ``directory`` without pickle: JSON, and a skops file where skrub is needed."""
-        if self.needs_skrub:
-            save_state(directory / TABLE_VECTORIZER, {"format": _SKRUB_FORMAT, "vectorizer": self._vectorizer})
-        columns = [one.as_json() for one in self.input_columns]
-        roles: dict[str, Any] = {"label": self.label, "id": self.id, "others": self.others}
-        save_columns(directory / TABLE_COLUMNS, columns, format=_FORMAT, **roles)
+        """Write everything into ``directory``: JSON, and arrays where there are long texts."""
+        if self.texts:
+            arrays: dict[str, NDArray[Any]] = {f"rarity/{name}": one.rarity for name, one in self.texts.items()}
+            arrays |= {f"directions/{name}": one.directions for name, one in self.texts.items()}
+            write_arrays(directory / TABLE_TEXTS, arrays, {"kind": "long texts"})
+        state = {name: getattr(self, name) for name in _State.__annotations__}
+        columns = [asdict(one) for one in self.input_columns]
+        content = json.dumps({**state, "input_columns": columns}, ensure_ascii=False)
+        write_whole(directory / TABLE_COLUMNS, content.encode())
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """What ``save`` wrote; a file with types that are not trusted is refused before any of its code could run."""
-        if not (directory / TABLE_COLUMNS).exists() and (directory / TABLE_BEFORE_0_2).exists():
-            return cls._load_first_format(directory / TABLE_BEFORE_0_2)
-        file = load_columns(directory / TABLE_COLUMNS, InputColumn, format=_FORMAT)
-        vectorizer, path = None, directory / TABLE_VECTORIZER
-        if by_skrub := [one for one in file.columns if one.kind == "skrub"]:
-            state = load_state(path, format=_SKRUB_FORMAT)
-            with reading(path, "preprocessing", fix="run again"):
-                vectorizer = state["vectorizer"]
-                for one in by_skrub:
-                    if len(vectorizer.input_to_outputs_[one.name]) != len(one.mean):
-                        raise ValueError(f"it makes other numbers of {one.name!r}")
-        return cls(file.columns, vectorizer, label=file.label, id=file.id, others=file.others)
-
-    @classmethod
-    def _load_first_format(cls, path: Path) -> Self:
-        """What umix 0.1 wrote: a vectorizer of all columns, from which the plain ones are read."""
-        state = load_state(path, format=_FIRST_FORMAT)
+        """What ``save`` wrote; nothing in it is ever executed."""
+        path = directory / TABLE_COLUMNS
         with reading(path, "preprocessing", fix="run again"):
-            return cls._of_first_format(state)
-
-    @classmethod
-    def _of_first_format(cls, state: dict[str, Any]) -> Self:
-        vectorizer = state["vectorizer"]
-        scaling = iter(zip(state["mean"].tolist(), state["deviation"].tolist(), strict=True))
-        columns, place = [], 0
-        for name, read_as in state["kinds"].items():
-            outputs = [] if name in state["dropped"] else vectorizer.input_to_outputs_[name]
-            kind = vectorizer.column_to_kind_.get(name)
-            if kind == "low_cardinality":
-                values = vectorizer.transformers_[name].categories_[0].tolist()
-                texts = tuple(value for value in values if value is not None)
-                columns.append(InputColumn(name, read_as, "category", values=texts, gaps=None in values))
-            elif not outputs:
-                columns.append(InputColumn(name, read_as, "constant"))
-            else:
-                mean, deviation = zip(*(next(scaling) for _ in outputs), strict=True)
-                marked = not set(state["marked"].tolist()).isdisjoint(range(place, place + len(outputs)))
-                made: Literal["number", "skrub"] = "number" if kind == "numeric" else "skrub"
-                dates = kind == "datetime" and read_as == "text"
-                columns.append(
-                    InputColumn(name, read_as, made, mean=mean, deviation=deviation, marked=marked, dates=dates)
-                )
-            place += len(outputs)
-        return cls(columns, vectorizer, label=state["label"], id=state["id"] or None, others=state.get("others", ()))
+            state = TypeAdapter(_State).validate_json(path.read_bytes())
+        texts = {}
+        if names := [one.name for one in state["input_columns"] if one.kind == "text"]:
+            arrays, _ = read_arrays(directory / TABLE_TEXTS, kind="long texts")
+            texts = {name: LongTexts(arrays[f"rarity/{name}"], arrays[f"directions/{name}"]) for name in names}
+        return cls(**state, texts=texts)
 
 
-def _quantities(
-    columns: Sequence[InputColumn], frame: "polars.DataFrame", vectorizer: Any, table: "polars.DataFrame | None"
-) -> Iterator[Numbers]:
-    """The numbers that are standardised, [n] each, as they are before it; ``table`` is what ``vectorizer`` made."""
-    for one in columns:
-        if one.kind == "number":
-            yield numbers(one, frame[one.name])
-        elif one.kind == "skrub" and table is not None:
-            for name in vectorizer.input_to_outputs_[one.name]:
-                yield finite(table[name].to_numpy())
+def _unseen(one: TableColumn, column: "polars.Series") -> list[Note]:
+    """A note about the values of a category that did not occur in training, if there are some."""
+    texts = as_text(column)
+    new = texts.filter(~is_missing(texts))
+    if not len(new):
+        return []
+    text = f"{{count}} values of {one.name!r} were never seen in training and count as none of its values: {{values}}."
+    return [Note(text, len(new), values=tuple(sorted(new.unique().to_list())))]
 
 
-def _scaled(values: Numbers, mean: np.float64, deviation: np.float64) -> Numbers:
-    """The standardised values, 0 (the mean) where they are missing.
-
-    With numbers of float64 NumPy computes in float64 and rounds twice, as it does since umix 0.1; by floats of Python it would
-    compute in float32.
-    """
-    made = np.empty_like(values)
-    np.subtract(values, mean, out=made, casting="same_kind")
-    np.divide(made, deviation, out=made, casting="same_kind")
-    np.clip(made, -FARTHEST, FARTHEST, out=made)
-    return np.nan_to_num(made, copy=False)
+def _unreadable(one: TableColumn, column: "polars.Series") -> int:
+    """How many values cannot be read as the kind of training, and are treated as missing."""
+    missing = is_missing(column) if one.was_text else column.is_null()
+    return int((read_column(one, column).is_null() & ~missing).sum())
 
 
-def _standardised(columns: Sequence[InputColumn], known: Matrix) -> list[InputColumn]:
-    """The columns with mean, deviation and mark from their ``known`` numbers in training, Fortran order."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # where all values are missing the mean is NaN
-        mean = np.nan_to_num(np.nanmean(known, axis=0, dtype=np.float64))
-        deviation = np.nan_to_num(np.nanstd(known, axis=0, dtype=np.float64))
-    gaps = [bool(np.isnan(column).any()) for column in known.T]
-    found = iter(zip(mean.tolist(), np.where(deviation > 0, deviation, 1.0).tolist(), gaps, strict=True))
-    made = []
-    for one in columns:
-        own = list(islice(found, len(one.mean)))
-        marked = any(gap for _, _, gap in own)
-        made.append(
-            replace(one, mean=tuple(m for m, _, _ in own), deviation=tuple(d for _, d, _ in own), marked=marked)
-        )
-    return made
-
-
-def _fit_vectorizer(frame: "polars.DataFrame") -> tuple[Any, "polars.DataFrame | None"]:
-    """A TableVectorizer fitted to the columns that need it, and what it makes of them; None where there are none."""
-    if not frame.width:
-        return None, None
-    from skrub import StringEncoder, TableVectorizer
-
-    vectorizer = TableVectorizer(
-        cardinality_threshold=FEW_VALUES, high_cardinality=StringEncoder(random_state=0), drop_if_constant=True
-    )
-    with steady():
-        return vectorizer, vectorizer.fit_transform(frame)
-
-
-def _sized(one: InputColumn, vectorizer: Any) -> InputColumn:
-    """The column with as many numbers as ``vectorizer`` makes of it, not standardised yet."""
-    width = len(vectorizer.input_to_outputs_[one.name])
-    return replace(one, mean=(0.0,) * width, deviation=(1.0,) * width)
+def one_hot(task: Task) -> Task:
+    """``task`` with 0/1 columns and standardised numbers as inputs, if its inputs are codes of a table; else ``task`` itself."""
+    reader = task.preprocessing
+    if not isinstance(reader, TablePreprocessing) or reader.one_hot:
+        return task
+    layer = OneHot(reader.input_columns)
+    splits = {name: replace(split, x=layer.whole(stacked(split.x))) for name, split in task.splits.items()}
+    return replace(task, splits=splits, preprocessing=replace(reader, one_hot=True), categories=())

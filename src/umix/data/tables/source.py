@@ -4,26 +4,24 @@ Groups are label × every combination of the group columns' values that occurs. 
 groups can be compared with those that do not. Without group columns the task has no groups. Group columns stay inputs unless
 they are dropped. The label, split, id and weight columns are never inputs.
 
-Inputs are standardised numbers and 0/1 columns, for nets (``preprocessing.py``), or codes and NaN, for trees (``codes.py``).
+Inputs are codes of categories and numbers, NaN where they are missing (``preprocessing.py``).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
 from pydantic import Field, field_serializer
 
+from umix.data.checks.column_findings import constant_columns, identifiers
 from umix.data.rows.column_kinds import holds_few_texts, read_commas
-from umix.data.rows.known_rows import KnownRows, check_roles, known_rows
-from umix.data.rows.row_notes import constant_columns, identifiers, small_groups
+from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table
-from umix.data.tables.codes import TableCodes
 from umix.data.tables.preprocessing import TablePreprocessing
-from umix.data.tables.table_reader import Matrix, TableReader
 from umix.data.task import Task, TaskSource
 from umix.errors import UserError, unknown
 
@@ -39,15 +37,6 @@ class TableSource(RowRoles, TaskSource):
 
     path: Path = Field(description="the file")
     drop: tuple[str, ...] = Field((), description="columns that are not inputs")
-    categories: Literal["one_hot", "codes"] = Field(
-        "one_hot",
-        description="what a text of few values becomes: 0/1 columns, for nets; or a code, with numbers as they are, for trees",
-    )
-
-    @classmethod
-    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
-        """``options`` with codes for nets that take them, where nothing else is given."""
-        return {"categories": "codes", **options} if takes_codes else options
 
     @field_serializer("path")
     def _file_name(self, path: Path) -> str:
@@ -70,52 +59,39 @@ class TableSource(RowRoles, TaskSource):
     def load(self, root: Path | None = None) -> Task:
         """The task in the file; ``root`` is not needed."""
         self.check_files()
-        if self.categories == "codes":
-            return self._codes_task(self.read())
-        return self.task(self.read())
+        return self._task(self.read())
 
     def read(self) -> "polars.DataFrame":
-        """The table in the file; for codes, texts of few values are polars Categoricals, which take less memory."""
-        return read_table(self.path, categorical=holds_few_texts if self.categories == "codes" else None)
+        """The table in the file; texts of few values are polars Categoricals, which take less memory."""
+        return read_table(self.path, categorical=holds_few_texts)
 
     def task(self, frame: "polars.DataFrame", *, as_categories: Collection[str] = ()) -> Task:
-        """The task in ``frame``, with preprocessing fitted on its training rows.
+        """The task in ``frame``; numbers in the columns ``as_categories`` are categories."""
+        return self._task(frame.clone(), as_categories)
 
-        With codes, numbers in the columns ``as_categories`` are categories.
-        """
-        if self.categories == "codes":
-            return self._codes_task(frame.clone(), as_categories)
-        inputs = self.input_columns(frame)
-        known = known_rows(self, frame)
-        rows, table = known.rows, frame.select(inputs)
-        preprocessing, x = TablePreprocessing.fit(
-            table[rows["train"]], label=self.label, id=self.id, others=self._others
-        )
-        matrices = {name: x if name == "train" else preprocessing.transform(table[rows[name]]) for name in rows}
-        return self._made(known, matrices, preprocessing, identifiers(read_commas(table)))
-
-    def _codes_task(self, frame: "polars.DataFrame", as_categories: Collection[str] = ()) -> Task:
+    def _task(self, frame: "polars.DataFrame", as_categories: Collection[str] = ()) -> Task:
         """The task in ``frame``, out of which columns are taken when they are read: the table and codes need not fit at once."""
         inputs = self.input_columns(frame)
-        known = known_rows(self, frame)
+        rows = known_rows(self, frame)
         for name in set(frame.columns) - set(inputs):
             frame.drop_in_place(name)
-        found = identifiers(read_commas(frame))
-        codes = TableCodes.fit(
-            frame, known.rows["train"], label=self.label, id=self.id, others=self._others, as_categories=as_categories
+        findings = identifiers(read_commas(frame))
+        others = [name for name in (*self.single, *self.drop) if name != self.id]
+        reader = TablePreprocessing.fit(
+            frame, rows.rows["train"], label=self.label, id=self.id, others=others, as_categories=as_categories
         )
-        return replace(self._made(known, codes.take(frame, known.rows), codes, found), categories=codes.categories)
-
-    @property
-    def _others(self) -> list[str]:
-        """The columns that are not inputs and are not copied into predictions."""
-        return [name for name in (*self.single, *self.drop) if name != self.id]
-
-    def _made(self, known: KnownRows, x: Mapping[str, Matrix], reader: TableReader, found: list[str]) -> Task:
-        """The task of the rows ``known`` with the inputs ``x``; ``found`` are notes about identifiers."""
-        splits = {name: known.split(name, torch.from_numpy(matrix)) for name, matrix in x.items()}
-        notes = [*known.notes, *constant_columns(reader.dropped), *found, *small_groups(splits)]
-        return Task(self.title, splits, known.classes, preprocessing=reader, notes=tuple(notes))
+        codes = reader.take(frame, rows.rows)
+        splits = {name: rows.split(name, torch.from_numpy(matrix)) for name, matrix in codes.items()}
+        findings = [*constant_columns(reader.dropped), *findings]
+        notes = [*rows.notes, *(finding.note for finding in findings), *small_group_notes(splits)]
+        return Task(
+            self.title,
+            splits,
+            rows.classes,
+            preprocessing=reader,
+            notes=tuple(notes),
+            categories=reader.categories,
+        )
 
     def input_columns(self, frame: "polars.DataFrame") -> list[str]:
         """The input columns; raises where a named column is missing or has two roles."""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from pydantic import Field, field_serializer
 
-from umix.data.rows.known_rows import check_roles, known_rows
-from umix.data.rows.new_notes import NoteSum
-from umix.data.rows.row_notes import small_groups
+from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
+from umix.data.rows.reader import NoteSum
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, content_hash
 from umix.data.task import Task, TaskSource
@@ -39,7 +38,7 @@ class TextSource(RowRoles, TaskSource):
         return path.name  # the folder does not decide the run's numbers
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str, *, takes_codes: bool = False) -> dict[str, Any]:
+    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
 
     @property
@@ -73,7 +72,7 @@ class TextSource(RowRoles, TaskSource):
         notes.add([empty])
         if unused:
             notes.add([f"Only the text is an input; not used: {', '.join(unused)}."])
-        notes.add([*cut, *known.notes, *small_groups(splits)])
+        notes.add([*cut, *known.notes, *small_group_notes(splits)])
         return Task(self.title, splits, known.classes, preprocessing=reader, notes=notes.sentences)
 
     def check_columns(self, frame: "polars.DataFrame") -> None:

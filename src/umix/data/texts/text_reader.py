@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from umix.data.rows.new_notes import Note
-from umix.data.rows.reader import NewInputs, Reader
+from umix.data.rows.reader import NewInputs, Note, Reader
 from umix.data.rows.role_columns import Rows
 from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame

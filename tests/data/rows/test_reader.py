@@ -1,6 +1,6 @@
 """Notes about new data are added up over blocks."""
 
-from umix.data.rows.new_notes import Note, NoteSum
+from umix.data.rows.reader import Note, NoteSum
 
 
 def test_notes_of_the_same_text_are_added_up_and_others_are_said_once() -> None:
