@@ -75,6 +75,7 @@ def made_up(folder: Path, n: int, pixels: int) -> Path:
 def measure(root: Path, size: int, cache: Path, repeats: int, wall_clock: bool) -> dict[str, object]:
     task = load_task("waterbirds", root, allow_subset=True, size=size)
     files = [task.splits["train"].x.folder / name for name in task.splits["train"].x.files][:IMAGES]
+    torch.set_num_threads(1)
     begun = time.process_time()
     train = cached(task, cache).splits["train"]
     written = time.process_time() - begun
@@ -99,7 +100,6 @@ def measure(root: Path, size: int, cache: Path, repeats: int, wall_clock: bool) 
         "cache": lambda: sliced(np.random.default_rng(0)),
         "cache, not augmented": lambda: sliced(None),
     }
-    torch.set_num_threads(1)
     sides = {PEER: lambda: decoding(alone), **epoch, "streamed": streamed}
     processor = interleaved(sides, repeats=repeats, clock=time.process_time)
     three = 3 * min(processor["streamed"]), written + 3 * min(processor["cache"])
