@@ -68,7 +68,7 @@ def test_the_form_of_inputs_that_a_learner_wants_makes_no_other_task(record: Mak
         return record(seed, [1, 1], task="x.csv", rows="r", plan={**plan, **changes}, key=f"{net}{seed}")
 
     asked = {"task": table, "fit": {"epochs": 5}}
-    codes = {"task": {**table, "categories": "codes"}, "fit": {"epochs": 5, "lr": 1.0}}
+    codes = {"task": {**table, "form": "another"}, "fit": {"epochs": 5, "lr": 1.0}}
     nets = [read(seed, {"name": "mlp", "hidden": [8]}) for seed in (0, 1)]
     trees = [read(seed, {"name": "trees", "depth": 3}, **codes) for seed in (0, 1)]
     trees = [run.model_copy(update={"asked": asked, "fingerprint": "g"}) for run in trees]
