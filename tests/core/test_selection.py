@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.epoch_counts import Counts
-from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice
+from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice, trust_scores
 
 
 @st.composite
@@ -179,3 +179,29 @@ def test_class_difference_is_the_mean_over_all_pairs_of_classes() -> None:
     rates = hits / sizes
     expected = [-np.mean([abs(a - b) for i, a in enumerate(row) for b in row[:i]]) for row in rates]
     assert RULES["class_difference"](val) == pytest.approx(expected, abs=1e-11)
+
+
+def test_the_score_is_the_mean_of_certain_uncertain_and_worst_class():
+    rng = np.random.default_rng(0)
+    y, uncertain = rng.integers(3, size=200), rng.random(200) < 0.3
+    correct = rng.random((4, 200)) < 0.6
+    hits = np.array([[(row & (y == c)).sum() for c in range(3)] for row in correct])
+    sizes = np.bincount(y)
+    found = trust_scores(
+        Counts(hits[:, :0], sizes[:0], hits, sizes), (correct & uncertain).sum(axis=1), uncertain.sum()
+    )
+    for score, row in zip(found, correct, strict=True):
+        parts = [row[~uncertain].mean(), row[uncertain].mean(), min(row[y == c].mean() for c in range(3))]
+        np.testing.assert_allclose(score, np.mean(parts))
+
+
+def test_parts_without_examples_are_left_out():
+    hits, sizes = np.array([[3, 0]]), np.array([4, 0])
+    counts = Counts(hits[:, :0], sizes[:0], hits, sizes)
+    assert trust_scores(counts, np.array([0]), 0).tolist() == [0.75]
+    assert trust_scores(counts, np.array([3]), 4).tolist() == [0.75]
+
+
+def test_a_split_without_examples_has_no_score():
+    hits, sizes = np.array([[0, 0]]), np.array([0, 0])
+    assert np.isnan(trust_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([0]), 0)).all()

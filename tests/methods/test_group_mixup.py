@@ -124,16 +124,3 @@ def test_a_run_with_validation_groups_says_so_and_one_that_may_use_none_is_refus
         UserError, match=rf"use_groups=val does not allow it; set use_groups=train or {method}\.groups_from=few, or"
     ):
         execute(spec(method, use_groups="val"), out=tmp_path)
-
-
-def test_the_default_does_not_enter_the_key() -> None:
-    assert "groups_from" not in spec("group_dro").plan.as_json()["method"]
-    assert (
-        spec("group_dro").key == spec("group_dro", groups_from="train").key != spec("group_dro", groups_from="few").key
-    )
-    assert spec("reweight", by="group").key != spec("reweight", by="group", groups_from="few").key
-
-
-def test_illegal_settings_are_refused() -> None:
-    with pytest.raises(UserError, match=r"group_mixup\.power must be a number in \[0, 1\], got 2"):
-        GroupMixup(power=2)

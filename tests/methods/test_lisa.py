@@ -114,29 +114,3 @@ def test_a_strategy_is_drawn_for_every_batch_and_partners_come_from_everywhere(m
             partners |= set(rows[half:].tolist())
     assert np.mean(strategies) == pytest.approx(0.3, abs=0.08)
     assert len(partners) > 0.9 * len(train)
-
-
-@pytest.mark.parametrize("partners", ["batch", "group"])
-def test_a_lambda_per_example_or_per_batch_reaches_the_objective(
-    trainer: Make, monkeypatch: pytest.MonkeyPatch, partners: Literal["batch", "group"]
-) -> None:
-    drawn: list[object] = []
-    draw = MixupRisk._draw
-
-    def watched(self: MixupRisk, n: int, rng: np.random.Generator, device: torch.device) -> object:
-        drawn.append(draw(self, n, rng, device))
-        return drawn[-1]
-
-    monkeypatch.setattr(MixupRisk, "_draw", watched)
-    for per_example in (True, False):
-        drawn.clear()
-        LISA(per_example=per_example, partners=partners).train(trainer(groups=True))
-        assert drawn
-        assert all(isinstance(lam, torch.Tensor) == per_example for lam in drawn)
-
-
-def test_partners_from_groups_learn_as_well(trainer: Make) -> None:
-    made = trainer(groups=True)
-    LISA(per_example=True, partners="group").train(made)
-    val = made.history.counts("val")
-    assert val.all_hits[-1] / val.n > 0.6

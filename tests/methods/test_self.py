@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
-from umix.core.last_layer_weights import disagreement
 
 from umix import RunSpec, execute
 from umix.cli import main
@@ -18,7 +17,7 @@ from umix.errors import UserError
 from umix.methods.cb_last_layer import CBLastLayer
 from umix.methods.parts.layer_fit import parts_of_validation
 from umix.methods.registry import method
-from umix.methods.self import SELF
+from umix.methods.self import SELF, disagreement
 from umix.nets.net import Net
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk

@@ -99,7 +99,7 @@ def moons(weight: Tensor | None) -> Task:
 
 
 #: Refused in the plan: what they minimise takes weights, but other parts of them do not.
-REFUSED = ("lisa", "lisa_umix", "dfr", "afr", "self", "cb_last_layer", "crt", "evals", "spare", "pde")
+REFUSED = ("lisa", "lisa_umix", "dfr", "afr", "self", "cb_last_layer", "crt", "evals", "spare", "pde", "domainmix")
 
 
 def train(name: str, weight: Tensor | None) -> Trainer:

@@ -87,6 +87,7 @@ def disagreement(early: Tensor, logits: Tensor) -> Tensor:
 
     The score of LaBonte et al. 2023 (SELF): large where training has changed the prediction.
 
+    >>> import torch
     >>> disagreement(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 0.0]])).tolist()
     [0.0]
     """
@@ -97,6 +98,7 @@ def disagreement(early: Tensor, logits: Tensor) -> Tensor:
 def highest(scores: Tensor, n: int) -> Tensor:
     """The rows of the ``n`` highest ``scores`` [rows], in order, int64; all rows if there are fewer. Of equal ones the first.
 
+    >>> import torch
     >>> highest(torch.tensor([0.1, 0.7, 0.3, 0.7]), 2).tolist()
     [1, 3]
     """

@@ -1,5 +1,6 @@
 """Known groups spread: which rows are used, what is estimated, what is refused, and what is said."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts.soft_groups import estimated_groups, known_groups
-from umix.methods.parts.spread_groups import spread_groups
+from umix.methods.parts.spread_groups import one_hot_columns, spread_groups
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
 from umix.training.fit_settings import FitSettings
@@ -191,3 +192,26 @@ def test_one_row_without_a_group_is_estimated_as_others_are() -> None:
     data = replace(data, splits={**data.splits, "train": replace(train, groups=groups)})
     p = spread_groups(trainer_of(data))
     assert int(p[7].argmax()) == int(true_groups()[7])
+
+
+def test_columns_are_those_of_a_loop_over_cells() -> None:
+    rng = np.random.default_rng(0)
+    categories = (0, 3, 0, 1)
+    x = np.stack([rng.integers(0, count, 50) if count else rng.normal(size=50) for count in categories], axis=1)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    expected = []
+    for row in x:
+        cells: list[float] = []
+        for value, count in zip(row, categories, strict=True):
+            if count:
+                cells += [float(value == code) for code in range(count)]
+            else:
+                cells += [0.0, 1.0] if math.isnan(value) else [value, 0.0]
+        expected.append(cells)
+    found = one_hot_columns(torch.from_numpy(x).float(), categories)
+    np.testing.assert_allclose(found.numpy(), np.array(expected), rtol=1e-6)
+
+
+def test_no_rows_and_no_columns_give_none() -> None:
+    assert one_hot_columns(torch.zeros(0, 2), (0, 2)).shape == (0, 4)
+    assert one_hot_columns(torch.zeros(3, 0), ()).shape == (3, 0)

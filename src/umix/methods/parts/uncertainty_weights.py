@@ -180,11 +180,6 @@ class UncertaintyWeights(Method, abc.ABC):
         "online", description="predictions of the training pass, or of a clean pass after it; an ensemble's are clean"
     )
 
-    @property
-    def is_auto(self) -> bool:
-        """Whether something is left to a contest."""
-        return "auto" in (self.eta, self.pool, self.length)
-
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         if self.uncertainty == "ensemble":
             if self.length == "auto":

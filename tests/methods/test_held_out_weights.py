@@ -6,7 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr, softmax
-from umix.core.last_layer_weights import disagreement, extreme_losses, highest, shifted_weights
+
+from umix.methods.afr import shifted_weights
+from umix.methods.evals import extreme_losses
+from umix.methods.self import disagreement, highest
 
 
 def drawn(n: int = 40, classes: int = 3, seed: int = 0) -> tuple[np.random.Generator, np.ndarray]:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from umix.core.inference import hardness, infer_environments
+
+from umix.core.environments import infer_environments
+from umix.methods.george import hardness
 
 STEPS = {"steps": 100, "lr": 0.1}
 

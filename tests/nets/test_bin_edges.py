@@ -2,7 +2,8 @@
 
 import numpy as np
 import torch
-from umix.core.bins import bin_edges
+
+from umix.nets.tabular import bin_edges
 
 
 def test_without_repeated_values_edges_are_quantiles():

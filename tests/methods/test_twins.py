@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 from torch.autograd import gradcheck
-from umix.core.twins import both_environments, flip_probability, flipped, twins_risk
+
+from umix.methods.xrm import both_environments, flip_probability, flipped, twins_risk
 
 RNG = np.random.default_rng(0)
 
