@@ -7,6 +7,8 @@ from typing import ClassVar, Literal, final, get_args, get_origin
 import numpy as np
 import pytest
 import torch
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.fields import FieldInfo
 from torch import Tensor
 
 from umix.data.batch import Batch
@@ -142,6 +144,28 @@ def test_every_optional_part_of_a_method_is_switched_on_in_a_variant(name: str) 
         switched_off = info.default is None or (info.default == 0 and info.annotation is not bool)
         assert not switched_off or any(value != info.default for value in tried), f"{field} is {info.default} in all"
         assert {*choices(info.annotation)} <= {info.default, *tried}, f"{field} is never one of its choices"
+
+
+def out_of_range(info: FieldInfo) -> Iterator[float]:
+    """Numbers that break a bound of the field."""
+    for bound in info.metadata:
+        match bound:
+            case Ge():
+                yield bound.ge - 1  # type: ignore[operator]
+            case Gt():
+                yield bound.gt  # type: ignore[misc]
+            case Le():
+                yield bound.le + 1  # type: ignore[operator]
+            case Lt():
+                yield bound.lt  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_number_out_of_its_range_is_refused_in_a_sentence_that_names_the_setting(name: str) -> None:
+    for field, info in METHODS[name].model_fields.items():
+        for number in out_of_range(info):
+            with pytest.raises(UserError, match=rf"^{name}\.{field} must be .*, got {number:g}"):
+                METHODS[name](**{field: number})
 
 
 @pytest.mark.parametrize("name", ["erm", "jtt", "group_dro"])

@@ -50,42 +50,10 @@ def test_group_counts_add_over_shards(drawn, one, other):
     assert torch.equal(sum(parts), torch.stack(group_counts(correct, member)))
 
 
-@given(outcomes(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=30)
-def test_permuting_groups_permutes_the_counts(drawn, random):
-    correct, member = drawn
-    order = list(range(member.shape[1]))
-    random.shuffle(order)
-    hits, sizes = group_counts(correct, member)
-    assert _lists(group_counts(correct, member[:, order])) == _lists((hits[order], sizes[order]))
-
-
-@given(outcomes(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=30)
-def test_the_order_of_examples_does_not_matter(drawn, random):
-    correct, member = drawn
-    order = list(range(len(correct)))
-    random.shuffle(order)
-    assert _lists(group_counts(correct[order], member[order])) == _lists(group_counts(correct, member))
-
-
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float32, torch.float64], ids=str)
 def test_group_counts_are_the_same_from_any_type_of_zeros_and_ones(dtype):
     correct, member = torch.tensor([1, 0, 1]), torch.tensor([[1, 0], [1, 1], [0, 1]])
     assert _lists(group_counts(correct.to(dtype), member.to(dtype))) == ([1, 1], [2, 2])
-
-
-def test_an_example_counts_in_every_group_it_is_in():
-    assert _lists(group_counts(torch.tensor([True]), torch.tensor([[True, True, False]]))) == ([1, 1, 0], [1, 1, 0])
-
-
-def test_an_empty_group_has_size_zero():
-    hits, sizes = group_counts(torch.tensor([True, True]), torch.tensor([[True, False], [True, False]]))
-    assert (hits[1], sizes[1]) == (0, 0)
-
-
-def test_no_examples_make_zero_counts_of_every_group():
-    assert _lists(group_counts(torch.zeros(0).bool(), torch.zeros(0, 3).bool())) == ([0, 0, 0], [0, 0, 0])
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 10, 11])
@@ -119,8 +87,3 @@ def test_class_counts_are_the_group_counts_of_disjoint_classes(n_classes, data):
     correct = torch.from_numpy(data.draw(npst.arrays(np.bool_, len(y))))
     member = y[:, None] == torch.arange(n_classes)
     assert _lists(class_counts(correct, y, n_classes=n_classes)) == _lists(group_counts(correct, member))
-
-
-def test_class_counts_take_correctness_as_numbers_too():
-    counts = class_counts(torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0, 0, 2]), n_classes=4)
-    assert _lists(counts) == ([1, 0, 1, 0], [2, 0, 1, 0])

@@ -67,12 +67,6 @@ def test_the_partners_do_not_depend_on_values_that_might_occur(cells, seed):
     assert known.tolist() == wider.tolist()
 
 
-def test_the_same_stream_gives_the_same_partners():
-    key = np.arange(30) % 3
-    first, second = (partners_within(key, rng=np.random.default_rng(5)) for _ in range(2))
-    assert (first == second).all()
-
-
 CELLS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=40)
 
 
@@ -99,11 +93,6 @@ def test_every_group_that_fits_is_equally_likely_and_every_example_in_it():
     assert set(seen) == {1, 2, 3}
     assert abs(seen[3] - 3000) < 200
     assert abs(seen[1] - 1500) < 200
-
-
-def test_no_rows_have_no_partners():
-    none = np.zeros(0, dtype=np.int64)
-    assert partners_from_groups(none, none, none, rng=np.random.default_rng(0)).tolist() == []
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 8])
@@ -135,14 +124,3 @@ def test_the_kth_example_meets_the_kth_modulo_the_size_of_the_next_domain(domain
 @pytest.mark.parametrize("n", [1, 4])
 def test_the_examples_of_an_only_domain_are_their_own_partners(n):
     assert partners_in_next(np.full(n, 2), np.array([2, 0, 1])).tolist() == list(range(n))
-
-
-def test_domains_of_one_size_are_permuted():
-    domain = np.array([0, 1, 2, 2, 1, 0])
-    pair = partners_in_next(domain, np.array([1, 2, 0]))
-    assert sorted(pair.tolist()) == list(range(6))
-    assert domain[pair].tolist() == [1, 2, 0, 0, 2, 1]
-
-
-def test_a_batch_without_examples_has_no_pairs():
-    assert partners_in_next(np.zeros(0, dtype=np.int64), np.arange(3)).tolist() == []

@@ -129,16 +129,6 @@ def test_the_average_counts_every_example_once_even_where_groups_overlap(val):
     assert RULES["average"](val)[0] == 13 / 16
 
 
-def test_counts_know_their_examples_and_epochs(val):
-    assert (val.n, val.epochs, val.all_hits.tolist()) == (16, 3, [13, 12, 11])
-
-
-def test_permuting_groups_leaves_the_choice_alone(val):
-    order = [2, 0, 1]
-    permuted = dataclasses.replace(val, hits=val.hits[:, order], sizes=val.sizes[order])
-    assert best_epoch(permuted, "worst") == best_epoch(val, "worst")
-
-
 def test_an_epoch_without_a_score_never_wins(monkeypatch, val):
     scores = np.array([np.nan, -1.0, np.nan])
     monkeypatch.setattr("umix.core.selection.RULES", {"holes": lambda _: scores})
@@ -157,18 +147,6 @@ def test_worst_without_known_groups_is_an_error_and_average_is_not(val, groups):
 def test_no_epochs_are_an_error(rule):
     with pytest.raises(ValueError, match=f"rule '{rule}', got 0 epochs"):
         best_epoch(Counts(np.zeros((0, 2)), np.ones(2), np.zeros((0, 2)), np.ones(2)), rule)
-
-
-def test_a_single_epoch_is_the_best_one():
-    zeros = np.zeros((1, 2), int)
-    assert best_epoch(Counts(zeros, np.ones(2), zeros, np.ones(2)), "worst") == 0
-
-
-def test_counts_and_rules_are_frozen(val):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        val.sizes = np.ones(3)
-    with pytest.raises(TypeError):
-        RULES["mine"] = RULES["last"]
 
 
 def test_class_difference_is_the_mean_over_all_pairs_of_classes() -> None:

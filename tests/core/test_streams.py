@@ -35,10 +35,6 @@ def test_every_part_of_the_name_counts(other):
     assert stream(0, "fit", "order", 0).random() != stream(*other).random()
 
 
-def test_the_epoch_is_zero_unless_told():
-    assert stream(3, "fit", "order").random() == stream(3, "fit", "order", 0).random()
-
-
 def test_a_stream_is_seeded_by_the_seed_and_the_hash_of_the_name():
     words = np.frombuffer(hashlib.sha256(b"fit/order/7").digest(), dtype="<u4").tolist()
     expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence([5, *words])))
@@ -71,19 +67,6 @@ def test_torch_draws_from_the_stream_inside_the_block():
     assert torch.equal(*draws)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [(1, "fit", "init", 0), (0, "trajectory", "init", 0), (0, "fit", "dropout", 0), (0, "fit", "init", 1)],
-    ids=["seed", "stage", "purpose", "epoch"],
-)
-def test_every_part_of_the_name_counts_for_torch(other):
-    with torch_stream(0, "fit", "init", 0):
-        first = torch.rand(4)
-    with torch_stream(*other):
-        second = torch.rand(4)
-    assert not torch.equal(first, second)
-
-
 def test_the_torch_generator_is_restored_after_the_block():
     before = torch.get_rng_state()
     with torch_stream(0, "fit", "init"):
@@ -108,11 +91,3 @@ def test_an_inner_block_does_not_disturb_the_outer_one():
             torch.rand(7)
         second = torch.rand(2)
     assert torch.equal(torch.cat([first, second]), alone)
-
-
-def test_torch_is_seeded_as_its_manual_seed_does():
-    with torch_stream(0, "fit", "init"):
-        found = torch.rand(4)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(stream(0, "fit", "init").integers(2**63)))
-        assert torch.equal(found, torch.rand(4))

@@ -13,7 +13,6 @@ from umix.core.weights import (
     class_means,
     effective_sample_size,
     importance_weights,
-    inverse_frequency,
     normalized,
     relative_difficulty,
     uncertainty,
@@ -58,11 +57,6 @@ def test_always_right_is_exactly_zero_and_always_wrong_exactly_one(length):
     assert uncertainty(correct, start=0, length=length).tolist() == [0.0, 1.0]
 
 
-def test_uncertainty_ignores_epochs_outside_the_window():
-    correct = torch.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
-    assert uncertainty(correct, start=1, length=2).tolist() == [0.0, 0.5]
-
-
 def test_a_missing_prediction_outside_the_window_does_not_matter():
     correct = torch.tensor([[math.nan, 1.0, 0.0, math.nan]])
     assert uncertainty(correct, start=1, length=2).tolist() == [0.5]
@@ -86,29 +80,11 @@ def test_a_window_that_is_none_is_an_error(start, length):
         uncertainty(torch.ones(2, 3), start=start, length=length)
 
 
-def test_uncertainty_of_no_examples_is_empty():
-    assert uncertainty(torch.ones(0, 3), start=0, length=3).shape == (0,)
-
-
-def test_uncertainty_leaves_the_trajectory_as_it_was():
-    correct = torch.tensor([[1.0, 0.0]])
-    uncertainty(correct, start=0, length=2)
-    assert correct.tolist() == [[1.0, 0.0]]
-
-
 @given(npst.arrays(np.float64, st.integers(0, 9), elements=st.floats(0, 1)), st.floats(0, 1e3), st.floats(0, 10))
 @settings(deadline=None, max_examples=50)
 def test_importance_weights_are_eta_u_plus_c(u, eta, c):
     w = importance_weights(torch.from_numpy(u), eta=eta, c=c)
     np.testing.assert_allclose(w.numpy(), eta * u + c, rtol=1e-12)
-
-
-def test_eta_zero_gives_every_example_the_same_weight():
-    assert importance_weights(torch.tensor([0.0, 0.3, 1.0]), eta=0.0, c=2.0).tolist() == [2.0, 2.0, 2.0]
-
-
-def test_c_is_one_unless_told():
-    assert importance_weights(torch.tensor([0.0, 1.0]), eta=3.0).tolist() == [1.0, 4.0]
 
 
 def test_an_unknown_uncertainty_gets_no_weight_but_an_error():
@@ -122,14 +98,6 @@ def test_normalized_weights_have_mean_one_and_keep_their_ratios(w):
     scaled = normalized(torch.from_numpy(w)).numpy()
     assert scaled.mean() == pytest.approx(1, rel=1e-9)
     np.testing.assert_allclose(scaled * w[0], w * scaled[0], rtol=1e-9)
-
-
-def test_equal_weights_normalize_to_exactly_one():
-    assert normalized(torch.full((7,), 3.0)).tolist() == [1.0] * 7
-
-
-def test_zero_weights_stay_zero_beside_others():
-    assert normalized(torch.tensor([0.0, 4.0])).tolist() == [0.0, 2.0]
 
 
 def test_no_weights_normalize_to_none():
@@ -148,27 +116,6 @@ def test_effective_sample_size_lies_between_one_and_n_and_follows_its_formula(w)
     size = effective_sample_size(torch.from_numpy(w))
     assert 1 - 1e-9 <= size <= len(w) + 1e-9
     assert size == pytest.approx(math.fsum(w) ** 2 / math.fsum(value * value for value in w))
-
-
-@given(POSITIVE, st.floats(0.1, 10))
-@settings(deadline=None, max_examples=30)
-def test_effective_sample_size_does_not_depend_on_the_scale(w, scale):
-    assert effective_sample_size(torch.from_numpy(w * scale)) == pytest.approx(
-        effective_sample_size(torch.from_numpy(w))
-    )
-
-
-@pytest.mark.parametrize("n", [1, 2, 50])
-def test_equal_weights_are_worth_all_examples(n):
-    assert effective_sample_size(torch.full((n,), 0.1)) == pytest.approx(n)
-
-
-def test_one_weight_among_zeros_is_worth_one_example():
-    assert effective_sample_size(torch.tensor([0.0, 5.0, 0.0])) == 1.0
-
-
-def test_no_weights_are_worth_no_example():
-    assert effective_sample_size(torch.ones(0)) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 7])
@@ -192,10 +139,6 @@ def test_weights_that_no_copy_has_cannot_be_normalized():
         normalized(torch.tensor([1.0, 0.0]), by=torch.tensor([0.0, 1.0]))
 
 
-def test_no_ids_have_no_frequencies():
-    assert inverse_frequency(torch.zeros(0, dtype=torch.int64)).shape == (0,)
-
-
 def test_a_difficulty_that_is_not_a_number_is_never_hidden():
     nan, losses = torch.tensor([math.nan]), torch.tensor([1.0])
     assert relative_difficulty(nan, losses).isnan().all()
@@ -208,7 +151,3 @@ def test_class_means_are_those_of_numpy_and_keep_the_overall_mean():
     pooled = class_means(torch.from_numpy(u), torch.from_numpy(y)).numpy()
     np.testing.assert_allclose(pooled, [u[y == c].mean() for c in y], rtol=1e-6)
     np.testing.assert_allclose(pooled.mean(), u.mean(), rtol=1e-6)
-
-
-def test_class_means_of_nothing_are_nothing():
-    assert class_means(torch.zeros(0), torch.zeros(0, dtype=torch.int64)).tolist() == []

@@ -53,23 +53,10 @@ def test_the_gradient_is_that_of_the_groups_risks_with_constant_weights():
     assert not q.requires_grad
 
 
-def test_without_margin_all_margins_are_zero():
-    member, q = indicators(torch.tensor([0, 1, 1]), 4, like=torch.zeros(1).double()), torch.tensor(Q).double()
-    plain = worst_group_risk(_losses(3), member, q, step_size=2.0)
-    zero = worst_group_risk(_losses(3), member, q, step_size=2.0, margin=torch.zeros(4))
-    assert all(torch.equal(a, b) for a, b in zip(plain, zero, strict=True))
-
-
 def test_groups_whose_weight_has_vanished_keep_none_and_make_nothing_nan():
     member, q = indicators(torch.tensor([1, 1]), 2, like=torch.zeros(1)), torch.tensor([1.0, 0.0])
     risk, after = worst_group_risk(_losses(2, dtype=torch.float32), member, q, step_size=1.0)
     assert (risk.item(), after.tolist()) == (0.0, [1.0, 0.0])
-
-
-def test_a_batch_without_examples_costs_nothing_and_changes_nothing():
-    risk, q = worst_group_risk(torch.zeros(0), torch.zeros(0, 4), torch.tensor(Q), step_size=1.0)
-    assert risk.item() == 0
-    assert torch.equal(q, torch.tensor(Q))
 
 
 def test_arguments_are_left_as_they_were_and_nothing_is_read_back():

@@ -106,14 +106,6 @@ def test_a_large_penalty_returns_erm(trainer: Make) -> None:
     assert moved[0] > 5 * moved[1] > 25 * moved[2] > 0
 
 
-def test_weights_sum_to_one_and_are_larger_where_erm_is_less_sure(trainer: Make) -> None:
-    logits, y = torch.tensor([[3.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 4.0]]), torch.tensor([0, 0, 1, 1])
-    mu = AFR(gamma=4.0).weights(logits, y)
-    assert float(mu.sum()) == pytest.approx(1)
-    assert mu[1] > mu[0]
-    assert mu[2] > mu[3]
-
-
 def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(trainer: Make) -> None:
     plain, mixed = (AFR(sigma=sigma, **SHORT).train(trainer()) for sigma in (0.0, 1.0))
     assert torch.equal(plain.body[0].weight, mixed.body[0].weight)

@@ -13,7 +13,6 @@ from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.errors import UserError
 from umix.methods.best import said
 from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest, standing_of
 from umix.nets.mlp import MLP
@@ -228,28 +227,6 @@ def test_blank_validation_groups_are_enough_for_a_few(tmp_path):
     assert any("groups_from=few" in standing["candidate"] for standing in record.decisions["standings"])
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path, monkeypatch):
-    import umix.training.race as module
-
-    task = shortcut()
-    whole = run(task, tmp_path / "whole")
-    calls, real = [0], module.fit
-
-    def dies(*arguments, **options):
-        calls[0] += 1
-        if calls[0] > 3:
-            raise KeyboardInterrupt
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(module, "fit", dies)
-    with pytest.raises(KeyboardInterrupt):
-        run(task, tmp_path / "killed")
-    monkeypatch.setattr(module, "fit", real)
-    again = run(task, tmp_path / "killed")
-    assert again.split_counts == whole.split_counts
-    assert again.decisions == whole.decisions
-
-
 class Stopping:
     """Progress that interrupts the run when ``stage`` begins."""
 
@@ -309,12 +286,6 @@ def test_a_resumed_run_with_another_winner_does_not_go_on_from_the_first_ones_ch
     again, whole = (run(task, tmp_path / out) for out in ("stopped", "whole"))
     assert again.split_counts == whole.split_counts
     assert files_of(again) == files_of(whole)
-
-
-@pytest.mark.parametrize(("setting", "value"), [("trials", 0), ("time", 0.0), ("mixing", "colour")])
-def test_wrong_settings_are_refused(setting, value):
-    with pytest.raises(UserError, match=f"best.{setting}"):
-        method("best", **{setting: value})
 
 
 def won_by(name, monkeypatch):

@@ -3,20 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch.autograd import gradcheck
 
-from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.methods.cnc import CnC, ContrastiveRisk, contrastive_risk
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -83,26 +79,6 @@ def test_without_mistakes_of_the_reference_it_is_class_balanced_erm_and_says_so(
     assert torch.equal(parameters(net), parameters(expected))
 
 
-def test_a_task_of_three_classes_is_trained(trainer: Make, moons: Task) -> None:
-    splits = {
-        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y)) for name, split in moons.splits.items()
-    }
-    net = CnC().train(trainer(task=Task("three", splits, ("a", "b", "c"))))
-    assert parameters(net).isfinite().all()
-
-
-def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
-    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
-    record = execute(RunSpec(task="four_moons", method="cnc", settings=fast), out=tmp_path)
-    assert record.stages["reference"].epochs == 5
-
-
-@pytest.mark.parametrize("bad", [{"weight": 1.0}, {"temperature": 0.0}, {"reference_epochs": 0}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"cnc\.{next(iter(bad))} must be a"):
-        CnC(**bad)
-
-
 RNG = np.random.default_rng(0)
 
 
@@ -139,11 +115,6 @@ def test_its_gradient_is_that_of_differences() -> None:
     z = torch.from_numpy(RNG.standard_normal((9, 4))).requires_grad_()
     y, s = torch.tensor([0, 0, 0, 1, 1, 1, 2, 2, 2]), torch.tensor([0, 1, 0, 1, 0, 2, 2, 2, 2])
     assert gradcheck(lambda features: contrastive_risk(features, y, s, temperature=0.3), z)
-
-
-def test_one_positive_without_negatives_costs_nothing() -> None:
-    z = torch.from_numpy(RNG.standard_normal((2, 4)))
-    assert contrastive_risk(z, torch.tensor([1, 1]), torch.tensor([1, 0]), temperature=0.1).item() == 0
 
 
 @pytest.mark.parametrize("predicted", [[0, 0, 1], [1, 1, 0]], ids=["all right", "all wrong"])

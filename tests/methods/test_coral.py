@@ -9,7 +9,6 @@ import torch
 from umix.core.environments import mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.errors import UserError
 from umix.methods.coral import CORAL, AlikeFeaturesRisk
 from umix.nets.mlp import MLP
 from umix.training.objective import MeanRisk
@@ -59,8 +58,3 @@ def test_the_penalty_brings_the_means_of_the_domains_closer(trainer: Make) -> No
         features, group = run.features(net, "train"), run.splits["train"].group
         spreads.append(torch.stack([features[group == g].mean(0) for g in range(4)]).var(0).mean().item())
     assert spreads[1] < spreads[0] / 2
-
-
-def test_gamma_is_not_negative() -> None:
-    with pytest.raises(UserError, match=r"coral\.gamma must be a number in \[0, inf\), got -1"):
-        CORAL(gamma=-1)

@@ -8,11 +8,9 @@ import polars
 import pytest
 import torch
 
-from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
 from umix.data.samplers import Balanced
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.files import read_tensors
 from umix.methods.eiil import EIIL
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
@@ -57,12 +55,6 @@ def test_with_two_classes_the_environment_is_whether_the_reference_is_wrong(trai
     assert run.reports["reference"].epochs == 3
 
 
-def test_the_stage_of_the_reference_has_settings_of_its_own(trainer: Make) -> None:
-    run = trainer(stages={"reference": {"epochs": 2, "lr": 0.3}})
-    EIIL().train(run)
-    assert run.reports["reference"].epochs == 2
-
-
 def test_environment_one_is_rich_in_minority_examples(trainer: Make) -> None:
     run = trainer(fit={"lr": 0.1})
     EIIL(reference_epochs=5).train(run)
@@ -104,13 +96,3 @@ def test_the_weights_command_writes_environments_and_says_that_there_are_no_weig
     assert table.columns == ["index", "label", "group", "environment"]
     assert set(table["environment"].to_list()) <= {0, 1}
     assert len(table) == 96
-
-
-def test_a_learning_rate_without_a_part_means_that_of_the_fit() -> None:
-    assert RunSpec(task="four_moons", method="eiil", settings={"lr": 0.3}).plan.fit.lr == 0.3
-
-
-@pytest.mark.parametrize("bad", [{"reference_epochs": 0}, {"inference_lr": 0}, {"step_size": -1}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"eiil\.{next(iter(bad))} must be a"):
-        EIIL(**bad)

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.core.weights import class_means, importance_weights, normalized
 from umix.data.samplers import Balanced
 from umix.data.task import Task
@@ -96,28 +93,3 @@ def test_two_clusters_by_hardness_are_the_harder_and_the_easier_examples_of_a_cl
     for c in (0, 1):
         first, second = (hard[cluster == 2 * c + k] for k in (0, 1))
         assert min(first.max(), second.max()) < max(first.min(), second.min())
-
-
-def test_clusters_stay_within_classes_of_a_task_with_three(trainer: Make, moons: Task) -> None:
-    splits = {
-        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y), groups=split.groups)
-        for name, split in moons.splits.items()
-    }
-    run = trainer(task=Task("three", splits, ("a", "b", "c")))
-    GEORGE(by="hardness").train(run)
-    y, cluster = splits["train"].y, run.kept["environment"]
-    assert all(len(y[cluster == c].unique()) == 1 for c in cluster.unique())
-    assert cluster.unique().tolist() == list(range(int(cluster.max()) + 1))
-
-
-def test_the_reference_has_as_many_epochs_as_the_fit_unless_told(trainer: Make) -> None:
-    run = trainer()
-    GEORGE().train(run)
-    assert run.reports["reference"].epochs == 4
-    assert GEORGE(reference_epochs=2).erm_stages(30) == (ErmStage("reference", 2),)
-
-
-def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
-    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
-    record = execute(RunSpec(task="four_moons", method="george", settings=fast), out=tmp_path)
-    assert record.stages["reference"].epochs == 2

@@ -146,9 +146,3 @@ def test_auto_with_a_few_known_groups_is_auto_where_these_are_all(trainer: Make)
     assert known.decisions["standings"] == few.decisions["standings"]
     for a, b in zip(*(net.parameters() for net in nets), strict=True):
         assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize("step_size", [-1, "automatic"])
-def test_the_step_size_is_a_number_or_auto(step_size: object) -> None:
-    with pytest.raises(UserError, match=r"group_dro.step_size must be a number in \[0, inf\) or auto"):
-        GroupDRO(step_size=step_size)

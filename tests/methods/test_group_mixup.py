@@ -17,7 +17,6 @@ from umix.methods.group_dro import GroupDRO
 from umix.methods.group_mixup import GroupMixup
 from umix.methods.method import Method
 from umix.methods.mixup import Mixup
-from umix.methods.parts.soft_groups import SoftGroups
 from umix.methods.reweight import Resample, Reweight
 from umix.nets.net import Net
 from umix.training.trainer import Trainer
@@ -63,11 +62,6 @@ def test_weights_follow_the_power_of_the_groups_sizes_and_are_saved(trainer: Mak
     assert weight.mean().item() == pytest.approx(1)
 
 
-def test_weights_can_be_asked_for_with_groups_that_the_caller_has(trainer: Make, moons: Task) -> None:
-    halves = SoftGroups(torch.full((len(moons.splits["train"]), 4), 0.25, dtype=torch.float64))
-    assert GroupMixup().weights(trainer(), halves).tolist() == pytest.approx([1.0] * len(moons.splits["train"]))
-
-
 @pytest.mark.parametrize("few", FEW, ids=lambda method: f"{method.name}-{getattr(method, 'scheme', '')}")
 def test_where_all_training_groups_are_known_few_is_train(trainer: Make, few: Method) -> None:
     every = few.model_copy(update={"groups_from": "train"})
@@ -95,15 +89,6 @@ def test_few_needs_no_training_groups_and_train_does() -> None:
 def test_few_groups_balance_groups_not_classes() -> None:
     with pytest.raises(UserError, match=r"reweight\.groups_from=few must be used with by=group, got by=class"):
         Reweight(groups_from="few")
-
-
-def test_group_dro_with_estimated_groups_resumes_and_follows_its_seed(trainer: Make, tmp_path: Path) -> None:
-    few, given = GroupDRO(groups_from="few", step_size=0.5), {"use_groups": "val"}
-    whole = few.train(trainer(**given))
-    few.train(trainer(**given, directory=tmp_path, fit={"epochs": 4}))
-    again = few.train(trainer(**given, directory=tmp_path))  # from its checkpoint
-    assert torch.equal(parameters(whole), parameters(again))
-    assert not torch.equal(parameters(whole), parameters(few.train(trainer(**given, seed=1))))
 
 
 def spec(method: str, **settings: object) -> RunSpec:

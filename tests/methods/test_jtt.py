@@ -13,7 +13,6 @@ from umix.core.selection import best_choice
 from umix.core.weights import normalized
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.methods.erm import ERM
 from umix.methods.jtt import JTT
 from umix.methods.parts.batch_risk import BatchRisk
@@ -128,21 +127,6 @@ def test_an_error_set_of_most_examples_is_reported(trainer: Make, moons: Task) -
     run = trainer(task=contrary, **untrained)
     JTT(identification_epochs=1).train(run)
     assert "saturated: 100%" in run.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("bad", "rule"),
-    [
-        ({"upweight": 1.5}, r"jtt\.upweight must be a whole number in \[0, inf\) or auto, got 1\.5"),
-        (
-            {"identification_epochs": 0},
-            r"jtt\.identification_epochs must be a whole number in \[1, inf\) or auto, got 0",
-        ),
-    ],
-)
-def test_copies_and_epochs_are_whole_numbers_or_auto(bad: dict[str, object], rule: str) -> None:
-    with pytest.raises(UserError, match=rule):
-        JTT(**bad)
 
 
 AUTO = {"upweight": "auto", "identification_epochs": "auto"}

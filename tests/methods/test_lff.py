@@ -16,8 +16,6 @@ from umix.core.losses import cross_entropy, generalized_cross_entropy
 from umix.core.streams import torch_stream
 from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
-from umix.errors import UserError
-from umix.files import read_tensors
 from umix.methods.lff import FailureRisk, LfF
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -159,26 +157,6 @@ def test_the_biased_net_fails_on_the_minority_and_the_debiased_one_less(trainer:
 def pair(net: Net) -> dict[str, Net]:
     assert net.companion is not None
     return {"debiased": net.eval(), "biased": net.companion.eval()}
-
-
-def test_a_net_without_companion_is_refused() -> None:
-    net, objective = nets(), FailureRisk(y=Y, n_classes=CLASSES, q=0.7, smoothing=0.7)
-    net.companion = None
-    with pytest.raises(ValueError, match="companion=True"):
-        objective.risk(net, batch_of([0, 1], 0), start(objective), RNG)
-
-
-@pytest.mark.parametrize("bad", [{"q": 1.5}, {"q": -0.1}, {"smoothing": 1.0}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"lff\.{next(iter(bad))} must be a number in \[0, 1"):
-        LfF(**bad)
-
-
-def test_a_checkpoint_holds_the_smoothed_losses(trainer: Make, tmp_path: Path) -> None:
-    LfF().train(trainer(directory=tmp_path))
-    saved, _ = read_tensors(tmp_path / "checkpoint.safetensors", kind="checkpoint")
-    assert saved["state/losses"].shape == (2, 140)
-    assert saved["state/losses"].ge(0).all()  # after an epoch every example was visited
 
 
 def test_the_saved_net_of_a_run_is_the_debiased_one_alone(tmp_path: Path) -> None:

@@ -42,10 +42,6 @@ def log_pi(task: Task) -> Tensor:
     return (torch.bincount(task.splits["train"].y) / len(task.splits["train"])).log()
 
 
-def test_the_task_has_classes_of_unequal_size(unequal: Task) -> None:
-    assert torch.bincount(unequal.splits["train"].y).tolist() == [90, 15]
-
-
 def test_without_a_correction_it_is_erm_bit_by_bit(trainer: Make, unequal: Task) -> None:
     adjusted = LogitAdjustment(tau=0.0).train(trainer(task=unequal))
     assert torch.equal(parameters(adjusted), parameters(ERM().train(trainer(task=unequal))))
@@ -153,8 +149,3 @@ def test_a_finished_run_on_a_task_is_judged_once(tmp_path: Path) -> None:
     small = {"sizes": [40, 8, 40, 8], "eval_size": 10, "epochs": 2, "hidden": [8], "when": "post_hoc"}
     record = execute(RunSpec(task="four_moons", method="logit_adjustment", settings=small), out=tmp_path)
     assert record.counts["val"].hits.shape[0] == 1
-
-
-def test_a_negative_tau_is_refused() -> None:
-    with pytest.raises(UserError, match=r"logit_adjustment\.tau must be a number in \[0, inf\), got -1"):
-        LogitAdjustment(tau=-1)

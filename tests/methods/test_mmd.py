@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 from umix.core.environments import mean_mmd
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.errors import UserError
 from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.mmd import MMD
 from umix.nets.mlp import MLP, Linear
@@ -59,8 +58,3 @@ def test_the_penalty_brings_the_features_of_the_domains_closer(trainer: Make) ->
         pairs = [kernel(a, a) + kernel(b, b) - 2 * kernel(a, b) for i, a in enumerate(parts) for b in parts[:i]]
         distances.append(np.mean(pairs))
     assert distances[1] < 0.8 * distances[0]
-
-
-def test_gamma_is_not_negative() -> None:
-    with pytest.raises(UserError, match=r"mmd\.gamma must be a number in \[0, inf\), got -1"):
-        MMD(gamma=-1)

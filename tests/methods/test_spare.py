@@ -1,20 +1,14 @@
 """SPARE's recipe: an early net, clusters of its outputs, draws in proportion to powers of cluster sizes."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.core.clusters import clusters_within
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Weighted
-from umix.data.task import Task
-from umix.errors import UserError
 from umix.methods.reweight import Resample
 from umix.methods.spare import SPARE
 from umix.nets.net import Net
@@ -81,27 +75,3 @@ def test_clusters_far_apart_have_power_one_and_others_two(trainer: Make) -> None
     assert SPARE(power="auto")._powers(found, run).tolist() == [1, 2]
     assert "2 in 1 of 2 classes" in run.decisions["power"]["words"]
     assert SPARE(power=0.5)._powers(found, run).tolist() == [0.5, 0.5]
-
-
-def test_clusters_stay_within_classes_of_a_task_with_three(trainer: Make, moons: Task) -> None:
-    splits = {
-        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y)) for name, split in moons.splits.items()
-    }
-    run = trainer(task=Task("three", splits, ("a", "b", "c")))
-    SPARE().train(run)
-    y, cluster, weight = splits["train"].y, run.kept["environment"], run.kept["weight"]
-    assert all(len(y[cluster == c].unique()) == 1 for c in cluster.unique())
-    mass = torch.stack([weight[y == c].sum() for c in range(3)])
-    torch.testing.assert_close(mass, mass.mean().expand(3))
-
-
-def test_it_runs_where_groups_are_only_reported(tmp_path: Path) -> None:
-    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
-    record = execute(RunSpec(task="four_moons", method="spare", settings=fast), out=tmp_path)
-    assert record.stages["reference"].epochs == 5
-
-
-@pytest.mark.parametrize("bad", [{"power": -1.0}, {"clusters": 0}, {"reference_epochs": 0}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"spare\.{next(iter(bad))} must be a"):
-        SPARE(**bad)

@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from umix.cli import main
-from umix.commands.catalogue import group_labels
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.methods.parts.attribute_nets import predicted_groups
 from umix.methods.ssa import SSA
@@ -55,49 +53,6 @@ def test_training_groups_that_may_not_be_used_change_nothing(trainer: Make, moon
     blank = Task(moons.name, {**moons.splits, "train": none}, moons.classes)
     nets = [SSA(attribute_epochs=1).train(trainer(task=task, use_groups="val")) for task in (moons, blank)]
     assert torch.equal(*map(parameters, nets))
-
-
-def test_prediction_leaves_global_generators_alone_and_is_finite_in_batches_of_one(trainer: Make) -> None:
-    before = torch.get_rng_state(), str(np.random.get_state())
-    net = SSA(attribute_epochs=1).train(trainer(use_groups="val", fit={"batch_size": 1, "epochs": 1}))
-    assert torch.equal(before[0], torch.get_rng_state())
-    assert before[1] == str(np.random.get_state())
-    assert torch.isfinite(parameters(net)).all()
-
-
-def test_it_resumes_in_every_stage(trainer: Make, moons: Task, tmp_path: Path) -> None:
-    class StoppedError(Exception):
-        pass
-
-    train = moons.splits["train"]
-    some = torch.where(torch.arange(140) % 5 == 0, train.group, -1)
-    task = Task(
-        "some",
-        {**moons.splits, "train": replace(train, groups=Groups.from_ids(some, train.groups.names))},
-        moons.classes,
-    )
-    method = SSA(attribute_epochs=2)
-    expected = method.train(trainer(task=task))
-    for stop in (1, 5, 8):
-        left = [stop]
-
-        class Stopper:
-            def start(self, stage: str, *, total: int, done: int) -> None: ...
-
-            def advance(self, steps: int, left: list[int] = left) -> None:
-                if not left[0]:
-                    raise StoppedError
-                left[0] -= 1
-
-            def finish(self) -> None: ...
-
-            def note(self, message: str) -> None: ...
-
-        directory = tmp_path / str(stop)
-        with pytest.raises(StoppedError):
-            method.train(trainer(task=task, directory=directory, progress=Stopper()))
-        resumed = method.train(trainer(task=task, directory=directory))
-        assert torch.equal(parameters(resumed), parameters(expected))
 
 
 def people(path: Path, *, known: int, columns: int = 1) -> None:
@@ -161,14 +116,3 @@ def test_no_known_group_and_groups_that_are_only_reported_are_refused_in_one_sen
     said = capsys.readouterr().err
     assert "ssa needs rows of validation or training whose groups are known, but there are none" in said
     assert "groups_from" not in said
-
-
-def test_it_declares_that_it_needs_the_groups_of_a_few_rows() -> None:
-    assert group_labels(SSA) == "of a few rows, to train"
-    assert (SSA().needs_groups, SSA().needs_some_groups) == (False, True)
-
-
-@pytest.mark.parametrize("bad", [{"attribute_epochs": 0}, {"threshold": 0}, {"step_size": -1}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"ssa\.{next(iter(bad))} must be a"):
-        SSA(**bad)

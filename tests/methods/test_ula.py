@@ -12,7 +12,6 @@ from torch import Tensor
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.errors import UserError
 from umix.files import read_tensors
 from umix.methods.erm import ERM
 from umix.methods.logit_adjustment import LogitAdjustment
@@ -100,15 +99,3 @@ def test_the_predictions_of_the_biased_net_are_saved_with_the_run(trainer: Make,
     ULA().train(trainer(directory=tmp_path))
     saved, _ = read_tensors(tmp_path / "examples.safetensors", kind="examples")
     assert set(saved) == {"biased_class", "label"}
-
-
-def test_the_stage_of_the_reference_has_settings_of_its_own(trainer: Make) -> None:
-    run = trainer(stages={"reference": {"epochs": 2, "lr": 0.3}})
-    ULA().train(run)
-    assert run.reports["reference"].epochs == 2
-
-
-@pytest.mark.parametrize("bad", [{"eta": -1}, {"temperature": 0}, {"reference_epochs": 0}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"ula\.{next(iter(bad))} must be a"):
-        ULA(**bad)

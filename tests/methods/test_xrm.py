@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.core.losses import cross_entropy
 from umix.core.streams import stream, torch_stream
 from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
@@ -179,40 +176,9 @@ def test_twins_that_diverge_are_refused_in_a_sentence(trainer: Make) -> None:
         XRM(tries=1).train(trainer(stages={"twins": {"lr": 1e12}}))
 
 
-def test_a_net_without_companion_is_refused() -> None:
-    net, objective = twins(), TwinsRisk(y=Y, first=FIRST)
-    net.companion = None
-    with pytest.raises(ValueError, match="companion=True"):
-        objective.risk(net, batch_of([0, 1]), objective.init(0), np.random.default_rng(0))
-
-
 def test_environment_one_is_rich_in_minority_examples(trainer: Make) -> None:
     run = trainer(fit={"epochs": 8})
     XRM(tries=1).train(run)
     group, environment = run.task.splits["train"].group, run.kept["environment"].float()
     minority = (group == 1) | (group == 2)
     assert environment[minority].mean() > 2 * environment[~minority].mean()
-
-
-def test_three_classes_have_six_cells(trainer: Make, moons: Task) -> None:
-    splits = {
-        name: replace(split, y=torch.where(split.x[:, 0] > 1, 2, split.y)) for name, split in moons.splits.items()
-    }
-    run = trainer(task=Task("three", splits, ("a", "b", "c")))
-    groups = XRM(tries=1).infer(run)
-    assert groups.n_cells == 6
-    assert torch.equal(groups.cell // 2, splits["train"].y)
-
-
-def test_it_runs_where_groups_are_only_reported_and_its_stage_has_settings(tmp_path: Path) -> None:
-    fast = {"epochs": 2, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10, "judge.use_groups": "test"}
-    spec = RunSpec(task="four_moons", method="xrm", settings={**fast, "twins.epochs": 1, "twins.lr": 0.1})
-    record = execute(spec, out=tmp_path)
-    assert [record.stages[name].epochs for name in ("twins", "twins-1", "fit")] == [1, 1, 2]
-    assert len(record.decisions["twins"]["tries"]) == 2
-
-
-@pytest.mark.parametrize("bad", [{"tries": 0}, {"strength": 1.5}, {"twin_epochs": 0}])
-def test_illegal_settings_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=rf"xrm\.{next(iter(bad))} must be a"):
-        XRM(**bad)

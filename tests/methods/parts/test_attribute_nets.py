@@ -1,8 +1,6 @@
 """Groups predicted by nets: who predicts whom, what is refused, and resuming."""
 
-import contextlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from umix.methods.parts.attribute_nets import AttributeRisk, SelectedPredictions
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.fit_settings import FitSettings
-from umix.training.progress import Silent
 from umix.training.trainer import Trainer
 
 
@@ -151,41 +148,6 @@ def test_the_epoch_with_the_best_worst_group_is_kept() -> None:
     again.restore(3, observer.tensors())
     again.observe(always(0.0), 3)
     assert torch.equal(again.p, observer.p)
-
-
-class Stopped(Exception):  # noqa: N818 — simulates a killed process
-    pass
-
-
-class Stopper(Silent):
-    def __init__(self, epochs: int) -> None:
-        self.left = epochs
-
-    def advance(self, steps: int) -> None:
-        if not self.left:
-            raise Stopped
-        self.left -= 1
-
-
-def test_a_killed_prediction_goes_on_where_it_was_and_a_finished_one_is_not_trained_again(tmp_path: Path) -> None:
-    expected = predicted(trainer_of(task()))
-    for epochs in (2, 5):
-        cache = tmp_path / str(epochs)
-        with contextlib.suppress(Stopped):
-            predicted(trainer_of(task(), cache=cache, progress=Stopper(epochs)))
-        assert torch.equal(predicted(trainer_of(task(), cache=cache)), expected)
-    again = trainer_of(task(), cache=cache)
-    assert torch.equal(predicted(again), expected)
-    assert all(report.reused for report in again.reports.values())
-    other = trainer_of(task(), cache=cache)
-    predicted(other, threshold=0.8)
-    assert not any(report.reused for report in other.reports.values())
-
-
-def test_the_stage_has_fit_settings_of_its_own() -> None:
-    run = trainer_of(task(), stages={"attribute": {"epochs": 1}})
-    predicted(run, epochs=5)
-    assert [report.epochs for report in run.reports.values()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -234,12 +234,6 @@ def test_an_ensemble_has_no_window_to_find():
         method("umix", uncertainty="ensemble", length="auto").train(trainer_on(noise()))
 
 
-@pytest.mark.parametrize("eta", [-1, "automatic"])
-def test_eta_is_a_number_or_auto(eta):
-    with pytest.raises(UserError, match=r"umix.eta must be a number in \[0, inf\) or auto"):
-        method("umix", eta=eta)
-
-
 def test_class_pooling_weighs_a_class_alike():
     trainer = trainer_on(noise())
     method("umix", eta=5.0, pool="class", length=2).train(trainer)

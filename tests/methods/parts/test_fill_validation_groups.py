@@ -120,14 +120,6 @@ def test_groups_that_can_hardly_be_told_stay_blank_and_the_run_says_why(known, c
     assert "method that needs none" not in words
 
 
-def test_the_same_seed_draws_the_same_groups_and_the_task_keeps_what_is_known():
-    made = task()
-    first, second, other = filled(made), filled(made), filled(made, seed=1)
-    assert first.splits["val"].groups.codes.equal(second.splits["val"].groups.codes)
-    assert not first.splits["val"].groups.codes.equal(other.splits["val"].groups.codes)
-    assert int((made.splits["val"].groups.codes >= 0).sum()) == 100
-
-
 def test_a_group_column_that_is_an_input_itself_does_not_answer_for_the_rows_where_it_is_blank(tmp_path):
     """A coin that nothing predicts, known for a third of the rows of a table, in which it is an input too."""
     rng = np.random.default_rng(0)

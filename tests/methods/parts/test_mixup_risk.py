@@ -64,16 +64,6 @@ def test_per_example_draws_mix_about_the_share_sigma_of_examples() -> None:
     assert (lam < 1).mean() == pytest.approx(0.3, abs=0.03)
 
 
-def test_the_batch_is_not_changed() -> None:
-    batch = batch_of()
-    before = batch.x.clone()
-    for mixing in MIXERS:
-        MixupRisk(weights=torch.ones(12), sigma=1, alpha=1, mixing=mixing).risk(
-            net_of(batch), batch, {}, np.random.default_rng(0)
-        )
-    assert torch.equal(before, batch.x)
-
-
 def test_weight_k_is_k_copies_of_the_row_in_the_risk() -> None:
     batch = batch_of(5)
     net, copies = net_of(batch), torch.tensor([1, 3, 2, 1, 1])

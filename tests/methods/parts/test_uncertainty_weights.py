@@ -59,14 +59,6 @@ def free(**given):
     )
 
 
-def test_the_first_candidate_weighs_all_examples_alike():
-    assert free()[0] == Weighting("example", 0.0, 2)
-
-
-def test_every_candidate_is_tried_once():
-    assert len(set(free(epochs=2))) == len(free(epochs=2))
-
-
 @pytest.mark.parametrize("cost", ["none", "small", "large"])
 def test_what_is_set_is_kept(cost):
     assert {one.length for one in free(lengths=(7,), cost=cost)} == {7}
@@ -74,10 +66,6 @@ def test_what_is_set_is_kept(cost):
     assert {one.eta for one in free(etas=(5.0,), cost=cost) if one.pool != "cell"} == {5.0}
     assert free(pools=("example",), etas=(5.0,), lengths=(3,), cost=cost) == [Weighting("example", 5.0, 3)]
     assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, cost=cost) == [Weighting("cell", 0.0, 3, 0.3)]
-
-
-def test_windows_are_never_longer_than_the_first_stage():
-    assert max(one.length for one in free(epochs=3)) == 3
 
 
 Make = Callable[..., Trainer]
@@ -103,19 +91,11 @@ def test_more_than_half_always_wrong_is_reported_as_saturated(trainer: Make) -> 
     assert "60%" in warning
 
 
-def test_just_half_always_wrong_is_not_saturated(trainer: Make) -> None:
-    assert warnings_of(trainer(), torch.tensor([1.0] * 3 + [0.0] * 3)) == []
-
-
 def test_weights_that_rest_on_few_examples_are_reported_with_the_number(trainer: Make) -> None:
     u = torch.zeros(1000)
     u[:2] = 1.0
     (warning,) = warnings_of(trainer(), u, eta=1.0, c=1e-6)
     assert "2.0 equally weighted ones would do as well as these 1000" in warning
-
-
-def test_equal_weights_that_were_asked_for_are_not_warned_about(trainer: Make) -> None:
-    assert warnings_of(trainer(), torch.linspace(0, 1, 50), eta=0.0) == []
 
 
 def test_umix_reports_a_window_without_mistakes(trainer: Make) -> None:
