@@ -24,10 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from umix.adapters.sklearn.inputs import (
     Floats,
-    checked_labels,
-    checked_weight,
-    classes_of,
-    divide_rows,
+    checked_rows,
     fitted_table,
     is_table,
     n_rows,
@@ -247,11 +244,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rule = chosen_rule(self.select, groups=groups is not None)
         known_decide(self.decide)
         X = self._rows(X)  # noqa: N806
-        y = checked_labels(y, X, owner=self)
-        weight = checked_weight(sample_weight, X, recipe)
-        self.classes_, codes = classes_of(y, weight)
-        names = tuple(str(name) for name in self.classes_)
-        known = divide_rows(codes, names, groups=groups, weight=weight, val_share=self.val_share, seed=seed)
+        self.classes_, weight, known = checked_rows(
+            X, y, groups, sample_weight, recipe=recipe, owner=self, val_share=self.val_share, seed=seed
+        )
         task, net, fit = self._learner(X, known, weight)
         trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
         trained = self._train(recipe, trainer)

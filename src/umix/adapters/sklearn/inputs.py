@@ -58,7 +58,18 @@ def n_rows(x: Any) -> int:
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
 
-def checked_labels(given: Any, x: Any, *, owner: Any) -> NDArray[Any]:
+def checked_rows(
+    x: Any, y: Any, groups: Any, sample_weight: Any, *, recipe: Method, owner: Any, val_share: float, seed: int
+) -> tuple[NDArray[Any], Floats | None, KnownRows]:
+    """The classes, sorted, what each row of ``x`` counts for as it is given, and the rows divided for training and validation."""
+    labels = _checked_labels(y, x, owner=owner)
+    weight = _checked_weight(sample_weight, x, recipe)
+    classes, codes = _classes_of(labels, weight)
+    names = tuple(str(name) for name in classes)
+    return classes, weight, divide_rows(codes, names, groups=groups, weight=weight, val_share=val_share, seed=seed)
+
+
+def _checked_labels(given: Any, x: Any, *, owner: Any) -> NDArray[Any]:
     """The label of every row of ``x``, [n]; raises where one is missing."""
     if given is None:
         raise UserError(
@@ -77,7 +88,7 @@ def checked_labels(given: Any, x: Any, *, owner: Any) -> NDArray[Any]:
     return labels
 
 
-def classes_of(y: NDArray[Any], weight: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _classes_of(y: NDArray[Any], weight: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The labels of rows that count, sorted, and the class of every row, [n]; any for rows that do not count."""
     if (kind := _kind(y)) not in _CLASSES:
         raise UserError(
@@ -101,7 +112,7 @@ def _kind(y: NDArray[Any]) -> str:
         return "unknown"
 
 
-def checked_weight(given: ArrayLike | None, x: Any, recipe: Method) -> Floats | None:
+def _checked_weight(given: ArrayLike | None, x: Any, recipe: Method) -> Floats | None:
     """What each row of ``x`` counts for, as it is given, float64 [n]; raises where ``recipe`` takes no weights."""
     if given is None:
         return None

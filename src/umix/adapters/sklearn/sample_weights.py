@@ -9,16 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import indexable
 
 from umix.adapters.sklearn.classifier import chosen_method
-from umix.adapters.sklearn.inputs import (
-    checked_labels,
-    checked_weight,
-    classes_of,
-    divide_rows,
-    row_numbers,
-    seed_of,
-    task_of,
-    undivided,
-)
+from umix.adapters.sklearn.inputs import checked_rows, row_numbers, seed_of, task_of, undivided
 from umix.errors import UserError
 from umix.methods.best import Best
 from umix.methods.erm import ERM
@@ -61,11 +52,9 @@ def sample_weights(
     recipe = chosen_method(method, settings, groups=groups is not None, by_gradients=False)
     seed = seed_of(random_state)
     (X,) = indexable(X)  # noqa: N806
-    y = checked_labels(y, X, owner=estimator)
-    given = checked_weight(sample_weight, X, recipe)
-    classes, codes = classes_of(y, given)
-    names = tuple(str(name) for name in classes)
-    known = divide_rows(codes, names, groups=groups, weight=given, val_share=val_share, seed=seed)
+    classes, weight, known = checked_rows(
+        X, y, groups, sample_weight, recipe=recipe, owner=estimator, val_share=val_share, seed=seed
+    )
     net = GivenEstimator.of(estimator, X, classes, epochs=LOOKS)
     fit = FitSettings(epochs=net.epochs)
     if _leaves_open(recipe):
@@ -80,14 +69,14 @@ def sample_weights(
         )
         recipe.train(trainer)
         recipe = _settled(recipe, trainer.decisions)
-    everything = undivided(known, given)
+    everything = undivided(known, weight)
     trainer = Trainer(
         task_of(everything, row_numbers(everything)), net, fit, seed=seed, groups=recipe.needs_groups, only_weigh=True
     )
     recipe.train(trainer)
     for message in trainer.warnings:
         warnings.warn(message, UserWarning, stacklevel=2)
-    return _spread(_weights(recipe, trainer), everything.rows["train"], given, n=len(y))
+    return _spread(_weights(recipe, trainer), everything.rows["train"], weight, n=len(known.y))
 
 
 def _leaves_open(recipe: Method) -> bool:
