@@ -25,6 +25,7 @@ from umix.core.decisions import candidate_biases
 from umix.core.epoch_counts import Counts
 from umix.data.samplers import Sampler, Shuffled
 from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
+from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
@@ -251,6 +252,8 @@ def _run(
 ) -> StageReport:
     """Train ``lane`` until so many epochs; a fleet starts from the checkpoint of the round before, ``after``."""
     train, net = trainer.splits["train"], trainer.fresh_net()
+    if isinstance(net.body, Fitted):
+        net.body.in_race = True
     if lane.is_fleet:
         net = cast(Net, Fleet(net, len(lane.names)))
     check_given(lane.objective, groups=trainer.groups, weights=train.weight is not None)

@@ -63,6 +63,18 @@ class HistBoosting(Library):
     stages_option = "max_iter"
     goes_on = True
 
+    def trial_rows(self, model: Any, x: Any, categories: Sequence[int]) -> Any:
+        """``x`` with numbers rounded to at most as many values as the model has bins.
+
+        scikit-learn then takes the values as bins. Otherwise it would look for weighted percentiles, in each fit anew, which takes
+        ten times as long as growing the trees of a small table.
+        """
+        rounded = x.copy()
+        for column, count in zip(rounded.T, categories or [0] * x.shape[1], strict=True):
+            if count == 0:
+                _round(column, model.max_bins)
+        return rounded
+
     def n_stages(self, model: Any) -> int:
         return int(model.n_iter_)
 
@@ -80,6 +92,18 @@ class HistBoosting(Library):
 
     def loads(self, content: bytes, fresh: Any) -> Any:
         return load_skops(content, trusted=_TRUSTED.__contains__)
+
+
+def _round(column: np.ndarray, n_values: int) -> None:
+    """Replace the numbers of ``column`` [n] by the means of ``n_values`` equal parts of them; gaps stay."""
+    there = ~np.isnan(column)
+    values = column[there].astype(np.float64)
+    if len(np.unique(values)) <= n_values:
+        return
+    edges = np.unique(np.percentile(values, np.linspace(0, 100, n_values + 1)[1:-1], method="averaged_inverted_cdf"))
+    part = np.searchsorted(edges, values)
+    means = np.bincount(part, weights=values) / np.maximum(np.bincount(part), 1)
+    column[there] = means[part]
 
 
 @final

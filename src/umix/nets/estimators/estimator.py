@@ -17,12 +17,9 @@ from pydantic_core import from_json
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
-from umix.limits import MOST_THREADS
 from umix.nets.estimators.library import Floats, Ints, Labels, Library
 from umix.nets.net import Net, NetSettings
-from umix.settings import check_size
 
-_THREADS = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count")  # as the libraries call them
 BLOCKS = 10  # parts of the stages that features tell apart
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
 
@@ -50,23 +47,13 @@ class EstimatorSettings(NetSettings, abc.ABC):
 
     @field_validator("options", mode="before")
     @classmethod
-    def _options_may_be_json(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
+    def _options_may_be_json(cls, options: Any) -> Any:
+        if not isinstance(options, str):
+            return options
         try:
-            return from_json(given)
+            return from_json(options)
         except ValueError:
-            return given  # refused as what it is
-
-    @field_validator("options")
-    @classmethod
-    def _options_can_be_computed(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Refuse numbers that end a library's process, which no exception does: threads above all."""
-        for name, value in options.items():
-            check_size(f"net.options.{name}", value)
-            if name in _THREADS and isinstance(value, int | float) and value > MOST_THREADS:
-                raise UserError(f"net.options.{name} must be at most {MOST_THREADS:,}, got {value!r}.")
-        return options
+            return options  # refused as what it is
 
     @property
     @abc.abstractmethod
@@ -146,13 +133,17 @@ def _last_block(n_classes: int) -> nn.Linear:
 
 @final
 class Fitted(nn.Module):
-    """A model that is fitted or will be; ``cut`` is how many of its stages predict."""
+    """A model that is fitted or will be; ``cut`` is how many of its stages predict.
+
+    ``in_race`` is set where many models are fitted to the same rows, to choose one of them: speed counts more than the last digit.
+    """
 
     def __init__(self, settings: EstimatorSettings, n_classes: int) -> None:
         super().__init__()
         self.settings = settings
         self.n_classes = n_classes
         self.cut = 0
+        self.in_race = False
         self._model: Any = None
         self._seen = np.zeros(0, dtype=np.int64)  # the classes of the rows that were fitted
         self._stored: Tensor | None = None  # the model as bytes, once it was asked for
@@ -183,8 +174,10 @@ class Fitted(nn.Module):
         else:
             self._model.set_params(**{kind.stages_option: stages})
         with settings.asked_to(f"be fitted to {len(x):,} rows"):
-            y = settings.labels(self._seen, codes.astype(np.int64))
-            kind.fit(self._model, settings.rows(x), y, weight, settings.categories)
+            rows, y = settings.rows(x), settings.labels(self._seen, codes.astype(np.int64))
+            if self.in_race:
+                rows = kind.trial_rows(self._model, rows, settings.categories)
+            kind.fit(self._model, rows, y, weight, settings.categories)
         self.cut = self.stages
 
     def logits_at(self, x: np.ndarray, ends: Sequence[int]) -> Tensor:
