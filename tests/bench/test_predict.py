@@ -1,7 +1,6 @@
 """Runs on tables, and their predictions for new rows."""
 
 import io
-import json
 import os
 import shutil
 from pathlib import Path
@@ -321,14 +320,3 @@ def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord)
     again = execute(spec(path, groups="place", epochs=10, lr=0.01), out=record.directory.parent)
     assert again.directory == record.directory
     assert (record.directory / TABLE_COLUMNS).exists()
-
-
-def test_what_was_learned_of_other_data_than_the_record_says_is_refused(record: RunRecord, tmp_path: Path) -> None:
-    shutil.copytree(record.directory, tmp_path / "run")
-    path = tmp_path / "run" / "columns.json"
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "input_columns": content["input_columns"][:-1]}))
-    with pytest.raises(
-        UserError, match=r"must give the inputs \[\d+\] of its record, but it gives \[\d+\]; a file is of another"
-    ):
-        predict(load_run(tmp_path / "run"), table())
