@@ -1,6 +1,5 @@
 """The held-out examples of a run under its selected net, read from ``predictions.parquet``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -88,25 +87,24 @@ def load_predictions(record: RunRecord) -> Predictions | None:
         return None
     table = read_held_out(record)
     kept = range(len(record.classes)) if "p 0" in table.columns else []
-    group_columns = [] if "group" in table.columns else [f"group {number}" for number in range(len(record.groups))]
     return Predictions(
         label=table["label"].to_numpy(),
         prediction=table["prediction"].to_numpy(),
         confidence=table["confidence"].to_numpy(),
         probability=np.stack([table[f"p {k}"].to_numpy() for k in kept], axis=1) if kept else None,
-        member=_member(table, group_columns, len(record.groups)),
+        member=members(table, len(record.groups)),
         row=table["row"].to_numpy() if "row" in table.columns else None,
         file=table["file"].to_numpy() if "file" in table.columns else None,
         split=table["split"].to_numpy(),
     )
 
 
-def _member(table: "polars.DataFrame", columns: Sequence[str], groups: int) -> np.ndarray:
+def members(table: "polars.DataFrame", groups: int) -> np.ndarray:
+    """Who is in which group, bool [n, groups]: a column names the one group of every row, or each group has a column."""
     if "group" in table.columns:
         return np.asarray(table["group"].to_numpy()[:, None] == np.arange(groups))
-    return (
-        np.stack([table[name].to_numpy() for name in columns], axis=1) if columns else np.zeros((len(table), 0), bool)
-    )
+    columns = [table[f"group {number}"].to_numpy() for number in range(groups)]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), bool)
 
 
 def _equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:

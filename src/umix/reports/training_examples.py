@@ -14,6 +14,7 @@ from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
 from umix.files import read_arrays
 from umix.reports.metrics import auroc
+from umix.reports.predictions import members
 from umix.run_folder import EXAMPLE_FEATURES, TRAJECTORY
 
 #: Share of the window's epochs that counts as "nearly all".
@@ -181,18 +182,17 @@ def training_of(record: RunRecord) -> Training | None:
         return None
     n = len(kept["label"])
     rows = read_training_rows(record)
-    columns = {name: rows[name].to_numpy() for name in rows.columns}
     correct, visited = _bits(folder / TRAJECTORY, n)
     window = window_of(record)
     return Training(
         label=kept["label"],
         uncertainty=kept["uncertainty"].astype(np.float64),
         weight=kept["weight"].astype(np.float64) if "weight" in kept else None,
-        member=_member(columns, n, len(record.groups)),
+        member=None if rows is None or not record.groups else members(rows, len(record.groups)),
         correct=correct,
         visited=visited,
-        row=columns.get("row"),
-        file=None if "file" not in columns else [str(path) for path in columns["file"]],
+        row=rows["row"].to_numpy() if rows is not None and "row" in rows else None,
+        file=rows["file"].to_list() if rows is not None and "file" in rows else None,
         closer=_closer(folder / EXAMPLE_FEATURES),
         window=None if correct is None or window is None or not window.is_within(len(correct)) else window,
     )
@@ -208,14 +208,6 @@ def window_of(record: RunRecord) -> Window | None:
     start = decided.get("start", decided.get(f"{winner}.start", method.get("start", 0)))
     length = decided.get("length", decided.get(f"{winner}.length", method.get("length")))
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None
-
-
-def _member(columns: dict[str, np.ndarray], n: int, groups: int) -> np.ndarray | None:
-    if not columns or not groups:
-        return None
-    if "group" in columns:
-        return np.asarray(columns["group"][:, None] == np.arange(groups))
-    return np.stack([columns[f"group {number}"] for number in range(groups)], axis=1).reshape(n, groups)
 
 
 def _bits(path: Path, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:

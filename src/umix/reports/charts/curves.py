@@ -74,9 +74,6 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
     own_epochs = max(row["epoch"] for row in panel.rows)
     last = epochs or own_epochs
     entries = legend_names({row["group"]: colours[row["group"]] for row in panel.rows})
-    shown = [{**row, "entry": entries[row["group"]]} for row in panel.rows]
-    of_entries = entry_colours(entries, colours)
-    dashes = {entry: dash_of(colour) for entry, colour in of_entries.items()}
     x = alt.X(
         "epoch:Q",
         title="epoch",
@@ -85,38 +82,21 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
     )
     y = alt.Y("rate:Q", title=panel.axis, scale=alt.Scale(domain=[lowest, 100], nice=False))
     tips = [tip("group", "group"), tip("epoch", "epoch", "d"), tip("rate", "accuracy, %", ".1f")]
-    # Grey lines first: the coloured ones lie on top of them.
-    layers = [
-        alt.Chart(inline(rows))
-        .mark_line(strokeWidth=width, clip=True, point=alt.OverlayMarkDef(size=36) if own_epochs == 1 else False)
-        .encode(
-            x=x,
-            y=y,
-            color=coloured("entry", of_entries),
-            strokeDash=dashed("entry", dashes),
-            detail="group:N",
-            opacity=picked("entry"),
-            tooltip=tips,
-        )
-        for rows, width in (
-            ([row for row in shown if colours[row["group"]] == GREY], 1),
-            ([row for row in shown if colours[row["group"]] != GREY], 2.5),
-        )
-        if rows
-    ]
+    mark = {"clip": True, "point": alt.OverlayMarkDef(size=36) if own_epochs == 1 else False}
+    layers, legend = group_lines(panel.rows, colours, entries, mark, {"x": x, "y": y, "tooltip": tips})
     words = []
     n_shown = len(entries)
     if panel.n_groups > n_shown == _MOST_GROUPS:  # fewer lines than groups also means groups without examples
         words.append(f" The {n_shown} lowest of {panel.n_groups} are drawn.")
     if panel.selected is not None:
         text = f"epoch {panel.selected}, selected"
-        mark = alt.Chart(inline([{"epoch": panel.selected, "text": text, "rule": panel.rule, "rate": lowest}]))
+        selected = alt.Chart(inline([{"epoch": panel.selected, "text": text, "rule": panel.rule, "rate": lowest}]))
         right = panel.selected > (last + 1) / 2
         layers += [
-            mark.mark_rule(strokeDash=[3, 3], color="currentColor", opacity=0.8).encode(
+            selected.mark_rule(strokeDash=[3, 3], color="currentColor", opacity=0.8).encode(
                 x=x, tooltip=[tip("epoch", "selected epoch", "d"), tip("rule", "rule")]
             ),
-            mark.mark_text(align="right" if right else "left", dx=-5 if right else 5, dy=-8, fontSize=12).encode(
+            selected.mark_text(align="right" if right else "left", dx=-5 if right else 5, dy=-8, fontSize=12).encode(
                 x=x, y=y, text="text:N"
             ),
         ]
@@ -135,7 +115,7 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
         rows=panel.rows,
         chart=alt.layer(*layers),
         height=230,
-        legend=[LegendEntry(entry, colour, dash=dashes[entry]) for entry, colour in of_entries.items()],
+        legend=legend,
     )
 
 
@@ -161,7 +141,35 @@ def legend_names(colours: Mapping[str, str]) -> dict[str, str]:
     return {name: others if colour == GREY and n_grey > 1 else name for name, colour in colours.items()}
 
 
-def entry_colours(entries: Mapping[str, str], colours: Mapping[str, str]) -> dict[str, str]:
-    """The colours of the legend's entries, grey last."""
-    found = {entry: colours[group] for group, entry in entries.items()}
-    return dict(sorted(found.items(), key=lambda item: item[1] == GREY))
+def group_lines(
+    rows: Sequence[Mapping[str, Any]],
+    colours: Mapping[str, str],
+    entries: Mapping[str, str],
+    mark: Mapping[str, Any],
+    encoding: Mapping[str, Any],
+) -> tuple[list[Any], list[LegendEntry]]:
+    """A line for every group of ``rows``, the coloured ones above the grey ones, and their legend, grey last.
+
+    ``entries`` names the legend's entry of every group.
+    """
+    of_groups = {entry: colours[group] for group, entry in entries.items()}
+    of_entries = dict(sorted(of_groups.items(), key=lambda item: item[1] == GREY))
+    dashes = {entry: dash_of(colour) for entry, colour in of_entries.items()}
+    shown = [{**row, "entry": entries[row["group"]]} for row in rows]
+    layers = [
+        alt.Chart(inline(part))
+        .mark_line(strokeWidth=width, **mark)
+        .encode(
+            color=coloured("entry", of_entries),
+            strokeDash=dashed("entry", dashes),
+            detail="group:N",
+            opacity=picked("entry"),
+            **encoding,
+        )
+        for part, width in (
+            ([row for row in shown if colours[row["group"]] == GREY], 1),
+            ([row for row in shown if colours[row["group"]] != GREY], 2.5),
+        )
+        if part
+    ]
+    return layers, [LegendEntry(entry, colour, dash=dashes[entry]) for entry, colour in of_entries.items()]

@@ -6,9 +6,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from umix.reports.charts.curves import entry_colours, legend_names
-from umix.reports.charts.figure import Figure, LegendEntry, coloured, dashed, inline, picked, tip
-from umix.reports.charts.palette import GREY, dash_of
+from umix.reports.charts.curves import group_lines, legend_names
+from umix.reports.charts.figure import Figure, inline, tip
 
 _POINTS = 101
 _BINS = 30
@@ -69,32 +68,17 @@ def densities(
     entries = {
         group: f"{group} (n = {sizes[group]:,})" if entry == group else entry for group, entry in grouped.items()
     }
-    of_entries = entry_colours(entries, colours)
-    dashes = {entry: dash_of(colour) for entry, colour in of_entries.items()}
-    drawn = [{**row, "entry": entries[row["group"]]} for row in rows]
-    layers = [
-        alt.Chart(inline(part))
-        .mark_line(strokeWidth=width)
-        .encode(
-            x=alt.X("u:Q", title=f"uncertainty: share of {window or of} wrong", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("density:Q", title="density"),
-            color=coloured("entry", of_entries),
-            strokeDash=dashed("entry", dashes),
-            detail="group:N",
-            opacity=picked("entry"),
-            tooltip=[
-                tip("group", "group"),
-                tip("size", "training examples", ",d"),
-                tip("u", "uncertainty", ".2f"),
-                tip("density", "density", ".2f"),
-            ],
-        )
-        for part, width in (
-            ([row for row in drawn if colours[row["group"]] == GREY], 1),
-            ([row for row in drawn if colours[row["group"]] != GREY], 2.5),
-        )
-        if part
-    ]
+    encoding = {
+        "x": alt.X("u:Q", title=f"uncertainty: share of {window or of} wrong", scale=alt.Scale(domain=[0, 1])),
+        "y": alt.Y("density:Q", title="density"),
+        "tooltip": [
+            tip("group", "group"),
+            tip("size", "training examples", ",d"),
+            tip("u", "uncertainty", ".2f"),
+            tip("density", "density", ".2f"),
+        ],
+    }
+    layers, legend = group_lines(rows, colours, entries, {}, encoding)
     means = {row["group"]: row["mean"] for row in rows}
     highest = max(means, key=lambda group: means[group])
     return Figure(
@@ -113,7 +97,7 @@ def densities(
         },
         rows=rows,
         chart=alt.layer(*layers),
-        legend=[LegendEntry(entry, colour, dash=dashes[entry]) for entry, colour in of_entries.items()],
+        legend=legend,
     )
 
 
