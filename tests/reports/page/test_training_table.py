@@ -10,7 +10,6 @@ import pytest
 from umix.bench.runs.record import RunRecord
 from umix.data.rows.table_file import content_hash
 from umix.errors import UserError
-from umix.reports.page import training_table
 from umix.reports.page.training_table import source_of, with_id
 
 
@@ -37,25 +36,6 @@ def test_a_column_that_no_table_of_texts_can_hold_is_no_id(tmp_path: Path, recor
     assert with_id(examples, made, "when").to_dict(as_series=False) == {"row": [1, 0], "when": ["june", "may"]}
     with pytest.raises(UserError, match="id=tags must hold numbers, texts or dates"):
         with_id(examples, made, "tags")
-
-
-def test_the_runs_of_a_report_share_one_reading(
-    tmp_path: Path, record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "t.csv"
-    polars.DataFrame({"x": [1, 2], "y": [0, 1]}).write_csv(path)
-    read: list[Path] = []
-
-    def counting(path: Path) -> polars.DataFrame:
-        read.append(path)
-        return polars.read_csv(path)
-
-    monkeypatch.setattr(training_table, "read_table", counting)
-    for seed in range(15):
-        task = {"path": "t.csv", "content": content_hash(path), "label": "y"}
-        made = record(seed, [5, 5], task=str(path), plan={"task": task, "method": {"name": "erm"}})
-        assert source_of(made, np.array([0, 1])).table is not None
-    assert len(read) == 1
 
 
 def test_numbers_with_a_decimal_comma_are_numbers_of_the_page_too(
