@@ -410,7 +410,6 @@ def test_the_flag_folders_is_that_setting(tmp_path, capsys):
     words = ["doctor", f"{nested(tmp_path)}/", "--folders", "{split}/{kind}/{k}({place})", "--label", "kind"]
     assert main([*words, "--groups", "place"]) == 0
     assert "dog, out-door" in capsys.readouterr().out
-    assert "folders" not in task_source(f"{tmp_path}/", label_from="folder").as_json()
 
 
 def test_a_table_may_name_images_by_absolute_paths(tmp_path):
