@@ -158,7 +158,7 @@ def test_a_damaged_cache_is_made_again(task, tmp_path, damage):
     path.write_bytes(path.read_bytes()[:500]) if damage == "cut" else np.save(path, np.zeros((2, 3), np.uint8))
     cached(task, tmp_path, announce=told.append)
     assert path.read_bytes() == whole
-    assert told[0].startswith(f"warning: {path} ")
+    assert told[0].startswith(f"warning: {path} is damaged (")
     assert told[0].endswith("; the images are decoded again.")
     assert told[1].startswith("Decoding ")
 

@@ -74,9 +74,8 @@ def _open(path: Path, images: Images) -> Mapped:
     expected = (len(images), *images.shape)
     with reading(path, "image cache", fix="delete it"):
         values = np.load(path, mmap_mode="r")
-        found = values.shape
-    if found != expected or values.dtype != np.uint8:
-        raise UserError(f"{path} must hold uint8 images {list(expected)}, got {values.dtype} {list(found)}; delete it.")
+        if values.shape != expected or values.dtype != np.uint8:
+            raise ValueError(f"uint8 {list(expected)} are expected, got {values.dtype} {list(values.shape)}")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable")  # the array is never written to: batches are copies
         return Mapped(torch.from_numpy(values), images.fingerprint)
