@@ -1,16 +1,12 @@
 """A search is scored on validation only, is never worse than the settings it started from, and can be resumed."""
 
 import contextlib
-import os
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Never
 
-import numpy as np
 import optuna
 import pytest
 import sqlalchemy
@@ -18,19 +14,7 @@ import sqlalchemy
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.search import tune as search
-from umix.bench.search.halving_pruner import HalvingPruner
-from umix.bench.search.optuna_study import (
-    claim,
-    enqueue,
-    give_back,
-    is_start,
-    open_study,
-    quiet_optuna,
-    record_settings,
-    reported_steps,
-    requeue_dead_trials,
-    trials_used,
-)
+from umix.bench.search.optuna_study import open_study, quiet_optuna, retry_dead_trials
 from umix.bench.search.tune import SearchResult, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import MachineError, UserError
@@ -214,83 +198,26 @@ def test_another_search_under_the_same_name_is_refused(finished: tuple[Path, Sea
         tuned_in(finished[0], 5, seeds=(1,))
 
 
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage")  # trials are asked for one by one here
-def test_a_trial_of_a_dead_process_is_queued_again_as_it_is_and_a_living_ones_is_not(tmp_path: Path) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
-        enqueue(study, {"a": 0.25}, start=True)
-        for pid in (dead.pid, os.getppid()):
-            trial = study.ask()
-            trial.suggest_float("a", 0, 1)
-            claim(study, trial, alone=True)
-            record_settings(trial, trial.params)
-            trial.report(0.5, 1)
-            trial.set_user_attr("worker", [trial.user_attrs["worker"][0], pid])
-        assert trials_used(study) == 2
-        requeue_dead_trials(study, alone=True, unclaimed={})
-        assert trials_used(study) == 1
-        again = study.ask()
-        assert (again.number, again.suggest_float("a", 0, 1), is_start(again)) == (0, 0.25, True)
-        assert reported_steps(study, again) == {1}
-        assert [trial.state.name for trial in study.trials] == ["RUNNING", "RUNNING"]
-
-
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
-def test_a_trial_that_died_before_all_was_drawn_leaves_its_draw_to_the_next(tmp_path: Path) -> None:
-    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
-        whole, torn = study.ask(), study.ask()
-        assert [claim(study, trial, alone=True) for trial in (whole, torn)] == [0, 1]
-        for trial in (whole, torn):
-            trial.suggest_float("a", 0, 1)
-        record_settings(whole, whole.params)
-        study.ask()  # died before it was claimed
-        requeue_dead_trials(study, alone=True, unclaimed={})
-        assert [trial.state.name for trial in study.trials] == ["WAITING", "FAIL", "WAITING"]
-        assert [claim(study, study.ask(), alone=True) for _ in range(3)] == [0, 1, 2]
-
-
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
-def test_a_trial_in_a_shared_database_that_nobody_claims_is_queued_again_after_two_minutes(tmp_path: Path) -> None:
-    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
-        study.ask()  # its process died before the first heartbeat
-        unclaimed: dict[Any, float] = {}
-        for _ in range(2):
-            requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
-            assert [trial.state.name for trial in study.trials] == ["RUNNING"]
-        unclaimed = {trial: seen - 121 for trial, seen in unclaimed.items()}
-        requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
-        assert [trial.state.name for trial in study.trials] == ["WAITING"]
-        study.ask()  # another process takes it, and is about to claim it
-        requeue_dead_trials(study, alone=False, unclaimed=unclaimed)
-        assert [trial.state.name for trial in study.trials] == ["RUNNING"]
-
-
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
-def test_a_trial_has_a_heartbeat_when_it_is_claimed_and_a_new_one_when_it_is_taken_again(tmp_path: Path) -> None:
-    def requeued() -> list[str]:
-        requeue_dead_trials(study, alone=False, unclaimed={})
-        return [trial.state.name for trial in study.trials]
-
-    with quiet_optuna(), open_study("x", None, tmp_path, about={}, prune="none") as study:
-        trial = study.ask()
-        claim(study, trial, alone=False)
-        executed_elsewhere(tmp_path / "study.db")
-        give_back(study, trial)
-        study.ask()
-        assert requeued() == ["RUNNING"]
-        executed_elsewhere(tmp_path / "study.db")
-        assert requeued() == ["FAIL"]
-
-
-def executed_elsewhere(file: Path) -> None:
-    """All trials of the database are those of another machine that has been silent for years."""
+def as_if_long_ago(file: Path) -> None:
+    """The trials of the database that are running have begun years ago, and had their last heartbeat then."""
     with contextlib.closing(sqlite3.connect(file)) as database, database:
-        database.execute("UPDATE trial_user_attributes SET value_json = '[\"elsewhere\", 1]' WHERE key = 'worker'")
         database.execute("UPDATE trial_heartbeats SET heartbeat = '2000-01-01 00:00:00.000000'")
+        database.execute("UPDATE trials SET datetime_start = '2000-01-01 00:00:00.000000' WHERE state = 'RUNNING'")
 
 
-def test_the_last_trial_of_a_machine_that_fell_silent_is_made_by_another_from_the_same_start(
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")  # the trial is asked for without one
+def test_a_trial_whose_process_died_before_its_first_heartbeat_is_queued_again(tmp_path: Path) -> None:
+    with quiet_optuna(), open_study("x", None, tmp_path, about={}, start={"a": 0.25}, prune="none") as study:
+        study.ask()
+        retry_dead_trials(study)
+        assert [trial.state.name for trial in study.trials] == ["RUNNING"]
+        as_if_long_ago(tmp_path / "study.db")
+        retry_dead_trials(study)
+        assert [trial.state.name for trial in study.trials] == ["FAIL", "WAITING"]
+        assert study.ask().suggest_float("a", 0, 1) == 0.25
+
+
+def test_the_trial_of_a_killed_process_is_made_by_another_from_the_same_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(spec: RunSpec, **places: Any) -> Never:
@@ -301,7 +228,7 @@ def test_the_last_trial_of_a_machine_that_fell_silent_is_made_by_another_from_th
         patch.setattr(search, "execute", killed)
         with pytest.raises(SystemExit):
             tuned_in(tmp_path, 1, storage=storage)
-    executed_elsewhere(tmp_path / "shared.db")
+    as_if_long_ago(tmp_path / "shared.db")
     (trial,) = tuned_in(tmp_path, 1, storage=storage).trials
     assert (trial.state, trial.start) == ("complete", True)
 
@@ -326,8 +253,8 @@ def unreachable_database(*, here: Callable[[], bool] = lambda: True) -> Iterator
 
 @pytest.mark.parametrize(
     ("owner", "last"),
-    [(search, "requeue_dead_trials"), (search, "claim"), (search, "execute"), (search._Worker, "trial")],
-    ids=["before a trial", "before its settings", "in its run", "after a trial"],
+    [(search, "retry_dead_trials"), (search, "record_settings"), (search, "execute"), (search._Worker, "trial")],
+    ids=["before a trial", "before its run", "in its run", "after a trial"],
 )
 def test_a_search_whose_database_goes_away_says_so_and_goes_on_when_it_is_back(
     owner: Any, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -345,8 +272,9 @@ def test_a_search_whose_database_goes_away_says_so_and_goes_on_when_it_is_back(
             MachineError, match=r"^The database sqlite:\S*shared.db .*\(connection refused\).* is kept\.$"
         ):
             tuned_in(tmp_path, 1, storage=storage)
+    as_if_long_ago(tmp_path / "shared.db")
     (trial,) = tuned_in(tmp_path, 1, storage=storage).trials
-    assert (trial.number, trial.state, trial.start) == (0, "complete", True)
+    assert (trial.state, trial.start) == ("complete", True)
 
 
 def test_a_lost_heartbeat_is_no_error_of_the_search(tmp_path: Path) -> None:
@@ -354,26 +282,9 @@ def test_a_lost_heartbeat_is_no_error_of_the_search(tmp_path: Path) -> None:
         assert len(tuned_in(tmp_path, 1).trials) == 1
 
 
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
-def test_halves_are_those_of_successive_halving(tmp_path: Path) -> None:
-    values = np.random.default_rng(0).normal(size=(24, 8)).round(1)
-    values[3, 1] = np.nan
-    decided = []
-    for pruner in (HalvingPruner(), optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)):
-        study = optuna.create_study(direction="maximize", pruner=pruner)
-        for row in values:
-            trial = study.ask()
-            for step, value in enumerate(row, start=1):
-                trial.report(value, step)
-                if trial.should_prune():
-                    break
-            decided.append(step)
-            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-    assert decided[:24] == decided[24:]
-    assert len(set(decided)) > 2
-
-
-def test_an_interrupted_trial_is_first_in_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_trial_is_the_next_and_the_search_ends_as_if_it_had_not_been(
+    finished: tuple[Path, SearchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(spec: RunSpec, **places: Any) -> RunRecord:
         if spec.plan.method.eta != RunSpec(task="four_moons", method="umix").plan.method.eta:
             raise KeyboardInterrupt
@@ -390,8 +301,11 @@ def test_an_interrupted_trial_is_first_in_line(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(search, "execute", watched)
     tuned = tuned_in(tmp_path, 3)
-    assert len([trial for trial in tuned.trials if trial.state == "complete"]) == 3
     assert len(seen) == 2
+    first = [trial for trial in finished[1].trials if trial.number < 3]
+    assert [(trial.settings, trial.value) for trial in tuned.trials] == [
+        (trial.settings, trial.value) for trial in first
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from umix.bench.search.validation_score import validation_score
+from umix.bench.search.tune import validation_score
 from umix.core.epoch_counts import Counts
 from umix.errors import UserError
 

@@ -1,39 +1,40 @@
 """An Optuna study in a database, shared by several processes and resumed by later ones.
 
-All processes together execute as many trials as the budget allows.
+All processes together execute as many trials as the budget allows. A trial of a process that died is queued again by Optuna's
+heartbeat: another process takes its settings, and its run goes on from its last checkpoint. The best settings are written as a
+preset.
 """
 
 import logging
-import os
-import socket
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
-from itertools import count
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from umix.bench.search.search_plan import Search
+from umix.bench.search.search_result import SearchResult, Trial
+from umix.bench.spec.plan import setting_tables
+from umix.bench.spec.presets import write_preset
 from umix.core.streams import stream
 from umix.errors import Setting, UserError
-from umix.files import is_alive, locked
+from umix.files import locked
 from umix.nets.library import install_command, installed
+from umix.version import __version__
 
 if TYPE_CHECKING:
     import optuna
 
 Pruning = Literal["median", "halving", "none"]
-#: When a process first saw the trials, by number and start, that no process has claimed.
-Unclaimed = dict[tuple[int, datetime | None], float]
 
 #: How often per run Optuna decides whether to prune it: often enough to save time, rarely enough to cost none.
 PRUNING_CHECKS = 10
-#: Seconds without a sign of life after which a worker on another machine counts as dead.
-SILENCE = 120
-#: The attribute of a trial that names the process that has claimed it.
-WORKER = "worker"
-_ERROR, _ABOUT, _START, _DRAW, _SETTINGS = "error", "umix", "start", "draw", "settings"
+#: Seconds without a heartbeat after which the process of a trial counts as dead.
+SILENCE = 90
+_ERROR, _ABOUT, _START, _SETTINGS = "error", "umix", "start", "settings"
 
 
 def need_optuna() -> None:
@@ -57,30 +58,39 @@ def quiet_optuna() -> Iterator[None]:
 
 @contextmanager
 def open_study(
-    name: str, storage: str | None, folder: Path, *, about: Mapping[str, str], prune: Pruning
+    name: str,
+    storage: str | None,
+    folder: Path,
+    *,
+    about: Mapping[str, str],
+    start: Mapping[str, Any],
+    prune: Pruning,
 ) -> "Iterator[optuna.Study]":
     """Inside the block, the study ``name``, created or resumed.
 
-    ``about`` is stored with a new study. Resuming it with another ``about`` raises UserError.
+    ``about`` is stored with a new study, and ``start`` is its first trial. Resuming it with another ``about`` raises UserError.
     """
     from umix.bench.search.search_database import open_database
 
     with open_database(storage, folder) as database:
         with locked(folder):
-            study = _study(name, database, about=about, prune=prune)
+            study = _study(name, database, about=about, start=start, prune=prune)
         yield study
 
 
 def _study(
-    name: str, database: "optuna.storages.RDBStorage", *, about: Mapping[str, str], prune: Pruning
+    name: str,
+    database: "optuna.storages.RDBStorage",
+    *,
+    about: Mapping[str, str],
+    start: Mapping[str, Any],
+    prune: Pruning,
 ) -> "optuna.Study":
     import optuna
 
-    from umix.bench.search.halving_pruner import HalvingPruner
-
     pruners: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
         "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=PRUNING_CHECKS // 4),
-        "halving": HalvingPruner,
+        "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2),
         "none": optuna.pruners.NopPruner,
     }
     study = optuna.create_study(
@@ -92,6 +102,7 @@ def _study(
     )
     stored = study.user_attrs.get(_ABOUT)
     if stored is None:
+        study.enqueue_trial(dict(start), user_attrs={_START: True}, skip_if_exists=True)
         study.set_user_attr(_ABOUT, dict(about))
     elif stored != about:
         changed = next(key for key in about if stored.get(key) != about[key])
@@ -121,30 +132,18 @@ def trials_used(study: "optuna.Study", *, before: int | None = None) -> int:
 
     With ``before``, only trials with a smaller number count.
     """
-    return sum(_is_used(trial) for trial in study.get_trials(deepcopy=False) if before is None or trial.number < before)
-
-
-def _is_used(trial: "optuna.trial.FrozenTrial") -> bool:
-    return trial.state.name in ("COMPLETE", "PRUNED", "RUNNING") or (
-        trial.state.name == "FAIL" and _ERROR in trial.user_attrs
+    return sum(
+        trial.state.name in ("COMPLETE", "PRUNED", "RUNNING") or failure_message(trial) is not None
+        for trial in study.get_trials(deepcopy=False)
+        if before is None or trial.number < before
     )
 
 
-def claim(study: "optuna.Study", trial: "optuna.Trial", *, alone: bool) -> int:
-    """Store in ``trial`` that this process executes it, and return the number of the draw that its settings come from.
+def others_at_work(study: "optuna.Study") -> int:
+    """How many trials are being executed."""
+    from optuna.trial import TrialState
 
-    With ``alone``, that is in the lock of the search and with the search's own database, it is the first draw that no other trial
-    makes. So a trial that was killed before its settings were drawn is replaced by one with the same settings. On several machines
-    it is the number of the trial.
-    """
-    draw = trial.user_attrs.get(_DRAW)
-    if draw is None:
-        others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
-        taken = {other.user_attrs.get(_DRAW, other.number) for other in others if _is_used(other)}
-        draw = next(number for number in count() if number not in taken) if alone else trial.number
-        trial.set_user_attr(_DRAW, draw)
-    trial.set_user_attr(WORKER, [socket.gethostname(), os.getpid()])
-    return int(draw)
+    return len(study.get_trials(deepcopy=False, states=[TrialState.RUNNING]))
 
 
 def record_settings(trial: "optuna.Trial", drawn: Mapping[str, Any]) -> None:
@@ -157,70 +156,40 @@ def record_failure(trial: "optuna.Trial", error: UserError) -> None:
     trial.set_user_attr(_ERROR, str(error))
 
 
-def give_back(study: "optuna.Study", trial: "optuna.Trial | optuna.trial.FrozenTrial") -> None:
-    """Put a trial that has not ended back into the queue as it is, with what it has reported.
-
-    Whoever takes it goes on with its run after the last checkpoint, as if nothing had happened. A trial that was interrupted while
-    its settings were drawn has failed instead, and its draw is free: what is left would not be drawn as it would have been.
-    """
-    from optuna.trial import TrialState
-
-    if trial.params and _SETTINGS not in trial.user_attrs and not is_start(trial):
-        study.tell(trial.number, state=TrialState.FAIL)
-    else:
-        study._storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
-
-
-def requeue_dead_trials(study: "optuna.Study", *, alone: bool, unclaimed: Unclaimed) -> None:
-    """Give back the trials of dead processes of this machine, and those that no process claims; give up silent ones of others.
-
-    A process claims a trial at once. With ``alone``, one that is not claimed has lost its process. Without, it may be that of a
-    process on another machine, which has two minutes. ``unclaimed`` is what this function has seen in its earlier calls.
-    """
-    import optuna
-
-    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        host, pid = trial.user_attrs.get(WORKER, ("", 0))
-        if host:
-            dead = host == socket.gethostname() and (pid == os.getpid() or not is_alive(pid))  # this process is at none
-        else:
-            now = time.monotonic()
-            dead = alone or now - unclaimed.setdefault((trial.number, trial.datetime_start), now) > SILENCE
-        if dead:
-            give_back(study, trial)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        optuna.storages.fail_stale_trials(study)
-
-
-def others_at_work(study: "optuna.Study") -> int:
-    """How many trials are being executed."""
-    from optuna.trial import TrialState
-
-    return len(study.get_trials(deepcopy=False, states=[TrialState.RUNNING]))
-
-
-def reported_steps(study: "optuna.Study", trial: "optuna.Trial") -> set[int]:
-    """The steps for which ``trial`` has reported a value, in this process or in one before."""
-    return set(study.get_trials(deepcopy=False)[trial.number].intermediate_values)
-
-
-def enqueue(study: "optuna.Study", params: Mapping[str, Any], *, start: bool) -> None:
-    """Add a trial with ``params`` to the study; ``start`` marks the settings that the search starts from."""
-    study.enqueue_trial(dict(params), user_attrs={_START: start})
-
-
-def has_start(study: "optuna.Study") -> bool:
-    """Whether the settings that the search starts from are tried, will be, or have failed."""
-    return any(
-        is_start(trial) and (trial.state.name == "WAITING" or _is_used(trial))
-        for trial in study.get_trials(deepcopy=False)
-    )
+def failure_message(trial: "optuna.trial.FrozenTrial") -> str | None:
+    """The error that the settings of ``trial`` caused; None if they caused none."""
+    error = trial.user_attrs.get(_ERROR)
+    return None if error is None else str(error)
 
 
 def is_start(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:
     """Whether ``trial`` has the settings that the search starts from."""
     return bool(trial.user_attrs.get(_START))
+
+
+def retry(study: "optuna.Study", number: int) -> None:
+    """Queue the settings of an interrupted trial again."""
+    from umix.bench.search.search_database import queue_again
+
+    queue_again(study, study.get_trials(deepcopy=False)[number])
+
+
+def retry_dead_trials(study: "optuna.Study") -> None:
+    """Queue the trials of dead processes again.
+
+    Optuna fails those whose heartbeat has stopped. It knows nothing of a process that died before the first heartbeat: such a
+    trial has no settings long after it began.
+    """
+    import optuna
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+    long_ago = datetime.now() - timedelta(seconds=SILENCE)
+    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+        if _SETTINGS not in trial.user_attrs and trial.datetime_start is not None and trial.datetime_start < long_ago:
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL, skip_if_finished=True)
+            retry(study, trial.number)
 
 
 def importances(study: "optuna.Study") -> dict[str, float]:
@@ -239,7 +208,73 @@ def importances(study: "optuna.Study") -> dict[str, float]:
             return {}
 
 
-def failure_message(trial: Any) -> str | None:
-    """The error that the settings of ``trial`` caused; None if they caused none."""
-    error = trial.user_attrs.get(_ERROR)
-    return None if error is None else str(error)
+def completed_values(study: "optuna.Study") -> list[float]:
+    """The values of all complete trials."""
+    return [trial.value for trial in all_trials(study) if trial.value is not None]
+
+
+def all_trials(study: "optuna.Study") -> list[Trial]:
+    """All trials by number, without those whose process failed for another reason than their settings."""
+    states: dict[str, Literal["complete", "pruned", "failed", "running"]]
+    states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "running"}
+    trials = []
+    for trial in study.get_trials(deepcopy=False):
+        state, error = states.get(trial.state.name), failure_message(trial)
+        if state is None or (state == "failed" and error is None):
+            continue
+        value = trial.value if state == "complete" else None
+        drawn = dict(trial.user_attrs.get(_SETTINGS, {}))
+        trials.append(Trial(trial.number, state, value, drawn, is_start(trial), error))
+    return trials
+
+
+def _check_settings(search: Search, trial: Trial) -> None:
+    """Raise UserError if a stored trial has settings that the search cannot have drawn: a database may come from anywhere."""
+    for key in {**search.space, **trial.settings}:
+        known = search.space.get(key)
+        if known is None or key not in trial.settings or not known.allows(trial.settings[key]):
+            raise UserError(
+                f"The study {search.name!r} must hold trials of this search, but trial {trial.number} has "
+                f"{key}={trial.settings.get(key)!r}; choose another ",
+                Setting("name"),
+                ".",
+            )
+
+
+def make_result(search: Search, study: "optuna.Study") -> SearchResult:
+    """The result of ``search``; its best settings are also written as a preset file."""
+    trials = all_trials(study)
+    order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
+    best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
+    _check_settings(search, best)
+    best_settings = {**search.shared, **best.settings}
+    path = search.out / f"tuned-{search.name}.toml"
+    select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]
+    counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "pruned", "failed")}
+    value = best.value if best.value is not None else math.nan
+    default = None if first is None else first.value
+    notes = [
+        f"{search.base.method} on {search.base.plan.source.title}: the best of {len(trials)} trials on validation ({__version__}).",
+        f"Chosen by --select {select}, mean over seeds {', '.join(map(str, search.seeds))}: {value:.4f}"
+        + ("." if default is None else f"; the settings it started from: {default:.4f}."),
+        f"Trials that ended {counts['complete']}, cut short {counts['pruned']}, failed {counts['failed']}; "
+        f"searched: {', '.join(search.space)}.",
+        f"{time.strftime('%Y-%m-%d')}; use it with: umix run TASK {search.base.method} --preset {path.name}",
+    ]
+    base = search.base
+    settings = {**base.settings, **best_settings}
+    tables = setting_tables(base.task, base.method, settings, preset_name=base.preset, trust_code=base.trust_code)
+    write_preset(path, "tuned", tables, notes=notes)
+    return SearchResult(
+        task=base.task,
+        method=base.method,
+        name=search.name,
+        select=select,
+        seeds=search.seeds,
+        value=value,
+        default=default,
+        settings=best_settings,
+        trials=tuple(order),
+        importances=importances(study),
+        preset=path,
+    )

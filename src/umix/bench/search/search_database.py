@@ -2,21 +2,22 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import sqlalchemy
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage
-from optuna.trial import TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from umix.bench.search.optuna_study import SILENCE, WORKER
+from umix.bench.search.optuna_study import SILENCE
 from umix.errors import MachineError, Setting, UserError
 from umix.files import locked
 from umix.machine_faults import machine_error
 
-_BEAT = 30  # seconds between two heartbeats of a worker
+_BEAT = 20  # seconds between two heartbeats of a worker
 
 
 @contextlib.contextmanager
@@ -43,33 +44,41 @@ def open_database(url: str | None, folder: Path) -> Iterator[RDBStorage]:
         ) from error
 
 
+def queue_again(study: Study, trial: FrozenTrial) -> None:
+    """Queue a new trial with the settings of ``trial``, whose process has died or was interrupted.
+
+    As Optuna's callback of that purpose does, which has another name since version 4.9.
+    """
+    study.add_trial(
+        create_trial(
+            state=TrialState.WAITING,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs=trial.user_attrs,
+            system_attrs=trial.system_attrs,
+        )
+    )
+
+
 @final
 class _Database(RDBStorage):
-    """Optuna's storage with a heartbeat of every trial as soon as a process claims it or takes it again.
-
-    Optuna never gives up a trial that has had no heartbeat, and gives up one whose heartbeat is old at once.
-    """
+    """Optuna's storage with a heartbeat; trials whose heartbeat has stopped are queued again."""
 
     def record_heartbeat(self, trial_id: int) -> None:
         with contextlib.suppress(StorageInternalError):  # it would end Optuna's thread with a traceback
             RDBStorage.record_heartbeat(self, trial_id)
 
-    def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
-        if key == WORKER:
-            RDBStorage.record_heartbeat(self, trial_id)
-        RDBStorage.set_trial_user_attr(self, trial_id, key, value)
+    def get_heartbeat_stale_trial_callback(self) -> Callable[[Study, FrozenTrial], None]:
+        return queue_again
 
-    def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
-        if state == TrialState.RUNNING:
-            RDBStorage.record_heartbeat(self, trial_id)
-        return RDBStorage.set_trial_state_values(self, trial_id, state, values)
+    get_failed_trial_callback = get_heartbeat_stale_trial_callback  # its name before Optuna 4.9
 
 
 def _connect(url: str) -> RDBStorage:
     for short in ("postgresql://", "postgres://"):
         if url.startswith(short):
             url = url.replace(short, "postgresql+psycopg://", 1)
-    options = {"connect_args": {"timeout": SILENCE}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+    options = {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {"pool_pre_ping": True}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats are experimental

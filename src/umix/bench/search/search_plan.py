@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from umix.bench.runs.record import known_rule
-from umix.bench.search.search_space import SearchSpace
-from umix.bench.search.searched_settings import SearchedSetting, searched_settings, shared_stage
+from umix.bench.search.search_space import SearchedSetting, SearchSpace, searched_settings, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 from umix.files import name_part
@@ -55,8 +54,6 @@ class Search:
             "ranges": str({key: setting.as_json() for key, setting in sorted(self.space.items())}),
             "seeds": str(list(self.seeds)),
             "selection": str(self.select),
-            # Scores by argmax, as those of earlier versions, are lower than scores of chosen biases.
-            **({"decision": "biases"} if fixed.plan.judge.decide == "biases" else {}),
         }
 
 

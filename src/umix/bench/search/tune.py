@@ -13,41 +13,35 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from filelock import FileLock
-
 from umix.bench.runs.execute import execute
 from umix.bench.runs.learners import learner_places, learner_specs
 from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import (
     PRUNING_CHECKS,
     Pruning,
-    Unclaimed,
-    claim,
-    enqueue,
-    give_back,
-    has_start,
+    all_trials,
+    completed_values,
     is_start,
+    make_result,
     need_optuna,
     open_study,
     others_at_work,
     quiet_optuna,
     record_failure,
     record_settings,
-    reported_steps,
-    requeue_dead_trials,
+    retry,
+    retry_dead_trials,
     sampler_for,
     trials_used,
 )
-from umix.bench.search.read_trials import all_trials, completed_values, make_result
 from umix.bench.search.search_plan import Search, plan_search
 from umix.bench.search.search_result import SearchResult
-from umix.bench.search.search_space import SearchSpace
-from umix.bench.search.searched_settings import SearchedSetting
-from umix.bench.search.validation_score import selection_rule, validation_score
+from umix.bench.search.search_space import SearchedSetting, SearchSpace
 from umix.core.epoch_counts import Counts
+from umix.core.selection import Decide, best_choice, choice_score
 from umix.core.words import counted
 from umix.data.task import Task
-from umix.errors import MachineError, UserError
+from umix.errors import MachineError, Setting, UserError
 from umix.files import ensure_writable
 from umix.limits import MOST_TRIALS, require_count
 from umix.run_folder import RECORD, weights_folder
@@ -117,13 +111,11 @@ def tune(
     searches_task = any(key.startswith("task.") for key in search.space)
     loaded_task = None if searches_task else places.load_cached(search.base)
     trial_places = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
-    lock = FileLock(search.folder / ".lock")
-    opened = open_study(search.name, storage, search.folder, about=search.about(), prune=prune)
+    start = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
+    opened = open_study(search.name, storage, search.folder, about=search.about(), start=start, prune=prune)
     with quiet_optuna(), opened as study:
         progress = progress or Silent()
-        worker = _Worker(
-            search, study, trials, trial_places, loaded_task, engine, progress, watch, lock=lock, alone=storage is None
-        )
+        worker = _Worker(search, study, trials, trial_places, loaded_task, engine, progress, watch)
         while worker.execute_next():
             if worker.failure is not None and not completed_values(study):
                 raise worker.failure  # the settings that the search starts from are wrong
@@ -139,20 +131,10 @@ class _FullError(Exception):
     """Another worker took the last trial of the budget at the same time."""
 
 
-class _GivenBack(BaseException):
-    """The trial was interrupted, for the reason that is the cause of this exception, and is in the queue again.
-
-    Optuna would note an ordinary exception as a failure of the trial.
-    """
-
-
 @final
 @dataclass(eq=False)
 class _Worker:
-    """Executes trials of a study one after the other.
-
-    ``lock`` is held by the process that takes a trial. ``alone`` says that it keeps out all others.
-    """
+    """Executes trials of a study one after the other."""
 
     search: Search
     study: "optuna.Study"
@@ -162,28 +144,15 @@ class _Worker:
     engine: Engine | None
     progress: Progress
     watch: Callable[[SearchProgress], None] | None
-    lock: FileLock
-    alone: bool
     failure: UserError | None = field(default=None, init=False)
     _waits: bool = field(default=False, init=False)
-    _unclaimed: Unclaimed = field(default_factory=dict, init=False)
 
     def execute_next(self) -> bool:
         """Execute a trial, or wait a moment where other processes are at the last ones; False if all have ended."""
-        interrupt = None
-        with self.lock:  # until the trial is claimed
-            requeue_dead_trials(self.study, alone=self.alone, unclaimed=self._unclaimed)
-            if not has_start(self.study):
-                space = self.search.space.items()
-                enqueue(self.study, {key: value.default for key, value in space if value.includes_default}, start=True)
-            if trials_used(self.study) < self.trials:
-                try:
-                    self.study.optimize(self.trial, n_trials=1, catch=(UserError, _FullError))
-                except _GivenBack as given_back:
-                    interrupt = given_back.__cause__
-                if interrupt is not None:
-                    raise interrupt  # here, where it keeps its own cause
-                return True
+        retry_dead_trials(self.study)
+        if trials_used(self.study) < self.trials:
+            self.study.optimize(self.trial, n_trials=1, catch=(UserError, _FullError))
+            return True
         running = others_at_work(self.study)
         if running and not self._waits:
             self.progress.note(f"Other processes are at {counted(running, 'trial')} of this search: waiting for them.")
@@ -196,9 +165,8 @@ class _Worker:
         from optuna.exceptions import StorageInternalError
 
         try:
-            draw = claim(self.study, trial, alone=self.alone)
-            self.lock.release()
-            if trials_used(self.study, before=trial.number) >= self.trials:
+            draw = trials_used(self.study, before=trial.number)
+            if draw >= self.trials:
                 raise _FullError
             self.study.sampler = sampler_for(self.search.name, draw)
             drawn = {key: _draw(trial, key, setting) for key, setting in self.search.space.items()}
@@ -210,10 +178,10 @@ class _Worker:
             record_failure(trial, error)
             self.failure = error
             raise
-        except (KeyboardInterrupt, MachineError, OSError, MemoryError, StorageInternalError) as error:
+        except (KeyboardInterrupt, MachineError, OSError, MemoryError, StorageInternalError):
             with contextlib.suppress(Exception):  # of the database; then it is the trial of a dead process
-                give_back(self.study, trial)
-            raise _GivenBack from error
+                retry(self.study, trial.number)
+            raise
         return sum(scores) / len(scores)
 
     def _score(self, trial: "optuna.Trial", drawn: Mapping[str, Any], seed: int, before: Sequence[float]) -> float:
@@ -229,16 +197,12 @@ class _Worker:
             values = completed_values(self.study)
             self.watch(SearchProgress(trial.number, seed, len(values), max(values, default=None)))
 
-        reported = reported_steps(self.study, trial)  # where an interrupted trial goes on, some are there
-
         def on_epoch(epoch: int, val: Counts) -> None:
             check = (epoch + 1) * PRUNING_CHECKS // epochs
             if check == epoch * PRUNING_CHECKS // epochs:
                 return  # the database is queried ten times per run, not every epoch
-            step = len(before) * PRUNING_CHECKS + check
-            if step not in reported:
-                scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
-                trial.report(sum(scores) / len(scores), step)
+            scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
+            trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
             if trial.should_prune():
                 below = learner_places(self.places)
                 folders = [directory, *(below.run_folder(one) for one in learner_specs(spec))]
@@ -273,3 +237,25 @@ def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:
     if setting.whole:
         return trial.suggest_int(key, int(values.low), int(values.high), log=values.log)
     return setting.rounded(trial.suggest_float(key, values.low, values.high, log=values.log))
+
+
+def selection_rule(val: Counts, select: str | None) -> str:
+    """The selection rule: ``select`` if given, else the worst group, or the worst class if there are no groups."""
+    return select or ("worst" if (val.sizes > 0).any() and val.judging.choose else "worst_class")
+
+
+def validation_score(val: Counts, select: str | None, decide: Decide = "argmax") -> float:
+    """The score of the epoch that the rule ``select`` chooses, with ``decide`` ``biases`` of epoch and decision together.
+
+    The rule ``last`` chooses an epoch but has no score. Its score is the rate of the worst group or
+    class in that epoch.
+    """
+    rule = selection_rule(val, select)
+    try:
+        choice = best_choice(val, rule, decide)
+    except ValueError:
+        raise UserError(
+            Setting("select", rule),
+            " must have a score on validation, but this task gives it none; select worst_class or average.",
+        ) from None
+    return choice_score(val, selection_rule(val, None) if rule == "last" else rule, choice)

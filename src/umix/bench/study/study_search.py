@@ -10,7 +10,7 @@ from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import need_optuna
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_result import SearchResult
-from umix.bench.search.searched_settings import searched_settings
+from umix.bench.search.search_space import searched_settings
 from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.shared_stages import StagePlanner

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.search.searched_settings import SearchedSetting
 from umix.bench.search.tune import tune
 from umix.errors import UserError
 from umix.settings import Range
@@ -30,7 +29,7 @@ def test_stored_settings_that_the_search_cannot_have_drawn_are_refused(
         return tune("four_moons", "focal", trials=1, settings=TINY | {"class_balance": "none"}, space=space, out="runs")
 
     assert search()
-    for stored in ({"net": "canary_net:make"}, {"focal.gamma": "auto"}, {"focal.gamma": 1e300}, {}):
+    for stored in ({"net": "canary_net:make"}, {"focal.gamma": 1e300}):
         with sqlite3.connect("runs/tune-four_moons-focal/study.db") as database:
             change = "update trial_user_attributes set value_json = ? where key = 'settings'"
             database.execute(change, (json.dumps(stored),))
@@ -38,18 +37,3 @@ def test_stored_settings_that_the_search_cannot_have_drawn_are_refused(
             search()
     assert not Path("imported").exists()
     assert "canary_net" not in sys.modules
-
-
-def test_a_search_allows_its_values_and_its_default() -> None:
-    ranged = SearchedSetting(Range(low=1, high=3), 0.5, whole=False)
-    assert [ranged.allows(value) for value in (1, 2.5, 0.5, 4, True, "2", None)] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-        False,
-    ]
-    listed = SearchedSetting([0.5, "a"], None, whole=False)
-    assert [listed.allows(value) for value in (0.5, "a", None, 1)] == [True, True, True, False]
