@@ -31,9 +31,9 @@ from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.training.engine import Engine
-from umix.training.epoch_log import EpochLog
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
+from umix.training.progress import EpochLog
 from umix.training.stage import FINAL
 from umix.training.trainer import Trainer
 

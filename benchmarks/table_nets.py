@@ -27,13 +27,12 @@ from umix.data.task import Split, Task
 from umix.nets.net import Net
 from umix.nets.registry import net_settings
 from umix.training.engine import Engine
-from umix.training.epoch_log import EpochLog
 from umix.training.evaluate import evaluate
 from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import descend
 from umix.training.objective import MeanRisk
-from umix.training.progress import Silent
+from umix.training.progress import EpochLog, Silent
 from umix.training.stage import Stage
 from umix.training.trainer import Trainer
 

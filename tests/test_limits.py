@@ -17,8 +17,8 @@ from umix.errors import Setting, UserError
 from umix.methods.registry import METHODS
 from umix.nets.registry import NETS
 from umix.settings import Settings
+from umix.training.engine import engine_for
 from umix.training.fit_settings import FitSettings
-from umix.training.launch import engine_for
 
 
 class Sized(Settings):

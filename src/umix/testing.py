@@ -29,13 +29,11 @@ from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
-from umix.training.epoch_log import MEASURES
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import TICK
-from umix.training.progress import Progress, Silent
+from umix.training.progress import MEASURES, Progress, Silent
 from umix.training.race import RACE
-from umix.training.stage import FINAL
-from umix.training.stage_key import StageInputs, erm_fit
+from umix.training.stage import FINAL, StageInputs, erm_fit
 from umix.training.trainer import Trainer
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)

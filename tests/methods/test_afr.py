@@ -22,7 +22,7 @@ from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
-from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]

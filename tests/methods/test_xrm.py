@@ -20,7 +20,7 @@ from umix.methods.xrm import XRM, TwinsRisk
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
-from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]

@@ -54,8 +54,7 @@ class Normed(NetSettings):
     name = "normed"
 
     def build(self, example: Tensor, n_classes: int) -> Net:
-        maps = (nn.Linear(example.numel(), 32), nn.Unflatten(1, (2, 4, 4)), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten())
-        body = nn.Sequential(*maps, nn.Linear(32, 8), nn.BatchNorm1d(8, affine=False, momentum=None))
+        body = nn.Sequential(nn.Flatten(), nn.Linear(example.numel(), 8), nn.BatchNorm1d(8))
         return Net(body, nn.Linear(8, n_classes))
 
 
@@ -80,11 +79,8 @@ NAMES = (
         "erm-left",
         "umix-left",
         "umix-features",
-        "erm-normed",
-        "coral-normed",
         "cvar_dro-adam",
         "erm-clip",
-        "lff-normed",
     ),
     *("umix-auto", "umix-ensemble", "erm-bf16", "erm-dropout", "ssa-few"),
 )
@@ -133,10 +129,10 @@ def gathered(rank: int) -> dict[str, Tensor]:
     }
 
 
-def refusal(engine: Engine) -> str:
-    """What is said of a net of which not all is trained."""
+def refusal(name: str, engine: Engine) -> str:
+    """What is said of a fit that several processes cannot train."""
     try:
-        trained("erm-idle", engine)
+        trained(name, engine)
     except UserError as error:
         return str(error)
     return ""
@@ -164,7 +160,8 @@ def main(folder: Path, engine: Engine) -> None:
     for record in ("online", "epoch_end"):
         write_tensors(folder / f"{record}-{engine.rank}.safetensors", recorded(record, engine), {"kind": "fit"})
     write_tensors(folder / f"gathered-{engine.rank}.safetensors", gathered(engine.rank), {"kind": "fit"})
-    (folder / f"refusal-{engine.rank}.txt").write_text(refusal(engine))
+    for name in ("erm-normed", "erm-idle"):
+        (folder / f"refusal-{name}-{engine.rank}.txt").write_text(refusal(name, engine))
 
 
 if __name__ == "__main__":

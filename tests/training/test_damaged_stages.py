@@ -1,9 +1,7 @@
 """A stage whose files are damaged is trained again, ends as if it had never been, and says so."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +9,11 @@ import torch
 from torch import Tensor
 
 from umix.checkpoint_pace import EVERY_EPOCH
-from umix.data.task import Task
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.estimators.boosted import Trees
-from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
-from umix.training.race import Lane, race
-from umix.training.race_counts import RaceResult
+from umix.training.race import Lane, RaceResult, race
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
@@ -47,63 +41,44 @@ def parameters(net: Net) -> Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
 
 
-def made(task: Task, **changes: Any) -> Trainer:
-    settings = FitSettings(epochs=4, lr=0.05, batch_size=32, optimizer="adamw")
-    return Trainer(task, MLP(hidden=(16,)), settings, pace=EVERY_EPOCH, **changes)
-
-
-@pytest.fixture(scope="module")
-def kept(moons: Task, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensor]:
-    """A folder with the checkpoint of a fit that was stopped, and the weights that the whole fit ends with."""
+@pytest.fixture
+def stopped(trainer: Make, tmp_path: Path) -> Path:
+    """A folder with the checkpoint of a fit that was stopped after two of its four epochs."""
 
     def stop(epoch: int, val: object) -> None:
         if epoch == 2:
             raise KeyboardInterrupt
 
-    folder = tmp_path_factory.mktemp("stopped")
     with pytest.raises(KeyboardInterrupt):
-        made(moons, directory=folder, on_epoch=stop).fit(MeanRisk())
-    return folder, parameters(made(moons).fit(MeanRisk()))
+        trainer(directory=tmp_path, pace=EVERY_EPOCH, on_epoch=stop).fit(MeanRisk())
+    return tmp_path
 
 
-@pytest.fixture
-def stopped(kept: tuple[Path, Tensor], tmp_path: Path) -> tuple[Path, Tensor]:
-    shutil.copytree(kept[0], tmp_path / "run")
-    return tmp_path / "run", kept[1]
-
-
-def ends_the_same(task: Task, folder: Path, expected: Tensor) -> str:
-    """The one warning of a fit in ``folder``, which must end with the ``expected`` weights."""
+def notes_of_a_fit_that_ends_the_same(trainer: Make, folder: Path) -> list[str]:
     noted = Noted()
-    run = made(task, directory=folder, progress=noted)
-    assert torch.equal(parameters(run.fit(MeanRisk())), expected)
+    run = trainer(directory=folder, progress=noted)
+    assert torch.equal(parameters(run.fit(MeanRisk())), parameters(trainer().fit(MeanRisk())))
     assert run.history.counts("val").epochs == 4
     assert len(run.logs["fit"].rows()) == 4
-    (note,) = noted.notes
+    return noted.notes
+
+
+def test_a_fit_with_a_torn_checkpoint_starts_again(trainer: Make, stopped: Path) -> None:
+    path = stopped / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    (note,) = notes_of_a_fit_that_ends_the_same(trainer, stopped)
+    assert "checkpoint.safetensors" in note
     assert note.endswith("; the stage fit starts again.")
-    return note
 
 
-@pytest.mark.parametrize("content", [b"", b"torn"])
-def test_a_fit_with_a_torn_checkpoint_starts_again(moons: Task, stopped: tuple[Path, Tensor], content: bytes) -> None:
-    folder, expected = stopped
-    (folder / "checkpoint.safetensors").write_bytes(content)
-    assert "checkpoint.safetensors is damaged (" in ends_the_same(moons, folder, expected)
+def test_a_checkpoint_of_other_settings_is_not_resumed(trainer: Make, tmp_path: Path) -> None:
+    trainer(directory=tmp_path, seed=5).fit(MeanRisk())
+    (note,) = notes_of_a_fit_that_ends_the_same(trainer, tmp_path)
+    assert "must belong to the fit fit-" in note
 
 
-def test_a_checkpoint_of_other_settings_is_not_gone_on_with(
-    moons: Task, kept: tuple[Path, Tensor], tmp_path: Path
-) -> None:
-    made(moons, directory=tmp_path, seed=5).fit(MeanRisk())
-    assert "must belong to the fit fit-" in ends_the_same(moons, tmp_path, kept[1])
-
-
-def test_a_whole_checkpoint_is_gone_on_with_in_silence(moons: Task, stopped: tuple[Path, Tensor]) -> None:
-    folder, expected = stopped
-    noted = Noted()
-    run = made(moons, directory=folder, progress=noted)
-    assert torch.equal(parameters(run.fit(MeanRisk())), expected)
-    assert noted.notes == []
+def test_a_whole_checkpoint_is_resumed_in_silence(trainer: Make, stopped: Path) -> None:
+    assert notes_of_a_fit_that_ends_the_same(trainer, stopped) == []
 
 
 @pytest.mark.parametrize("name", ["trajectory.safetensors", "checkpoint.safetensors"])
@@ -139,8 +114,8 @@ def test_candidates_whose_counts_are_damaged_are_trained_again(trainer: Make, tm
     def hits(run: Trainer) -> dict[str, np.ndarray]:
         n = len(run.splits["train"])
         lanes = [Lane((name,), MixupRisk(weights=torch.full((n,), 1.0), sigma=0.5, alpha=0.5)) for name in ("a", "b")]
-        found = race(run, lanes, _by_hits, content="test")
-        return {name: result.counts.hits for name, result in found.items()}
+        results = race(run, lanes, _by_hits, content="test")
+        return {name: result.counts.hits for name, result in results.items()}
 
     expected, noted = hits(trainer(cache=tmp_path)), Noted()
     for path in tmp_path.glob("*/race.safetensors"):
@@ -154,12 +129,10 @@ def test_candidates_whose_counts_are_damaged_are_trained_again(trainer: Make, tm
 def test_parts_of_a_cross_fit_that_are_damaged_are_fitted_again(
     trainer: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("umix.training.cross_fit.remove", lambda path: None)  # as if it was killed before the end
+    monkeypatch.setattr("umix.training.recorder.remove", lambda path: None)  # as if it was killed before the end
     net = Trees(min_leaf=2, folds=2)
     expected = trainer(net=net, directory=tmp_path).trajectory(RECORDED).uncertainty(start=0, length=3)
-    (whole,) = (tmp_path / "stages").glob("*/trajectory.safetensors")
-    whole.write_bytes(b"torn")
-    for path in (tmp_path / "stages").glob("*/fold-*.safetensors"):
+    for path in (tmp_path / "stages").glob("*/*.safetensors"):
         path.write_bytes(b"torn")
     noted = Noted()
     again = trainer(net=net, directory=tmp_path, progress=noted).trajectory(RECORDED)

@@ -217,3 +217,10 @@ def test_folds_that_a_killed_process_did_not_remove_are_removed_with_the_next_us
     (folder / "fold-0-4.safetensors").touch()
     trainer(net=SMALL, directory=tmp_path).trajectory(stage)
     assert {path.name for path in folder.iterdir()} == names
+
+
+def test_few_rows_have_one_thread_and_many_as_many_as_torch(moons: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    assert estimator_fit.threads_for(moons.splits["train"]) == 1
+    monkeypatch.setattr(estimator_fit, "_FEW", 10)
+    assert estimator_fit.threads_for(moons.splits["train"]) == 7

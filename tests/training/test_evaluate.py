@@ -7,9 +7,10 @@ from umix.core.counts import group_counts
 from umix.data.groups import Groups
 from umix.data.inputs import Mapped
 from umix.data.task import Split, Task
+from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.training import evaluate
-from umix.training.evaluate import Evaluated, correctness, split_logits
+from umix.training.evaluate import Evaluated, correctness, require_finite, split_logits
 
 
 def test_batching_and_laziness_do_not_change_who_is_correct(moons: Task, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,3 +48,10 @@ def test_an_empty_split_has_no_hits() -> None:
     net = MLP(hidden=()).build(torch.zeros(2), 2)
     hits, sizes = group_counts(correctness(net, split, batch_size=4), split.member_float)
     assert hits.tolist() == sizes.tolist() == [0, 0, 0]
+
+
+def test_outputs_that_are_not_finite_are_refused_in_a_sentence() -> None:
+    z = torch.tensor([[0.0, 1.0], [float("nan"), 1.0], [float("inf"), 1.0]])
+    with pytest.raises(UserError, match=r"The features of stage 'reference' must be finite numbers, .* of 2 examples"):
+        require_finite(z, what="features", stage="reference")
+    assert require_finite(z[:1], what="features", stage="reference") is not None

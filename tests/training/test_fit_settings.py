@@ -1,9 +1,12 @@
 """Optimisers and learning rates."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from umix.errors import UserError
 from umix.training.fit_settings import FitSettings
@@ -64,3 +67,34 @@ def test_fused_sgd_is_the_textbook_update() -> None:
         velocity = 0.9 * velocity + gradient
         w = w - 0.1 * velocity
     torch.testing.assert_close(net.weight.detach(), torch.from_numpy(w))
+
+
+def stepped(make: Callable[[nn.Module], torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
+    """A layer after six steps; after the third the optimiser goes on from a state that was kept."""
+    torch.manual_seed(0)
+    net, x = nn.Linear(3, 2), torch.randn(8, 3)
+    optimizer = make(net)
+    for step in range(6):
+        if step == 3:
+            kept = optimizer.state_dict()
+            optimizer = make(net)
+            optimizer.load_state_dict(kept)
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    return net.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    [
+        ("sgd", torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.1}),
+        ("adam", torch.optim.Adam, {}),
+        ("adamw", torch.optim.AdamW, {"weight_decay": 0.1}),
+    ],
+)
+def test_an_optimiser_does_what_that_of_torch_does_bit_by_bit(name: Any, kind: type, options: dict[str, Any]) -> None:
+    settings = FitSettings(optimizer=name, lr=0.1, **options)
+    ours = stepped(settings.make_optimizer)
+    theirs = stepped(lambda net: kind(net.parameters(), 0.1, fused=True, **options))
+    assert all(torch.equal(ours[key], theirs[key]) for key in theirs)

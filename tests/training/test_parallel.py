@@ -26,10 +26,9 @@ from umix.cli import main
 from umix.errors import UserError
 from umix.files import read_tensors
 from umix.nets.mlp import MLP
-from umix.training.engine import Engine
-from umix.training.epoch_log import MEASURES
-from umix.training.launch import engine_for
+from umix.training.engine import Engine, engine_for
 from umix.training.parallel import share
+from umix.training.progress import MEASURES
 
 pytestmark = pytest.mark.system
 
@@ -62,7 +61,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, run_in_two: Start) -> Path:
     base = tmp_path_factory.getbasetemp().parent if shared else tmp_path_factory.mktemp("base")
     folder = base / "pair"
     with FileLock(base / "pair.lock"):
-        if not (folder / "refusal-0.txt").exists():  # what is written last
+        if not (folder / "refusal-erm-idle-0.txt").exists():  # what is written last
             assert not run_in_two(SCRIPT, folder, warn="error")
     return folder
 
@@ -111,10 +110,15 @@ def test_processes_of_a_loop_of_ones_own_gather_what_each_has_seen_and_draw_apar
 
 
 def test_a_parameter_that_is_not_trained_is_named(pair: Path) -> None:
-    said = (pair / "refusal-0.txt").read_text()
+    said = (pair / "refusal-erm-idle-0.txt").read_text()
     assert said.startswith(
         "On several devices every trained parameter must take part in the prediction, but body.idle.weight"
     )
+
+
+def test_batch_normalisation_is_refused_where_torch_cannot_share_it(pair: Path) -> None:
+    said = (pair / "refusal-erm-normed-0.txt").read_text()
+    assert said.startswith("A net with batch normalisation must be trained on one device where there are no GPUs")
 
 
 def test_a_run_that_lost_a_process_goes_on_from_its_checkpoint_under_torchrun_or_on_one_device(

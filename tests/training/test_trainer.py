@@ -17,8 +17,7 @@ from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.side_fit import SideStage, side_fit
-from umix.training.stage import ErmStage
+from umix.training.stage import ErmStage, SideStage, side_fit
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]

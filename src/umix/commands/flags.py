@@ -84,7 +84,7 @@ class DeviceFlags:
 
     def engine(self) -> "Engine":
         """The devices that the flags name, or that torchrun has started processes for."""
-        from umix.training.launch import engine_for  # imports torch, which takes a second
+        from umix.training.engine import engine_for  # imports torch, which takes a second
 
         return engine_for(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 

@@ -43,7 +43,7 @@ from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 

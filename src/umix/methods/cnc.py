@@ -35,7 +35,7 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.finite_outputs import reference_logits
+from umix.training.evaluate import reference_logits
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

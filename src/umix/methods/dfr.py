@@ -36,7 +36,7 @@ from umix.methods.method import Method
 from umix.methods.parts.layer_fit import too_few_to_divide
 from umix.nets.net import Net
 from umix.settings import between
-from umix.training.finite_outputs import require_finite
+from umix.training.evaluate import require_finite
 from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

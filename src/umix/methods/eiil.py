@@ -26,7 +26,7 @@ from umix.core.environments import infer_environments
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.settings import among
-from umix.training.finite_outputs import reference_logits
+from umix.training.evaluate import reference_logits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 

@@ -46,7 +46,7 @@ from umix.methods.parts.contest import Auto, chooses_by_groups, limit_cost, stan
 from umix.methods.parts.layer_fit import parts_of_validation
 from umix.nets.net import Net
 from umix.settings import between
-from umix.training.finite_outputs import require_finite
+from umix.training.evaluate import require_finite
 from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

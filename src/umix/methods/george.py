@@ -33,7 +33,7 @@ from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
-from umix.training.finite_outputs import require_finite
+from umix.training.evaluate import require_finite
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 

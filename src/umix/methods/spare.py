@@ -35,7 +35,7 @@ from umix.methods.method import Method
 from umix.methods.parts.uncertainty_weights import warn_if_few
 from umix.nets.net import Net
 from umix.settings import among
-from umix.training.finite_outputs import reference_logits
+from umix.training.evaluate import reference_logits
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer

@@ -31,7 +31,7 @@ from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk, log_shares_given_prediction
 from umix.nets.net import Net
 from umix.settings import among
-from umix.training.finite_outputs import reference_logits
+from umix.training.evaluate import reference_logits
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 

@@ -41,7 +41,7 @@ from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
 from umix.training.objective import Objective, State
-from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 _TWINS = "twins"

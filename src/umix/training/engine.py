@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
 import torch
 from torch import Tensor, distributed, nn
 
-from umix.errors import UserError
+from umix.errors import Setting, UserError, unknown
+from umix.limits import MOST_MACHINES, require_count, require_processes
 from umix.nets.fleet import Fleet
 from umix.nets.net import Net
 from umix.training.parallel import SharedNet
-from umix.training.shared_norm import share_norms
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+STRATEGIES = ("ddp",)
 _SMALL = 2**20  # parameters
 _PATIENCE = timedelta(days=1)  # the first process may wait long for another run's lock while the others wait for it
 _Value = TypeVar("_Value")
@@ -138,7 +139,7 @@ class Engine:
             return Prepared(net, optimizer, torch.Tensor.backward)
         fabric = self._fabric(precision, needs=f"precision={precision} needs")
         if self.processes > 1:
-            share_norms(net)
+            _share_norms(net)
         wrapped, stepper = fabric.setup(net, optimizer, move_to_device=False)
         wrapped.mark_forward_method("features")
         wrapped.mark_forward_method("encode")
@@ -170,6 +171,20 @@ class Engine:
         return fabric
 
 
+def _share_norms(net: Net) -> None:
+    """Let every batch normalisation in ``net`` use the rows of all processes; torch can do so on GPUs only."""
+    if not any(isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d) for part in net.modules()):
+        return
+    if next(net.parameters()).device.type != "cuda":
+        raise UserError(
+            "A net with batch normalisation must be trained on one device where there are no GPUs, because torch shares it "
+            "between GPUs only; leave ",
+            Setting("devices"),
+            " out, or take another net.",
+        )
+    nn.SyncBatchNorm.convert_sync_batchnorm(net)
+
+
 def _leave() -> None:
     """End the group of processes before the interpreter ends: its threads would abort the process otherwise."""
     if distributed.is_initialized():
@@ -199,3 +214,50 @@ class _Backward:
                     f"On several devices every trained parameter must take part in the prediction, but {name} does not; "
                     "set its requires_grad to False, or train on one device."
                 )
+
+
+def engine_for(*, devices: int | None = None, nodes: int | None = None, strategy: str | None = None) -> Engine:
+    """An engine with ``devices`` on each of ``nodes`` machines.
+
+    Both default to 1, or to what torchrun has started.
+    """
+    if strategy is not None and strategy not in STRATEGIES:
+        raise unknown("strategy", strategy, STRATEGIES)
+    if devices is not None:
+        require_processes("devices", devices)
+    if nodes is not None:
+        require_count("nodes", nodes, most=MOST_MACHINES)
+    if "LOCAL_WORLD_SIZE" in os.environ and "RANK" in os.environ:
+        return _checked(_under_torchrun(devices, nodes))
+    engine = Engine(devices=devices or 1, nodes=nodes or 1)
+    if engine.nodes > 1 and not {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"} <= os.environ.keys():
+        raise UserError(
+            Setting("nodes", f"{nodes}"),
+            " must be started by torchrun on every machine, or with MASTER_ADDR, MASTER_PORT and NODE_RANK set "
+            "there; at least one of them is not set here.",
+        )
+    return _checked(engine)
+
+
+def _under_torchrun(devices: int | None, nodes: int | None) -> Engine:
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    machines = int(os.environ["WORLD_SIZE"]) // local
+    if devices not in (None, local) or nodes not in (None, machines):
+        raise UserError(
+            Setting("devices"),
+            " and ",
+            Setting("nodes"),
+            f" must be what torchrun has started ({local} and {machines}), got {devices or local} and "
+            f"{nodes or machines}; leave them out under torchrun.",
+        )
+    return Engine(devices=local, nodes=machines)
+
+
+def _checked(engine: Engine) -> Engine:
+    """``engine``; raises if this machine has fewer devices."""
+    available = torch.cuda.device_count() if engine.kind == "cuda" else 1 if engine.kind == "mps" else engine.devices
+    if engine.devices > available:
+        raise UserError(
+            Setting("devices"), f" must be at most the {available} of kind {engine.kind} here, got {engine.devices}."
+        )
+    return engine

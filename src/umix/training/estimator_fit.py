@@ -5,14 +5,19 @@ Long fits of libraries that can go on exactly where they stopped are cut into pi
 """
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any, cast, final
 
 import numpy as np
 import torch
-from torch import Tensor
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
 
 from umix.core.streams import stream
+from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.errors import UserError
@@ -21,16 +26,14 @@ from umix.nets.estimators.estimator import Fitted
 from umix.nets.estimators.library import Floats
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
-from umix.training.at_stage import AtStage
 from umix.training.checkpoint import read_checkpoint
-from umix.training.epoch_log import EpochLog
-from umix.training.estimator_threads import estimator_threads, one_torch_thread, threads_for
 from umix.training.objective import Objective
-from umix.training.observer import Observer
-from umix.training.progress import Progress
+from umix.training.progress import EpochLog, Observer, Progress
 from umix.training.stage import Stage, StageReport
 
 _PIECE = 2e9  # rows × columns × stages between two checkpoints: about a minute
+_AT_ONCE = 2**17  # rows that are predicted at once
+_FEW = 2**18  # rows × columns that one thread fits as fast as several
 
 
 def fit_estimator(
@@ -153,7 +156,7 @@ def _save(path: Path, key: str, epochs: int, net: Net, observer: Observer, log: 
 def _restore(path: Path, key: str, net: Net, observer: Observer, log: EpochLog, *, needed: int) -> int:
     """How many epochs the checkpoint at ``path`` has, after net, observer and log were restored from it.
 
-    0 if it has fewer epochs than ``needed`` and the library cannot go on from it. Raises UserError where it does not fit.
+    0 if it has fewer epochs than ``needed`` and the library cannot go on from it.
     """
     epochs, parts, _ = read_checkpoint(path, fit=key)
     if epochs < needed and not fitted_body(net).settings.kind.goes_on:
@@ -163,3 +166,75 @@ def _restore(path: Path, key: str, net: Net, observer: Observer, log: EpochLog, 
         log.restore(epochs, parts["history"])
         net.load_state_dict(parts["net"])
     return epochs
+
+
+@final
+class AtStage(nn.Module):
+    """The net of a fitted estimator, cut after one of ``ends``; the logits of a split are computed once for all of them."""
+
+    def __init__(self, net: Net, ends: Sequence[int], *, threads: int = 1) -> None:
+        super().__init__()
+        self.net = net
+        self._ends = tuple(ends)
+        self._threads = threads
+        self._place = 0
+        self._known: dict[Split, Tensor] = {}
+
+    def at(self, epoch: int) -> Net:
+        """This net after ``epoch``, counted from the first of ``ends``."""
+        self._place = epoch
+        self._fitted.cut = self._ends[epoch]
+        return cast(Net, self)
+
+    @property
+    def _fitted(self) -> Fitted:
+        return cast(Fitted, self.net.body)
+
+    def logits(self, split: Split) -> Tensor:
+        """The logits of all examples of ``split``, float32 [n, classes]."""
+        if split not in self._known:
+            with estimator_threads(self._threads):
+                self._known[split] = stage_logits(self._fitted, split, self._ends)
+        return self._known[split][self._place].to(split.y.device)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self.net.state_dict(*args, **kwargs)
+
+
+def stage_logits(fitted: Fitted, split: Split, ends: Sequence[int]) -> Tensor:
+    """The logits of every example of ``split`` by the first ``end`` stages, for each of ``ends``: [ends, n, classes]."""
+    found = torch.empty(len(ends), len(split), fitted.n_classes)
+    for batch in batches(split, torch.arange(len(split)), batch_size=_AT_ONCE) if len(split) else ():
+        found[:, batch.index.cpu()] = fitted.logits_at(batch.x.cpu().numpy(), ends)
+    return found
+
+
+def threads_for(train: Split) -> int:
+    """How many threads an estimator is fitted with: as many as torch has, and one where there are few rows.
+
+    The threads of a boosted tree wait for each other at every split, actively: on few rows they only slow each other down, and
+    where another process wants their core, by a factor of ten and more.
+    """
+    return 1 if len(train) * max(1, train.example.numel()) < _FEW else torch.get_num_threads()
+
+
+@contextmanager
+def estimator_threads(count: int) -> Iterator[None]:
+    """Inside the block estimators use so many threads."""
+    before = torch.get_num_threads()
+    try:
+        with threadpool_limits(count, user_api="openmp"):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Inside the block torch uses one thread: sums of losses must not depend on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import torch
 from torch import Tensor
@@ -10,8 +10,13 @@ from torch.nn.functional import cross_entropy
 
 from umix.data.loader import batches
 from umix.data.task import Split
+from umix.errors import UserError
 from umix.nets.net import Net
-from umix.training.at_stage import AtStage
+from umix.training.estimator_fit import AtStage
+from umix.training.stage import ErmStage
+
+if TYPE_CHECKING:
+    from umix.training.trainer import Trainer
 
 _CHUNK = 2**22  # input numbers per evaluation batch: enough to keep the device busy, few enough for its cache
 
@@ -93,3 +98,19 @@ def outputs(net: Net, split: Split, *, batch_size: int, features: bool = False) 
     of = net.features if features else net
     parts = [of(batch.x) for batch in batches(split, torch.arange(len(split)), batch_size=max(batch_size, 512))]
     return torch.cat(parts)
+
+
+def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
+    """``values`` [n, width], which are ``what`` the net of ``stage`` says of n examples; raises if a number is not finite."""
+    broken = int((~values.isfinite()).flatten(1).any(dim=1).sum())
+    if broken:
+        raise UserError(
+            f"The {what} of stage {stage!r} must be finite numbers, but those of {broken} examples are not; try a smaller "
+            f"{stage}.lr."
+        )
+    return values
+
+
+def reference_logits(trainer: "Trainer", stage: ErmStage) -> Tensor:
+    """The logits of the net at the end of ``stage`` for every training example, [n, classes]; raises if one is not finite."""
+    return require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)

@@ -18,12 +18,10 @@ from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.training.engine import Engine
-from umix.training.epoch_log import EpochLog
 from umix.training.estimator_fit import fit_estimator
 from umix.training.loop import Step, run_epoch
 from umix.training.objective import Objective, State
-from umix.training.observer import Observer
-from umix.training.progress import Progress
+from umix.training.progress import EpochLog, Observer, Progress
 from umix.training.stage import Stage, StageReport
 
 

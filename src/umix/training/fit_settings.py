@@ -1,7 +1,9 @@
 """The settings of one fit, and the optimiser and learning rates that they define."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -9,7 +11,8 @@ from pydantic import Field
 from torch import nn
 
 from umix.settings import Settings
-from umix.training.plain_optimizer import plain
+
+_WRAPPED = ("add_param_group", "state_dict", "load_state_dict")  # methods of optimisers
 
 
 @final
@@ -47,9 +50,9 @@ class FitSettings(Settings):
         fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
         decay = self.weight_decay
         if self.optimizer == "sgd":
-            sgd = plain(torch.optim.SGD)
+            sgd = _plain(torch.optim.SGD)
             return sgd(parameters, self.lr, momentum=self.momentum, weight_decay=decay, fused=fused)
-        kind = plain(torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW)
+        kind = _plain(torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW)
         return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
     def lr_course(self, steps: int, slows: Sequence[tuple[int, float]] = ()) -> Callable[[int], float] | None:
@@ -68,3 +71,22 @@ class FitSettings(Settings):
     def _scheduled(self, step: int, steps: int) -> float:
         """The learning rate of ``step`` by the schedule alone."""
         return self.lr if self.schedule == "constant" else self.lr * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+@cache
+def _plain(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
+    """A class of optimisers like ``kind``, to the last bit, without what torch does for torch.compile and the profiler.
+
+    torch wraps their methods for both. The wrappers take a sixth of the time of a small net's step, and the first of them that is
+    called imports torch's compiler: 800 modules, up to a second. umix compiles no optimiser, so it calls the methods themselves;
+    hooks of its steps are not called.
+    """
+    bare = inspect.unwrap(kind.step)
+
+    @torch.no_grad()
+    def step(self: torch.optim.Optimizer, closure: Callable[[], float] | None = None) -> Any:
+        return bare(self, closure)
+
+    step.hooked = True  # type: ignore[attr-defined]  # or torch would wrap it again
+    methods = {name: inspect.unwrap(getattr(kind, name)) for name in _WRAPPED}
+    return type(kind.__name__, (kind,), {**methods, "step": step})

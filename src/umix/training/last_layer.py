@@ -17,7 +17,7 @@ from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.nets.net import Net
-from umix.training.finite_outputs import require_finite
+from umix.training.evaluate import require_finite
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective
 from umix.training.stage import FINAL

@@ -18,24 +18,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.decisions import candidate_biases
+from umix.core.counts import class_composition
+from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.epoch_counts import Counts
+from umix.core.judging import Judging
 from umix.data.samplers import Sampler, Shuffled
+from umix.data.task import Split
 from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
 from umix.training.checkpoint import thin_checkpoint
-from umix.training.epoch_log import EpochLog
+from umix.training.evaluate import fleet_logits
 from umix.training.fit import fit
 from umix.training.history import keeps_decisions
 from umix.training.loop import descend
 from umix.training.objective import Objective, check_given
-from umix.training.race_counts import RaceCounts, RaceResult
+from umix.training.progress import EpochLog
 from umix.training.stage import Stage, StageReport
 
 if TYPE_CHECKING:
@@ -104,6 +108,87 @@ def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
     return tuple(found)
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class RaceResult:
+    """The validation counts of one candidate, and of the examples of which an earlier stage was uncertain.
+
+    ``uncertain_hits`` is [epochs, decisions].
+    """
+
+    counts: Counts
+    uncertain_hits: np.ndarray
+    n_uncertain: int
+
+
+@final
+class RaceCounts:
+    """Counts hits on the validation split by group and class, of one net or of each member of a fleet.
+
+    ``uncertain`` is bool [n_val]: of which examples an earlier stage was uncertain. They are counted apart. Test examples are not
+    used.
+    """
+
+    def __init__(
+        self,
+        val: Split,
+        biases: Tensor,
+        *,
+        batch_size: int,
+        judging: Judging,
+        uncertain: Tensor | None = None,
+    ) -> None:
+        self._val = val
+        self._biases = biases
+        self._uncertain = torch.zeros_like(val.y, dtype=torch.bool) if uncertain is None else uncertain.to(val.y.device)
+        rows, units = val.groups.unit_pairs
+        self._n_units = len(val.groups.names) + len(val.groups.margins)
+        apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more unit, behind the groups and margins
+        self._pairs = (torch.cat([rows, apart]), torch.cat([units, torch.full_like(apart, self._n_units)]))
+        self._batch_size = batch_size
+        self._judging = judging
+        self._hits: list[Tensor] = []  # of every epoch: [members, decisions, groups + classes]
+
+    def observe(self, net: Net, epoch: int) -> None:
+        self.count(fleet_logits(net, self._val, batch_size=self._batch_size))
+
+    def count(self, logits: Tensor) -> None:
+        """Count the hits of another epoch, whose ``logits`` are [members, n_val, classes]."""
+        hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
+        self._hits.append(hits.int().cpu())
+
+    def result(self, member: int, *, epochs: int) -> RaceResult:
+        """What was counted of one candidate in its first ``epochs``."""
+        groups, n_classes = self._val.groups, self._biases.shape[1]
+        n_groups, n_units = len(groups.names), self._n_units
+        hits = torch.stack([hits[member] for hits in self._hits[:epochs]]).long().numpy()
+        decided = np.delete(hits, n_units, axis=2)
+        composition = class_composition(self._val.y, groups.unit_pairs, n_groups=n_units, n_classes=n_classes)
+        of_units = composition.cpu().numpy()
+        counts = Counts(
+            hits=decided[:, 0, :n_groups],
+            sizes=groups.sizes.cpu().numpy(),
+            class_hits=decided[:, 0, n_units:],
+            class_sizes=torch.bincount(self._val.y, minlength=n_classes).cpu().numpy(),
+            composition=of_units[:n_groups],
+            margin_hits=decided[:, 0, n_groups:n_units],
+            margin_sizes=of_units[n_groups:].sum(axis=1),
+            margin_composition=of_units[n_groups:],
+            judging=self._judging,
+            biases=self._biases.cpu().numpy(),
+            decided_hits=decided,
+        )
+        return RaceResult(counts, hits[:, :, n_units], int(self._uncertain.sum()))
+
+    def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
+        self._hits = list(kept["race/hits"])
+
+    def write(self) -> None: ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"race/hits": torch.stack(self._hits)}
+
+
 def race(
     trainer: "Trainer",
     lanes: Sequence[Lane],
@@ -130,7 +215,7 @@ def race(
                 if not lane.names:
                     continue
                 stage = _stage(trainer, lane, folder, content=content, number=number)
-                observer = _observer(trainer, uncertain, members=len(lane.names))
+                observer = _observer(trainer, uncertain)
                 known = _known(trainer, stage, observer, until=round_.until)
                 if not known:
                     report = _run(trainer, stage, lane, observer, until=round_.until, after=before.get(place))
@@ -159,7 +244,7 @@ def race(
 
 def counts_of(trainer: "Trainer", logits: Tensor) -> Counts:
     """What a race counts of a candidate with these validation ``logits`` [n_val, classes], as if it had trained for an epoch."""
-    observer = _observer(trainer, None, members=1)
+    observer = _observer(trainer, None)
     observer.count(logits[None])
     return observer.result(0, epochs=1).counts
 
@@ -236,9 +321,9 @@ def _biases(trainer: "Trainer") -> Tensor:
     return biases if all_of_them else biases[:1]
 
 
-def _observer(trainer: "Trainer", uncertain: Tensor | None, *, members: int) -> RaceCounts:
+def _observer(trainer: "Trainer", uncertain: Tensor | None) -> RaceCounts:
     val, size, biases = trainer.splits["val"], trainer.settings.batch_size, _biases(trainer).to(trainer.device)
-    return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain, members=members)
+    return RaceCounts(val, biases, batch_size=size, judging=trainer.judging, uncertain=uncertain)
 
 
 def _run(

@@ -1,11 +1,26 @@
-"""The fits of a run: what identifies one before it is trained, and what is reported of it afterwards."""
+"""The fits of a run, called stages: what identifies one before it is trained, and what is reported of it afterwards.
 
-from dataclasses import dataclass
+The key of a stage is a hash of its content, by which runs find fits that were trained before.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, final
+from typing import TYPE_CHECKING, Any, Literal, Self, final
 
+from umix.data.samplers import Sampler, Shuffled
+from umix.data.task import Split, Task
 from umix.errors import UserError
+from umix.files import locked
+from umix.nets.net import Net, NetSettings
 from umix.training.fit_settings import FitSettings
+from umix.training.objective import Objective, State
+from umix.training.progress import Observer, Unobserved
+
+if TYPE_CHECKING:
+    from umix.training.trainer import Trainer
 
 #: Which predictions a trajectory records: those of the training pass, or of an evaluation pass after every epoch.
 Record = Literal["online", "epoch_end"]
@@ -69,3 +84,130 @@ def require_epochs(stage: Stage, epochs: int) -> None:
             f"The window must end within the {stage.settings.epochs} epochs of stage {stage.name!r}, but it needs {epochs}; "
             f"set {stage.name}.epochs={epochs} or choose an earlier or shorter window."
         )
+
+
+def stage_key(
+    stage: str,
+    train: str,
+    n_classes: int,
+    net: NetSettings,
+    settings: FitSettings,
+    seed: int,
+    more: Mapping[str, str],
+) -> str:
+    """The name of ``stage`` and a hash of what decides its numbers, except for the objective.
+
+    ``train`` is the fingerprint of the training split. ``more`` is what this stage depends on
+    besides.
+    """
+    content = {
+        "train": train,
+        "classes": n_classes,
+        "net": net.as_json(),
+        "settings": settings.model_dump(mode="json"),
+        "seed": seed,
+        **more,
+    }
+    return f"{stage}-{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]}"
+
+
+def recorded_splits(task: Task) -> tuple[str, ...]:
+    """The splits besides train whose predictions are recorded in a trajectory: test only where ``task`` has no groups."""
+    return ("val",) if task.groups else ("val", "test")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StageInputs:
+    """The data and the net of an ERM stage, as far as they decide its key.
+
+    ``train`` is the fingerprint of the training split, ``recorded`` has those of the other splits
+    that a trajectory records.
+    """
+
+    train: str
+    recorded: Mapping[str, str]
+    n_classes: int
+    net: NetSettings
+
+    @classmethod
+    def of(cls, task: Task, net: NetSettings) -> Self:
+        """The inputs of stages that train ``net`` on ``task``."""
+        recorded = {name: task.splits[name].fingerprint for name in recorded_splits(task)}
+        return cls(task.splits["train"].fingerprint, recorded, task.n_classes, net)
+
+
+def erm_fit(
+    stage: ErmStage,
+    inputs: StageInputs,
+    fit: FitSettings,
+    overrides: Mapping[str, Mapping[str, Any]],
+    *,
+    seed: int,
+    cache: Path | None = None,
+) -> Stage:
+    """The fit that ``stage`` stands for in a run with the fit settings ``fit`` and the ``overrides`` of named stages.
+
+    The trainer trains this value and studies are planned with it, so both have the same key.
+    ``cache`` is the folder of the stages that runs share.
+    """
+    settings = fit.updated({"epochs": stage.epochs, **overrides.get(stage.settings_name, {})})
+    more = {} if stage.record is None else {"record": stage.record, **inputs.recorded}
+    key = stage_key(stage.name, inputs.train, inputs.n_classes, inputs.net, settings, seed, more)
+    return Stage(stage.name, settings, seed, key, None if cache is None else cache / key)
+
+
+@final
+@dataclass(frozen=True)
+class SideStage:
+    """A fit that a method needs before its final fit, and that is not ERM on the training split.
+
+    ``content`` identifies its objective and its examples, as far as the training split and the seed do not decide them: runs with
+    the same content, data, net, settings and seed share it. ``epochs`` and ``settings`` are as in ``ErmStage``. ``changes`` are
+    fit settings of the method's own, which the user's settings of the stage override.
+    """
+
+    name: str
+    epochs: int
+    content: str
+    settings: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings_name(self) -> str:
+        """The name under which users set the fit settings of this stage."""
+        return self.name if self.settings is None else self.settings
+
+    def fit_settings(self, trainer: "Trainer") -> FitSettings:
+        """The settings of this fit in the run of ``trainer``."""
+        own = {"epochs": self.epochs, **self.changes, **trainer.stages.get(self.settings_name, {})}
+        return trainer.settings.updated(own)
+
+
+def side_fit(
+    trainer: "Trainer",
+    stage: SideStage,
+    objective: Objective,
+    *,
+    sampler: Sampler | None = None,
+    train: Split | None = None,
+    n_classes: int | None = None,
+    companion: bool = False,
+    observer: Observer | None = None,
+) -> tuple[Net, State]:
+    """The net at the end of ``stage``, and the last state of its ``objective``.
+
+    It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``observer``
+    sees the net after every epoch; what decides its tensors must be part of the stage's ``content``.
+    """
+    split = trainer.splits["train"] if train is None else train
+    classes = trainer.task.n_classes if n_classes is None else n_classes
+    settings, more = stage.fit_settings(trainer), {"content": stage.content}
+    key = stage_key(stage.name, split.fingerprint, classes, trainer.net, settings, trainer.seed, more)
+    made = Stage(stage.name, settings, trainer.seed, key, None if trainer.cache is None else trainer.cache / key)
+    net = trainer.fresh_net(stage.name, n_classes=classes)
+    if companion:
+        net.companion = trainer.fresh_net(stage.name, "companion", n_classes=classes)
+    with locked(made.directory):
+        state = trainer.run_fit(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
+    return net, state

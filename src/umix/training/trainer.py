@@ -24,9 +24,7 @@ from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Encoder, Net, NetSettings, require_fitting_net
 from umix.run_folder import EXAMPLES, trajectory_path
 from umix.training.best_weights import BestWeights
-from umix.training.cross_fit import cross_fit
 from umix.training.engine import Engine
-from umix.training.epoch_log import EpochLog
 from umix.training.evaluate import correctness, outputs
 from umix.training.fit import fit
 from umix.training.fit_settings import FitSettings
@@ -34,11 +32,19 @@ from umix.training.history import HeldOutUncertainty, History, fit_warnings
 from umix.training.last_layer import LastLayer
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, State, check_given
-from umix.training.observer import Observer, Unobserved
-from umix.training.progress import Progress, Silent
-from umix.training.recorder import Recorder
-from umix.training.stage import FINAL, ErmStage, Stage, StageReport, require_epochs
-from umix.training.stage_key import StageInputs, erm_fit, recorded_splits, stage_key
+from umix.training.progress import EpochLog, Observer, Progress, Silent, Unobserved
+from umix.training.recorder import Recorder, cross_fit
+from umix.training.stage import (
+    FINAL,
+    ErmStage,
+    Stage,
+    StageInputs,
+    StageReport,
+    erm_fit,
+    recorded_splits,
+    require_epochs,
+    stage_key,
+)
 from umix.training.trajectory import Trajectory
 
 _ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough

@@ -28,7 +28,7 @@ from torch import Tensor, distributed
 from umix.core.forgetting import forgetting_events
 from umix.core.weights import importance_weights, normalized, uncertainty
 from umix.errors import UserError
-from umix.files import read_tensors, write_tensors
+from umix.files import read_tensors, reading, write_tensors
 
 _PENDING = 2**14  # examples kept back before they become bits: bounds the memory, with few transfers from the device
 _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
@@ -305,22 +305,18 @@ class Trajectory:
                 f"{path} must be a trajectory of the data {fingerprint}, got one of {of or 'unnamed data'}; "
                 "its examples are others or in another order."
             )
-        trajectory = cls._part("", tensors, metadata, path)
-        if "val/n" in metadata:
-            trajectory.val = cls._part("val/", tensors, metadata, path)
-        if "test/n" in metadata:
-            trajectory.test = cls._part("test/", tensors, metadata, path)
+        with reading(Path(path), "trajectory"):
+            trajectory = cls._part("", tensors, metadata)
+            if "val/n" in metadata:
+                trajectory.val = cls._part("val/", tensors, metadata)
+            if "test/n" in metadata:
+                trajectory.test = cls._part("test/", tensors, metadata)
         return trajectory
 
     @classmethod
-    def _part(cls, prefix: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: str | Path) -> Self:
-        n = metadata.get(f"{prefix}n", "")
-        damaged = UserError(f"{path} must hold {n[:12]} bits per epoch, but it is damaged; delete it and run again.")
-        if not n.isdecimal() or len(n) > 12:
-            raise damaged
-        part = cls(int(n), fingerprint=metadata.get(f"{prefix}fingerprint", ""))
-        own = {name.removeprefix(prefix): rows for name, rows in tensors.items() if name.startswith(prefix)}
-        part._correct, part._visited = part._epochs_in(own, damaged)
+    def _part(cls, prefix: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Self:
+        part = cls(int(metadata[f"{prefix}n"]), fingerprint=metadata[f"{prefix}fingerprint"])
+        part._correct, part._visited = (list(tensors[f"{prefix}{name}"].numpy()) for name in ("correct", "visited"))
         return part
 
 

@@ -9,7 +9,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.data.task import Task
 from umix.nets.backbone import Backbone
 from umix.nets.net import NetSettings
-from umix.training.stage_key import StageInputs, erm_fit
+from umix.training.stage import StageInputs, erm_fit
 
 
 @final

@@ -46,7 +46,7 @@ from umix.nets.net import Net
 from umix.settings import among, between
 from umix.training.evaluate import split_logits
 from umix.training.objective import Objective, State
-from umix.training.side_fit import SideStage, side_fit
+from umix.training.stage import SideStage, side_fit
 from umix.training.trainer import Trainer
 
 #: The name under which the fit settings of the nets are set.

@@ -28,8 +28,7 @@ from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.mixup_risk import FleetMixup, Mixing, MixupRisk
 from umix.nets.fleet import can_stack
 from umix.training.objective import MeanRisk, Objective
-from umix.training.race import Lane, race
-from umix.training.race_counts import RaceResult
+from umix.training.race import Lane, RaceResult, race
 from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 

@@ -37,8 +37,7 @@ from umix.nets.fleet import candidate_cost
 from umix.settings import among
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import Objective
-from umix.training.stage import ErmStage
-from umix.training.stage_key import recorded_splits
+from umix.training.stage import ErmStage, recorded_splits
 from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from umix.data.batch import Batch
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.training.epoch_log import _FOLD, EpochLog
 from umix.training.objective import MeanRisk, Objective, State
+from umix.training.progress import _FOLD, EpochLog
 from umix.training.stage import FINAL, ErmStage
 from umix.training.trainer import Trainer
 
