@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 from measure import write
 
-from umix.bench.executors.serial import Serial
+from umix.bench.executors.executor import Serial
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run, load_runs
 from umix.bench.study.study import Study
-from umix.bench.study.study_grid import make_grid
+from umix.bench.study.study_plan import make_grid
 from umix.reports.arrange import arrange
 from umix.reports.comparison import compare
 from umix.training.trainer import Trainer

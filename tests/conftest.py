@@ -1,6 +1,5 @@
 """Data that many tests share."""
 
-import multiprocessing
 import shutil
 import sys
 import tomllib
@@ -15,7 +14,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from umix.bench.executors.processes import Processes
+from umix.bench.executors.processes import worker_context
 from umix.checkpoint_pace import CheckpointTimer
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
@@ -80,8 +79,11 @@ def trainer(moons: Task) -> Callable[..., Trainer]:
 APART = """
 import os
 import signal
+import torch
 os.setsid()
+torch.set_num_threads(1)  # as in the tests' own process: sums depend on their number
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore it
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # workers block it
 for place, file in enumerate(files, start=1):
     os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), place)
 """
@@ -94,8 +96,7 @@ def start_program() -> Iterator[Callable[..., BaseProcess]]:
     On Linux it is a fork of a server that has imported what a run needs, which takes milliseconds, not seconds. Its
     output goes to the file ``output``, its errors to ``output.err``. What still runs at the end is killed.
     """
-    Processes(1).start()
-    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    context = worker_context()
     started: list[BaseProcess] = []
 
     def start(program: str, *, output: Path | None = None, **values: object) -> BaseProcess:

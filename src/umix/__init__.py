@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from umix.api.doctor import doctor
     from umix.api.report import report
     from umix.api.result import RunResult, export, load_result, predict
-    from umix.api.study import run_study
-    from umix.api.study_result import StudyResult
+    from umix.api.study import StudyResult, run_study
     from umix.api.train import train
     from umix.api.tune import tune
     from umix.bench.runs.execute import execute
@@ -54,7 +53,7 @@ _HOME = {
     "RunSpec": "umix.bench.spec.run_spec",
     "Split": "umix.data.task",
     "Study": "umix.bench.study.study",
-    "StudyResult": "umix.api.study_result",
+    "StudyResult": "umix.api.study",
     "Task": "umix.data.task",
     "Trainer": "umix.training.trainer",
     "Trajectory": "umix.training.trajectory",

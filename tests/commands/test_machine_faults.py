@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from umix.bench.executors.executor import Serial
 from umix.bench.executors.processes import Processes
-from umix.bench.executors.serial import Serial
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run

@@ -1,33 +1,160 @@
-"""``umix.run_study``: tasks × methods × seeds from Python, as ``umix bench`` runs them."""
+"""``umix.run_study``: tasks × methods × seeds from Python, as ``umix bench`` runs them, and what comes of it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, final
 
-from umix.api.study_result import StudyResult
+from umix.api.comparison_table import ComparisonTable
+from umix.api.report import write_report
+from umix.api.result import RunResult
 from umix.api.train import flat_settings
-from umix.bench.executors.outcome import Event, Executor, OnEvent
+from umix.bench.executors.executor import Event, Executor, OnEvent, Serial
+from umix.bench.executors.processes import Processes
+from umix.bench.runs.failure import Failure
+from umix.bench.runs.learners import learner_specs
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import known_rule
+from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.search.search_result import SearchResult
 from umix.bench.spec.task_reference import reference_to
-from umix.bench.study.execute_study import StudyWatcher, execute_study
+from umix.bench.study.execute_study import StudyResults, StudyWatcher, execute_study
 from umix.bench.study.study import Study, StudyMethod, StudyTask
-from umix.bench.study.study_grid import make_grid
-from umix.bench.study.study_plan import StudyPlan
+from umix.bench.study.study_plan import StudyEntry, StudyPlan, make_grid
 from umix.bench.study.study_search import search_grid
+from umix.core.selection import Decide
 from umix.errors import UserError
 from umix.limits import MOST_RUNS
+from umix.reports.arrange import Gathered
 
 if TYPE_CHECKING:
-    from umix.bench.executors.processes import Processes
     from umix.data.task import Task
     from umix.training.progress import Progress
 
 #: A method as people give it: a name or a table of options.
 MethodLike = StudyMethod | Mapping[str, Any] | str
+
+
+@final
+class StudyResult:
+    """An executed study. Shows itself as its comparison table."""
+
+    def __init__(self, plan: StudyPlan, results: StudyResults, *, select: str | None = None) -> None:
+        self.plan = plan
+        self.select = select
+        self._results = results
+
+    @property
+    def records(self) -> dict[str, dict[str, list[RunRecord]]]:
+        """Records by task and method, as the tables call them."""
+        runs: dict[str, dict[str, list[RunRecord]]] = {}
+        for entry in self.plan.grid.entries:
+            if entry.key in self._results.records:
+                by_method = runs.setdefault(entry.task, {})
+                by_method.setdefault(entry.label, []).append(self._results.records[entry.key])
+        return runs
+
+    @property
+    def all_records(self) -> list[RunRecord]:
+        """The record of every finished run, once."""
+        return list(self._results.records.values())
+
+    @property
+    def runs(self) -> dict[str, dict[str, list[RunResult]]]:
+        """Results of single runs by task and method: for predictions and weights."""
+        return {
+            task: {
+                label: [RunResult.in_folder(record, trust_code=record.net in self._nets) for record in records]
+                for label, records in methods.items()
+            }
+            for task, methods in self.records.items()
+        }
+
+    @cached_property
+    def _nets(self) -> set[str]:
+        """The nets that the study names: those may be imported, where they are code, and not what else a record names."""
+        return {one.plan.net.title for entry in self.plan.grid.entries for one in learner_specs(entry.spec)}
+
+    @property
+    def failed_entries(self) -> dict[StudyEntry, Failure]:
+        """The failure of every entry of the study whose run failed."""
+        failures = self._results.failures
+        return {entry: failures[entry.key] for entry in self.plan.grid.entries if entry.key in failures}
+
+    @property
+    def failures(self) -> dict[str, Failure]:
+        """The failures by task, method and seed in words."""
+        return {
+            f"{entry.task} · {entry.label} · seed {entry.spec.seed}": failure
+            for entry, failure in self.failed_entries.items()
+        }
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """In words what could not run on which task."""
+        return self.plan.grid.skipped
+
+    def baseline(self) -> str:
+        """The label of ERM, or of the first method if ERM is not in the study."""
+        there = {
+            entry.label: entry.spec.method for entry in self.plan.grid.entries if entry.key in self._results.records
+        }
+        return next((label for label, method in there.items() if method == "erm"), next(iter(there)))
+
+    def table(
+        self,
+        *,
+        select: str | None = None,
+        decide: Decide | None = None,
+        baseline: str | None = None,
+        groups: bool = False,
+    ) -> ComparisonTable:
+        """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too.
+
+        ``decide`` (``biases`` or ``argmax``) is by default what each run was told.
+        """
+        if not self._results.records:
+            raise UserError("A table must have finished runs, but every run of this study failed; see failures.")
+        failed: dict[str, Counter[str]] = {}
+        for entry in self.failed_entries:
+            failed.setdefault(entry.task, Counter())[entry.label] += 1
+        return ComparisonTable.of(
+            self.records,
+            select=select or self.select,
+            decide=decide,
+            baseline=baseline or self.baseline(),
+            groups=groups,
+            failed=failed,
+        )
+
+    def report(
+        self,
+        output: str | Path = "report.html",
+        *,
+        select: str | None = None,
+        decide: Decide | None = None,
+        baseline: str | None = None,
+        figures: Literal["pdf", "svg", "png"] | None = None,
+    ) -> Path:
+        """Write the study as one HTML page and return its path."""
+        chosen = select or self.select
+        return write_report(self, output, select=chosen, decide=decide, baseline=baseline, figures=figures).path
+
+    def gathered(self) -> tuple[Gathered, Path]:
+        """The runs as a page takes them, and the folder of the runs."""
+        failed = [f"{name}: {failure.sentence}" for name, failure in self.failures.items()]
+        return Gathered(self.records, [], failed), self.plan.grid.places.out
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        done, failed = len(self._results.records), len(self._results.failures)
+        return f"<StudyResult {done} runs finished, {failed} failed, in {self.plan.grid.places.out}>"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 def run_study(
@@ -100,13 +227,12 @@ def run_study(
         cache=None if cache is None else Path(cache),
         tasks=known,
     )
-    with ExitStack() as stack:
-        staff = _started(workers, threads, stack)
-        plan = plan_study(study, places, trust_code=trust_code)
-        if trials is not None:
-            plan, _ = tune_study(plan, trials=trials, select=select, workers=staff)
-        executor: Executor = staff or _without_workers(ray)
-        return StudyResult(plan, execute_study(plan, executor, watcher), select=select)
+    processes = None if workers is None else Processes(workers, threads=threads)
+    plan = plan_study(study, places, trust_code=trust_code)
+    if trials is not None:
+        plan, _ = tune_study(plan, trials=trials, select=select, workers=processes)
+    executor: Executor = processes or (Serial() if ray is None else _ray(ray))
+    return StudyResult(plan, execute_study(plan, executor, watcher), select=select)
 
 
 def plan_study(study: Study, places: Places | None = None, *, trust_code: bool = False) -> StudyPlan:
@@ -119,7 +245,7 @@ def tune_study(
     *,
     trials: int,
     select: str | None = None,
-    workers: "Processes | None" = None,
+    workers: Processes | None = None,
     progress: "Progress | None" = None,
     on_event: OnEvent | None = None,
 ) -> tuple[StudyPlan, list[SearchResult]]:
@@ -142,23 +268,7 @@ def _study_task(task: "Task | StudyTask | Mapping[str, Any] | str | Path", known
     return StudyTask(name=reference.name, settings=reference.settings)
 
 
-def _started(workers: int | None, threads: int, stack: ExitStack) -> "Processes | None":
-    """Worker processes, which import what they need while the study is planned."""
-    if workers is None:
-        return None
-    from umix.bench.executors.processes import Processes
+def _ray(address: str) -> Executor:
+    from umix.bench.executors.ray import Ray
 
-    processes = Processes(workers, threads=threads)
-    stack.callback(processes.close)
-    processes.start()
-    return processes
-
-
-def _without_workers(ray: str | None) -> Executor:
-    if ray is not None:
-        from umix.bench.executors.ray import Ray
-
-        return Ray(ray)
-    from umix.bench.executors.serial import Serial
-
-    return Serial()
+    return Ray(address)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.markup import escape
 
-from umix.commands import bench_flags as flags
 from umix.commands.flags import (
     DataFlags,
     Decide,
@@ -28,34 +27,69 @@ from umix.commands.flags import (
     parse_names,
     parse_settings,
 )
-from umix.commands.study_search import tuned_plan
 from umix.errors import UserError
-from umix.terminal import ERR, OUT, print_json
+from umix.terminal import ERR, OUT, Bars, print_json
 
 if TYPE_CHECKING:
-    from umix.bench.executors.outcome import Executor
+    from umix.bench.executors.executor import Event, Executor
     from umix.bench.executors.processes import Processes
-    from umix.bench.loggers.registry import Logger
+    from umix.bench.loggers import Logger
     from umix.bench.study.study import Study
     from umix.bench.study.study_plan import StudyPlan
 
 
+_Methods = Annotated[str | None, Parameter(help="Methods to compare, as erm,jtt,umix.")]
+_Seeds = Annotated[str | None, Parameter(help="Seeds, as 0:5 (without 5) or 0,1,2. Default: 0:5.")]
+_File = Annotated[
+    Path | None, Parameter(help="A study in a TOML file instead of TASKS and --methods; see docs/how-to/studies.md.")
+]
+_Settings = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        negative="",
+        help="A setting as key=value; METHOD.key=value or TASK.key=value for those runs alone; repeat for more.",
+    ),
+]
+_Workers = Annotated[
+    int | None, Parameter(help="Number of worker processes. Default: no workers, runs are executed in this process.")
+]
+_Threads = Annotated[int | None, Parameter(help="Threads of each worker. Default: 1.")]
+_OnRay = Annotated[
+    str | None, Parameter(name="--ray", help="Execute runs on a Ray cluster: auto, or the cluster's address.")
+]
+_Cpus = Annotated[float | None, Parameter(help="Ray: processor cores per run. Default: 1.")]
+_Gpus = Annotated[float | None, Parameter(help="Ray: GPUs per run; 0.25 puts four runs on one GPU. Default: 0.")]
+_Tune = Annotated[
+    int | None,
+    Parameter(
+        help="First search every method's settings on validation, with this many trials each; see docs/how-to/search.md."
+    ),
+]
+_SkipImpossible = Annotated[
+    bool,
+    Parameter(negative="", help="Leave out methods that need groups on tasks without them, instead of refusing."),
+]
+_PlanOnly = Annotated[bool, Parameter(name=["--plan", "--dry-run"], negative="", help="Show the plan and run nothing.")]
+_Schema = Annotated[bool, Parameter(negative="", help="Print the JSON schema of study files.")]
+
+
 def bench(
     *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of data of your own.")],
-    methods: flags.Methods = None,
-    seeds: flags.Seeds = None,
-    file: flags.File = None,
-    set_: flags.Settings = (),
+    methods: _Methods = None,
+    seeds: _Seeds = None,
+    file: _File = None,
+    set_: _Settings = (),
     preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
-    tune: flags.Tune = None,
-    workers: flags.Workers = None,
-    threads: flags.Threads = None,
-    ray: flags.OnRay = None,
-    cpus: flags.Cpus = None,
-    gpus: flags.Gpus = None,
-    skip_impossible: flags.SkipImpossible = False,
-    plan: flags.PlanOnly = False,
-    schema: flags.Schema = False,
+    tune: _Tune = None,
+    workers: _Workers = None,
+    threads: _Threads = None,
+    ray: _OnRay = None,
+    cpus: _Cpus = None,
+    gpus: _Gpus = None,
+    skip_impossible: _SkipImpossible = False,
+    plan: _PlanOnly = False,
+    schema: _Schema = False,
     net: NetFlags | None = None,
     select: Select = None,
     min_group: MinGroup = None,
@@ -84,43 +118,37 @@ def bench(
     if tune is not None and plan:
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
-    with ExitStack() as stack:
-        processes = (
-            _workers(workers, 1 if threads is None else threads, stack, start=not plan) if workers is not None else None
-        )
-        # Imported after the workers were started: they import torch at the same time.
-        from umix.api.study import plan_study
-        from umix.api.study_result import StudyResult
-        from umix.bench.runs.record import known_rule
-        from umix.bench.study.execute_study import execute_study
-        from umix.bench.study.study import with_settings
-        from umix.commands.live_table import LiveTable
-        from umix.commands.study_results import print_results, print_study_json
-        from umix.files import ensure_writable
+    from umix.api.study import StudyResult, plan_study
+    from umix.bench.runs.record import known_rule
+    from umix.bench.study.execute_study import execute_study
+    from umix.bench.study.study import with_settings
+    from umix.commands.study_output import LiveTable, print_results, print_study_json
+    from umix.files import ensure_writable
 
-        given = {key: value for key, value in changes.items() if value is not None}
-        study = _study(tasks, methods, file, given, trust_code=trust_code)
-        data = data or DataFlags()
-        settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups, decide)
-        with _naming_file(file):
-            if select is not None:
-                known_rule(select)
-            study = with_settings(_with_data(study, data), settings)
-            study_plan = plan_study(study, data.places(out), trust_code=trust_code)
-        logging = _loggers(log, mlflow_uri, out, select)
-        if not plan and study_plan.to_run:
-            ensure_writable(out)
-        if tune is not None:
-            study_plan = tuned_plan(study_plan, trials=tune, select=select, workers=processes, quiet=quiet or as_json)
-        if not as_json and (plan or not quiet):
-            _show_plan(study_plan, workers=workers or 1, to=OUT if plan else ERR)
-        if plan:
-            if as_json:
-                print_json({"plan": study_plan.as_json(), "skipped": list(study_plan.grid.skipped)})
-            return 0
-        executor = processes or _in_this_process(ray if study_plan.to_run else None, cpus, gpus)
-        with LiveTable(study_plan, workers=executor.workers, quiet=quiet or as_json) as live_table:
-            result = StudyResult(study_plan, execute_study(study_plan, executor, live_table), select=select)
+    processes = None if workers is None else _workers(workers, 1 if threads is None else threads, quiet=plan)
+    given = {key: value for key, value in changes.items() if value is not None}
+    study = _study(tasks, methods, file, given, trust_code=trust_code)
+    data = data or DataFlags()
+    settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups, decide)
+    with _naming_file(file):
+        if select is not None:
+            known_rule(select)
+        study = with_settings(_with_data(study, data), settings)
+        study_plan = plan_study(study, data.places(out), trust_code=trust_code)
+    logging = _loggers(log, mlflow_uri, out, select)
+    if not plan and study_plan.to_run:
+        ensure_writable(out)
+    if tune is not None:
+        study_plan = _tuned_plan(study_plan, trials=tune, select=select, workers=processes, quiet=quiet or as_json)
+    if not as_json and (plan or not quiet):
+        _show_plan(study_plan, to=OUT if plan else ERR)
+    if plan:
+        if as_json:
+            print_json({"plan": study_plan.as_json(), "skipped": list(study_plan.grid.skipped)})
+        return 0
+    executor = processes or _in_this_process(ray if study_plan.to_run else None, cpus, gpus)
+    with LiveTable(study_plan, quiet=quiet or as_json) as live_table:
+        result = StudyResult(study_plan, execute_study(study_plan, executor, live_table), select=select)
     for write, record in product(logging, result.all_records):
         write(record)
     if as_json:
@@ -162,26 +190,22 @@ def _naming_file(file: Path | None) -> Iterator[None]:
 
 
 def _loggers(log: str | None, mlflow_uri: str | None, out: Path, select: str | None) -> "list[Logger]":
-    from umix.bench.loggers.registry import loggers
+    from umix.bench.loggers import loggers
 
     return loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
 
 
-def _workers(workers: int, threads: int, stack: ExitStack, *, start: bool) -> "Processes":
-    """Worker processes; with ``start`` they begin to import what they need while the study is planned."""
+def _workers(workers: int, threads: int, *, quiet: bool) -> "Processes":
+    """Worker processes; a note says where they are more than this machine has cores for."""
     from umix.bench.executors.processes import Processes
 
     processes, cores = Processes(workers, threads=threads), os.cpu_count() or 1
-    if not start:
-        return processes
-    if workers * threads > cores:
+    if not quiet and workers * threads > cores:
         ERR.print(
             f"note: {workers} workers × {threads} threads are more than the {cores} cores here; they will wait for each other.",
             highlight=False,
             soft_wrap=True,
         )
-    stack.callback(processes.close)
-    processes.start()
     return processes
 
 
@@ -191,7 +215,7 @@ def _in_this_process(ray: str | None, cpus: float | None, gpus: float | None) ->
         from umix.bench.executors.ray import Ray
 
         return Ray(ray, cpus=1.0 if cpus is None else cpus, gpus=gpus or 0.0)
-    from umix.bench.executors.serial import Serial
+    from umix.bench.executors.executor import Serial
 
     return Serial()
 
@@ -229,9 +253,53 @@ def _with_data(study: "Study", data: DataFlags) -> "Study":
     return study.model_copy(update={"tasks": tuple(tasks)})
 
 
-def _show_plan(study_plan: "StudyPlan", *, workers: int, to: Any) -> None:
-    from umix.commands.study_tables import plan_table
+def _show_plan(study_plan: "StudyPlan", *, to: Any) -> None:
+    from umix.commands.study_output import plan_table
 
-    to.print(plan_table(study_plan, workers=workers))
+    to.print(plan_table(study_plan))
     for note in study_plan.grid.skipped:
         ERR.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False, soft_wrap=True)
+
+
+def _tuned_plan(
+    study_plan: "StudyPlan",
+    *,
+    trials: int,
+    select: str | None,
+    workers: "Processes | None",
+    quiet: bool,
+) -> "StudyPlan":
+    """The plan with the best settings of a search per method, all with the same budget; prints each result."""
+    from umix.api.study import tune_study
+    from umix.bench.study.study_search import search_jobs
+    from umix.reports.tables.search_table import score_text
+
+    done: dict[str, int] = {}
+    with Bars(
+        runs=max(2, trials * len(search_jobs(study_plan.grid, trials=trials, select=select))),
+        quiet=quiet,
+        what="trials",
+    ) as bars:
+
+        def on_event(event: "Event") -> None:
+            if event.kind == "note":
+                bars.note(f"{event.key}: {event.message}")
+                return
+            done[event.key] = event.done
+            bars.label = event.stage
+            bars.update_runs(", ".join(filter(None, (event.key, event.message))), done=sum(done.values()))
+
+        plan, results = tune_study(
+            study_plan, trials=trials, select=select, workers=workers, progress=bars, on_event=on_event
+        )
+    for result in results:
+        settings = ", ".join(f"{key}={value}" for key, value in result.settings.items())
+        if not quiet:
+            ERR.print(
+                f"{result.method} on {result.task}: validation {score_text(result.default)} → {score_text(result.value)} with "
+                f"{settings}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+    return plan

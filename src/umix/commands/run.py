@@ -62,7 +62,7 @@ def run(
 
     METHOD best tries the others within a race and trains the one that does best on validation.
     """
-    from umix.bench.loggers.registry import loggers
+    from umix.bench.loggers import loggers
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root

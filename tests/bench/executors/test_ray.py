@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Never
 
 import pytest
 
-from umix.bench.executors.outcome import Event
+from umix.bench.executors.executor import Event, Serial
 from umix.bench.executors.ray import Ray
-from umix.bench.executors.serial import Serial
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.executors.outcome import Event
-from umix.bench.executors.serial import Serial
+from umix.bench.executors.executor import Event, Serial
 from umix.bench.runs.failure import load_failure
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from umix.bench.study.study import Study, load_study, parse_seeds, study_schema, with_settings
-from umix.bench.study.study_grid import make_grid
+from umix.bench.study.study_plan import make_grid
 from umix.errors import UserError
 
 ROOT = Path(__file__).parents[3]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.executors.outcome import Event
+from umix.bench.executors.executor import Event
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.places import Places
 from umix.bench.study.study import Study
-from umix.bench.study.study_grid import make_grid
+from umix.bench.study.study_plan import make_grid
 from umix.bench.study.study_search import search_grid, search_jobs
 from umix.errors import UserError
 

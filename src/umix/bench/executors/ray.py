@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from umix.bench.executors.outcome import Event, OnEvent, Outcome
+import torch
+
+from umix.bench.executors.executor import Event, OnEvent, Outcome, execute_one, save_failure
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
@@ -92,7 +94,7 @@ class Ray:
                     try:
                         outcome = _store_outcome(self._ray.get(reference), spec, places)
                     except RayError as error:
-                        outcome = _failed_outcome(spec, places, error)
+                        outcome = Outcome(spec.key, failure=save_failure(spec, places, error))
                     if outcome.busy:
                         busy.append(spec)
                     else:
@@ -160,9 +162,7 @@ def _run_on_node(
     spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path
 ) -> _RemoteOutcome:
     """Execute one run on this node; relative paths start at ``cwd`` if the node has that folder."""
-    from umix.bench.executors.execute_one import execute_one, warm_up
-
-    warm_up(threads)
+    torch.set_num_threads(threads)
 
     def on_event(event: Event) -> None:
         # A lost event must not fail the run: the driver may be slow or gone.
@@ -188,12 +188,6 @@ def _store_outcome(remote: _RemoteOutcome, spec: RunSpec, places: Places) -> Out
     if remote.outcome.failure is not None:
         remote.outcome.failure.save(places.out, spec.directory_name)
     return remote.outcome
-
-
-def _failed_outcome(spec: RunSpec, places: Places, error: Exception) -> Outcome:
-    from umix.bench.executors.execute_one import save_failure
-
-    return Outcome(spec.key, failure=save_failure(spec, places, error))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from umix.bench.executors.outcome import Event, Executor, Outcome
+from umix.bench.executors.executor import Event, Executor, Outcome
 from umix.bench.runs.execute import finished
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.record import RunRecord

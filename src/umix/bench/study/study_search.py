@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from umix.bench.executors.outcome import Event, OnEvent
+from umix.bench.executors.executor import Event, OnEvent
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.places import Places
 from umix.bench.search.optuna_study import need_optuna
@@ -13,8 +13,7 @@ from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import searched_settings
 from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.shared_stages import StagePlanner
-from umix.bench.study.study_grid import StudyEntry, StudyGrid
+from umix.bench.study.study_plan import StagePlanner, StudyEntry, StudyGrid
 from umix.errors import MachineError, UserError, cause
 from umix.limits import MOST_TRIALS, require_count
 from umix.training.progress import Progress, Silent

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import numpy as np
+import polars
 import pytest
 import torch
 
@@ -11,16 +13,15 @@ from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import run_lock
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.estimate import Pace, format_duration, total_seconds
 from umix.bench.study.study import Study
-from umix.bench.study.study_grid import (
+from umix.bench.study.study_plan import (
+    StagePlanner,
     StudyEntry,
     StudyGrid,
     is_cached,
     make_grid,
     run_state,
     spread_out,
-    stages_to_train,
 )
 from umix.errors import UserError
 
@@ -154,7 +155,6 @@ def test_before_features_are_stored_no_stage_on_them_is_cached_but_its_runs_are_
     stages = {(entry.label, entry.spec.seed): entry.stage for entry in made.entries}
     assert stages["a", 0] == stages["b", 0] != stages["a", 1] == stages["b", 1]
     assert [(entry.label, entry.spec.seed) for entry in made.runs] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-    assert len(stages_to_train(places, made.runs)) == 2
     assert not Path("runs").exists()
 
 
@@ -207,31 +207,20 @@ def test_the_state_of_a_run_is_read_from_disk(tmp_path: Path) -> None:
     assert run_state(tmp_path, entry.spec) == "done"
 
 
-def test_the_estimate_is_that_of_finished_runs_and_unknown_without_any(tmp_path: Path) -> None:
-    made = grid(umix("a", eta=1), umix("b", eta=2), "erm", seeds=(0, 1))
-    record = execute(made.entries[0].spec, out=tmp_path)
-    pace, runs = Pace([record]), [entry for entry in made.runs if run_state(tmp_path, entry.spec) != "done"]
-    training = stages_to_train(Places(tmp_path), runs)
-    assert [(entry.label, entry.spec.seed) for entry in training] == [("a", 1)]
-    fit, stage = record.stages["fit"].seconds, record.stages["trajectory"].seconds
-    seconds, unknown = total_seconds(runs, pace, training, workers=1)
-    assert seconds == pytest.approx(3 * fit + stage)  # a1, b0, b1: only a1 trains its stage
-    assert unknown == 2  # erm was never run
-    longer = grid(umix("a", eta=1, epochs=6)).entries[0]
-    assert pace.seconds(longer.spec, trains_stage=False) == pytest.approx(2 * fit)
-    assert total_seconds(runs, pace, training, workers=2)[0] == pytest.approx(max((3 * fit + stage) / 2, fit + stage))
-
-
 def test_entries_without_shared_stages_keep_their_order() -> None:
     entries = [StudyEntry("t", label, spec, None, "") for label, spec in (("x", grid("erm").entries[0].spec),) * 3]
     assert spread_out(entries) == entries
 
 
-def test_durations_in_words() -> None:
-    assert [format_duration(s) for s in (0, 59.4, 60, 3599, 3600)] == [
-        "1 s",
-        "59 s",
-        "1 min 0 s",
-        "59 min 59 s",
-        "1 h 0 min",
-    ]
+def test_the_key_expected_for_a_net_that_is_told_of_columns_is_that_of_the_stage_that_is_trained(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = {"city": rng.choice(["a", "b", "c"], 80), "age": rng.normal(size=80), "y": rng.choice(["no", "yes"], 80)}
+    polars.DataFrame(frame).write_csv(tmp_path / "people.csv")
+    settings = {"label": "y", "net": "tabular", "fit.epochs": 2, "eta": 3.0, "length": 1, "pool": "example"}
+    spec = RunSpec(task=str(tmp_path / "people.csv"), method="umix", settings=settings, seed=0)
+    expected = StagePlanner(None).first_stage(spec, spec.plan.source.load(None))
+    record = execute(spec, out=tmp_path / "runs")
+    assert expected is not None
+    assert expected.key in {stage.key for stage in record.stages.values()}

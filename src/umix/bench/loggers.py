@@ -1,26 +1,103 @@
-"""MLflow: a run with its settings, its result and the metrics of every epoch, in a database beside the runs or on a server."""
+"""Loggers copy the result and the epochs of a finished run to TensorBoard or MLflow.
+
+TensorBoard's event files are in the subfolder ``tensorboard`` of the run's folder. MLflow has a run with its settings, its result
+and the metrics of every epoch, in a database beside the runs or on a server.
+"""
 
 import os
 import re
+import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple, final
 
-from umix.bench.loggers.registry import Logger
-from umix.bench.loggers.selected import Selected, selected
 from umix.bench.runs.epoch_table import EpochRow, read_epochs
 from umix.bench.runs.record import RunRecord
-from umix.errors import Setting, UserError
+from umix.errors import Setting, UserError, unknown
+
+#: Writes the result and the epochs of a finished run to the logger's program; logging a run twice changes nothing.
+Logger = Callable[[RunRecord], None]
 
 DATABASE = "mlflow.db"
+_FOLDER = "tensorboard"
 _KEY = "umix.key"
 _AT_ONCE = 1000  # most metrics that MLflow accepts in one call
 _LONGEST = 250  # longest name that every version of MLflow accepts
 
 
-def logger(out: Path, uri: str | None = None, select: str | None = None) -> Logger:
+def loggers(
+    names: Sequence[str], *, out: Path, mlflow_uri: str | None = None, select: str | None = None
+) -> list[Logger]:
+    """The loggers of these names; raises UserError if a library is missing, before anything is trained.
+
+    The result that they write is that under the rule ``select``.
+    """
+    for name in names:
+        if name not in LOGGERS:
+            raise unknown("logger", name, LOGGERS)
+    if mlflow_uri is not None and "mlflow" not in names:
+        raise UserError(
+            Setting("mlflow_uri"), " must go with ", Setting("log", "mlflow"), f", got {mlflow_uri!r} alone."
+        )
+    return [LOGGERS[name](out, mlflow_uri, select) for name in dict.fromkeys(names)]
+
+
+@final
+class Selected(NamedTuple):
+    """What the rule selected: ``numbers`` (``summary/worst``, ``summary/groups/NAME/rate``) and ``words``, at this epoch."""
+
+    epoch: int
+    numbers: dict[str, float]
+    words: dict[str, str]
+
+
+def selected(record: RunRecord, select: str | None) -> Selected:
+    """The summary of ``record`` under the rule ``select``, or under the run's own where that has no score."""
+    summary = record.summary(select if select is None or record.has(select) else None)
+    values = dict(_flat_summary("summary", summary.model_dump(mode="json")))
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    return Selected(summary.epoch, numbers, {name: value for name, value in values.items() if isinstance(value, str)})
+
+
+def _flat_summary(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
+    """The numbers and words below ``value`` by their path; truth values, lists and what is not known are left out."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _flat_summary(f"{name}/{key}", below)
+    elif isinstance(value, int | float | str) and not isinstance(value, bool):
+        yield name, value
+
+
+def _tensorboard(out: Path, uri: str | None = None, select: str | None = None) -> Logger:
+    """A logger that writes event files into each run's folder, so that ``tensorboard --logdir OUT`` shows all runs.
+
+    The result is that under the rule ``select``.
+    """
+    try:
+        from tensorboard.summary import Writer
+    except ImportError:
+        raise UserError(
+            Setting("log", "tensorboard"), " needs TensorBoard; install it with: pip install 'umix[tensorboard]'."
+        ) from None
+
+    def log(record: RunRecord) -> None:
+        rows, folder = read_epochs(record.directory), record.directory / _FOLDER
+        shutil.rmtree(folder, ignore_errors=True)  # event files are only appended to: every epoch would be there twice
+        writer = Writer(str(folder))
+        result = selected(record, select)
+        for name, value in result.numbers.items():
+            writer.add_scalar(name, value, step=result.epoch)
+        for row in rows:
+            writer.add_scalar(row.tag, row.value, step=row.epoch)
+        writer.close()
+
+    return log
+
+
+def _mlflow(out: Path, uri: str | None = None, select: str | None = None) -> Logger:
     """A logger to the tracking server ``uri``, by default to the database ``mlflow.db`` in the folder ``out``.
 
     The result is that under the rule ``select``.
@@ -111,3 +188,9 @@ def _names(tags: Iterable[str]) -> dict[str, str]:
             name = f"{plain} {number}"
         names[tag] = name
     return names
+
+
+#: Each takes the folder of the runs, the address of a server and the rule of the result, and raises if its library is missing.
+LOGGERS: Mapping[str, Callable[[Path, str | None, str | None], Logger]] = MappingProxyType(
+    {"mlflow": _mlflow, "tensorboard": _tensorboard}
+)

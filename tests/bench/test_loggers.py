@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.loggers.mlflow import DATABASE
-from umix.bench.loggers.registry import loggers
-from umix.bench.loggers.selected import selected
+from umix.bench.loggers import DATABASE, loggers, selected
 from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord

@@ -1,20 +1,87 @@
-"""One run as an executor does it: its progress is sent as events, and an exception becomes a saved failure."""
+"""What executors have in common: events of running runs, outcomes of finished ones, and one run after the other.
+
+``Serial`` executes runs in this process; ``processes`` and ``ray`` execute the same function elsewhere.
+"""
 
 import os
 import socket
 import time
-from typing import final
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, final
 
-import torch
-
-from umix.bench.executors.outcome import Event, OnEvent, Outcome
 from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import Busy
 from umix.bench.runs.places import Places
+from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 
 _PAUSE = 0.2  # seconds between two events about steps, so that events cost no noticeable time
+
+
+@final
+@dataclass(frozen=True)
+class Event:
+    """Progress of a running run: ``done`` of ``total`` steps of ``stage``, or a ``message``; ``worker`` is host:pid."""
+
+    key: str
+    kind: Literal["start", "steps", "note"]
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    worker: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: a record or a failure. If both are None, another process is executing the run."""
+
+    key: str
+    seconds: float = 0.0
+    record: RunRecord | None = None
+    failure: Failure | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self.record is None and self.failure is None
+
+
+OnEvent = Callable[[Event], None]
+
+
+class Executor(Protocol):
+    """A way to execute runs."""
+
+    @property
+    def workers(self) -> int:
+        """How many runs are executed at the same time; an estimate on a cluster."""
+
+    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+        """The outcome of every spec, in the order in which the runs end.
+
+        ``on_event`` is called with the events of running runs.
+        """
+
+
+@final
+class Serial:
+    """One run at a time; runs that another process is executing come last, when they have probably finished."""
+
+    workers = 1
+
+    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+        waiting = deque((spec, False) for spec in specs)
+        while waiting:
+            spec, wait = waiting.popleft()
+            outcome = execute_one(spec, places, on_event, wait=wait)
+            if outcome.busy:
+                waiting.append((spec, True))
+            else:
+                yield outcome
 
 
 def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool) -> Outcome:
@@ -32,11 +99,6 @@ def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool)
     except Exception as error:
         return Outcome(spec.key, time.perf_counter() - start, failure=save_failure(spec, places, error))
     return Outcome(spec.key, time.perf_counter() - start, record=record)
-
-
-def warm_up(threads: int) -> None:
-    """Prepare this process as a worker of ``threads`` threads; what a run needs is imported with this module."""
-    torch.set_num_threads(threads)
 
 
 def save_failure(spec: RunSpec, places: Places, error: BaseException) -> Failure:

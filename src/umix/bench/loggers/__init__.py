@@ -1,1 +1,0 @@
-"""Loggers: they copy the result and the epochs of a finished run to TensorBoard or MLflow."""
