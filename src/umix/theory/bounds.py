@@ -25,7 +25,7 @@ def generalisation_bound(
     ``w |A'(z) - y|``; ``largest`` is its B, the range of ``w ℓ``. The radius bounds the length of Σ_X^½θ: it follows from
     ``a(θ) θᵀΣ_Xθ ≤ γ`` and ``a(θ)² ≥ ρ min{1, θᵀΣ_Xθ}``.
     """
-    radius = max((gamma / rho) ** 0.25, (gamma / rho) ** 0.5)
+    radius = float(max((gamma / rho) ** 0.25, (gamma / rho) ** 0.5))
     return 2 * lipschitz * radius * math.sqrt(dimension / n) + largest * math.sqrt(math.log(2 / delta) / (2 * n))
 
 

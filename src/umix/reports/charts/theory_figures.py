@@ -34,11 +34,11 @@ def save_figures(findings: Findings, directory: Path, *, format_: str) -> list[P
     """Write every figure into ``directory`` and return the files; HTML holds all it needs."""
     if format_ not in get_args(Format):
         raise unknown("figure format", format_, get_args(Format))
-    options: dict[str, Any] = {"html": {"inline": True}, "png": {"scale_factor": 2}}.get(format_, {})
+    options: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
     directory.mkdir(parents=True, exist_ok=True)
     paths = {directory / f"{name}.{format_}": chart for name, chart in figures(findings).items()}
     for path, chart in paths.items():
-        chart.save(path, **options)
+        chart.save(path, **options.get(format_, {}))
     return list(paths)
 
 
