@@ -194,6 +194,8 @@ def test_gradients_of_members_are_clipped_one_by_one():
     lane = fleet(2)
     weights = torch.stack([torch.ones(N), 1e6 * torch.ones(N)], dim=1)
     huge = replace(lane.objective, mixup=replace(lane.objective.mixup, weights=weights))
+    weights = torch.stack([torch.ones(N), 1e6 * torch.ones(N)], dim=1)
+    huge = FleetMixup(MixupRisk(weights=weights, sigma=0.5, alpha=0.5))
     clipped = trainer(net=MLP(hidden=(4,)), clip_norm=0.5)
     both = race(clipped, [Lane(("a", "b"), huge)], by_class, content="test")
     single = Lane(("a",), MixupRisk(weights=torch.ones(N), sigma=0.5, alpha=0.5))

@@ -25,7 +25,8 @@ from umix.adapters.transformers.indexed_trainer import (
     taken_apart,
     write_state,
 )
-from umix.adapters.weighted_mixup import Loss, MixedPairs, WeightedMixup, named_part
+from umix.adapters.weighted_mixup import MixedPairs, WeightedMixup, named_part
+from umix.core.mixing import Loss
 from umix.errors import UserError
 from umix.training.trajectory import Trajectory
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
@@ -56,7 +56,7 @@ def mix_features(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Gen
     return net.head(mix(net.features(x), pair, lam, dim=_examples(net))), lam
 
 
-def _examples(net: Net) -> int:
+def _examples(net: nn.Module) -> int:
     """The dimension of the examples in features and logits: those of a fleet have the members first."""
     return 1 if isinstance(net, Fleet) else 0
 
