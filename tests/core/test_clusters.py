@@ -60,12 +60,6 @@ def test_separate_clusters_are_found_class_by_class_and_so_is_their_number(kind:
     assert np.isnan(found.silhouette[[1, 3]]).all()
 
 
-def test_a_given_number_of_clusters_is_taken_as_it_is() -> None:
-    z, y = blobs([40, 40])
-    found = clusters_within(z, 0 * y, n_classes=1, sizes=[5], kind="kmeans", average="examples", rng=RNG)
-    assert found.n_clusters == 5
-
-
 def test_one_cluster_per_class_is_the_class() -> None:
     z, y = blobs([10, 5])
     found = clusters_within(z, y, n_classes=2, sizes=[1], kind="kmeans", average="examples", rng=RNG)
@@ -91,12 +85,6 @@ def test_a_class_has_no_more_clusters_than_different_examples(kind: Kind, z: np.
     found = clusters_within(z, y, n_classes=1, sizes=range(2, 8), kind=kind, average="clusters", rng=RNG)
     assert found.n_clusters == n
     assert np.isnan(found.silhouette[0]) == (n < 2)
-
-
-def test_the_same_stream_gives_the_same_clusters() -> None:
-    z = RNG.standard_normal((80, 3))
-    first, second = (clustered(z, 6, kind="kmeans", rng=np.random.default_rng(3)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from umix.core.environments import infer_environments
-from umix.methods.george import hardness
 
 STEPS = {"steps": 100, "lr": 0.1}
 
@@ -82,11 +81,3 @@ def test_logits_that_say_nothing_give_finite_answers_and_gradients_are_not_kept(
     assert found.dtype == torch.int64
     assert set(found.tolist()) <= {0, 1}
     assert logits.grad is None
-
-
-def test_hardness_is_above_zero_where_the_classifier_is_wrong():
-    logits, y = data(classes=4)
-    expected = [max(float(z[k]) for k in range(4) if k != c) - float(z[c]) for z, c in zip(logits, y, strict=True)]
-    np.testing.assert_allclose(hardness(logits, y), expected, rtol=1e-12)
-    assert torch.equal(hardness(logits, y) > 0, logits.argmax(1) != y)
-    assert hardness(torch.ones(3, 1), torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 0]

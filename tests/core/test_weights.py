@@ -8,13 +8,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from torch import Tensor
 
 from umix.core.weights import (
+    balanced_posterior,
     class_means,
+    effective_number,
     effective_sample_size,
     importance_weights,
+    inverse_frequency,
+    inverse_frequency_within,
     normalized,
+    one_hot,
     relative_difficulty,
+    soft_effective_number,
+    soft_inverse_frequency,
+    soft_sizes,
     uncertainty,
 )
 
@@ -151,3 +160,135 @@ def test_class_means_are_those_of_numpy_and_keep_the_overall_mean():
     pooled = class_means(torch.from_numpy(u), torch.from_numpy(y)).numpy()
     np.testing.assert_allclose(pooled, [u[y == c].mean() for c in y], rtol=1e-6)
     np.testing.assert_allclose(pooled.mean(), u.mean(), rtol=1e-6)
+
+
+IDS = torch.tensor([0, 0, 3, 1, 0, 3, 0, 1, 1, 1, 1])  # group 2 is empty
+
+
+WEIGHT = torch.linspace(0.5, 2, len(IDS))
+
+
+def soft(n: int = 40, groups: int = 3, seed: int = 0) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).dirichlet([0.3] * groups, n))
+
+
+@pytest.mark.parametrize("by", [None, WEIGHT], ids=["", "weighted"])
+def test_known_groups_have_exactly_the_weights_of_their_inverse_frequency(by: Tensor | None) -> None:
+    p = one_hot(IDS, n_groups=4)
+    assert soft_sizes(p).tolist() == torch.bincount(IDS, minlength=4).tolist()
+    assert torch.equal(soft_inverse_frequency(p, by=by), inverse_frequency(IDS, by=by))
+    assert torch.equal(soft_effective_number(p, beta=0.9, by=by), effective_number(IDS, beta=0.9, by=by))
+
+
+def test_known_groups_stay_as_they_are_in_balanced_draws() -> None:
+    p = one_hot(IDS, n_groups=4)
+    assert torch.equal(balanced_posterior(p), p)
+
+
+@given(st.floats(0, 1), st.integers(0, 9))
+def test_weights_follow_the_formula_and_have_mean_one(power: float, seed: int) -> None:
+    p = soft(seed=seed).numpy()
+    sizes = [sum(row[g] for row in p) for g in range(3)]
+    reference = np.array([sum(row[g] / sizes[g] ** power for g in range(3)) for row in p])
+    weights = soft_inverse_frequency(torch.from_numpy(p), power=power)
+    np.testing.assert_allclose(weights.numpy(), reference / reference.mean(), rtol=1e-6)
+
+
+def test_every_group_has_the_same_expected_total_weight_and_power_zero_weighs_all_alike() -> None:
+    """Of each group's own share of a row's weight, p_ig/n_g: the sum over rows is 1 for every group."""
+    p = soft()
+    assert (p / soft_sizes(p)).sum(0).tolist() == pytest.approx([1, 1, 1])
+    assert soft_inverse_frequency(p, power=0.0).tolist() == pytest.approx([1.0] * len(p))
+
+
+def test_an_empty_group_has_no_weight() -> None:
+    p = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert soft_inverse_frequency(p).tolist() == [1, 1]
+    assert torch.equal(balanced_posterior(p), p.double())
+
+
+def test_the_balanced_posterior_makes_balanced_draws_estimate_the_risks_of_all_examples() -> None:
+    p, losses = soft(n=200), torch.linspace(0, 1, 200, dtype=torch.float64)
+    draws = p @ (1 / soft_sizes(p))  # how often balanced draws visit an example, on average
+    r = balanced_posterior(p)
+    estimated = (draws * losses) @ r / (draws @ r)
+    torch.testing.assert_close(estimated, losses @ p / p.sum(0))
+
+
+def test_an_illegal_beta_is_refused() -> None:
+    with pytest.raises(ValueError, match="beta must lie in"):
+        soft_effective_number(soft(), beta=1.0)
+
+
+GROUP_IDS = npst.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 6))
+
+
+BETA = st.sampled_from([0.0, 0.5, 0.9, 0.999, 0.9999])
+
+
+def sizes_of(ids: np.ndarray) -> np.ndarray:
+    return np.array([np.count_nonzero(ids == g) for g in ids], dtype=np.float64)
+
+
+@given(GROUP_IDS)
+def test_inverse_frequency_is_one_over_the_size_scaled_to_mean_one(ids: np.ndarray) -> None:
+    expected = 1 / sizes_of(ids)
+    np.testing.assert_allclose(inverse_frequency(torch.from_numpy(ids)), expected / expected.mean(), rtol=1e-6)
+
+
+@given(GROUP_IDS)
+def test_every_group_has_the_same_total_weight_under_inverse_frequency(ids: np.ndarray) -> None:
+    weights = inverse_frequency(torch.from_numpy(ids)).double().numpy()
+    totals = [weights[ids == g].sum() for g in np.unique(ids)]
+    np.testing.assert_allclose(totals, len(ids) / len(totals), rtol=1e-6)
+
+
+@given(GROUP_IDS, BETA)
+def test_effective_number_is_the_inverse_of_a_geometric_sum_scaled_to_mean_one(ids: np.ndarray, beta: float) -> None:
+    expected = np.array([1 / sum(beta**i for i in range(int(size))) for size in sizes_of(ids)])
+    np.testing.assert_allclose(
+        effective_number(torch.from_numpy(ids), beta=beta), expected / expected.mean(), rtol=1e-6
+    )
+
+
+def test_beta_near_one_is_inverse_frequency() -> None:
+    ids = torch.tensor([0] * 50 + [1] * 5 + [3])
+    torch.testing.assert_close(effective_number(ids, beta=1 - 1e-9), inverse_frequency(ids))
+
+
+@pytest.mark.parametrize("beta", [-0.1, 1.0, float("nan")])
+def test_beta_outside_of_its_range_is_an_error(beta: float) -> None:
+    with pytest.raises(ValueError, match=r"beta must lie in \[0, 1\)"):
+        effective_number(torch.tensor([0, 1]), beta=beta)
+
+
+@given(GROUP_IDS, BETA, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+def test_powers_are_those_of_numpy(ids: np.ndarray, beta: float, power: float) -> None:
+    sizes = sizes_of(ids)
+    effective = np.array([sum(beta**i for i in range(int(size))) for size in sizes])
+    for found, expected in (
+        (inverse_frequency(torch.from_numpy(ids), power=power), sizes**-power),
+        (effective_number(torch.from_numpy(ids), beta=beta, power=power), effective**-power),
+    ):
+        np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-6)
+
+
+@given(GROUP_IDS, st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+def test_weights_within_classes_are_powers_of_sizes_with_the_same_total_in_every_class(
+    ids: np.ndarray, power: float
+) -> None:
+    y = ids % 3  # every id belongs to one class
+    expected = sizes_of(ids) ** -power
+    expected /= np.array([expected[y == c].sum() for c in y])
+    found = inverse_frequency_within(torch.from_numpy(ids), torch.from_numpy(y), power=torch.full((3,), power))
+    np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-6)
+
+
+@given(GROUP_IDS)
+def test_within_classes_power_zero_or_one_cluster_each_balances_classes(ids: np.ndarray) -> None:
+    y = ids % 3
+    balanced = inverse_frequency(torch.from_numpy(y))
+    none = inverse_frequency_within(torch.from_numpy(ids), torch.from_numpy(y), power=torch.zeros(3))
+    one = inverse_frequency_within(torch.from_numpy(y), torch.from_numpy(y), power=torch.full((3,), 2.0))
+    np.testing.assert_allclose(none, balanced, rtol=1e-6)
+    np.testing.assert_allclose(one, balanced, rtol=1e-6)

@@ -174,13 +174,6 @@ def test_trials_limit_the_candidates(tmp_path):
     assert len(record.decisions["standings"]) == 3
 
 
-@pytest.mark.parametrize(("trials", "is_tried"), [(10, False), (11, True), (1000, True)])
-def test_dfr_takes_its_turn_among_the_trials(tmp_path, trials, is_tried):
-    standings = run(shortcut(), tmp_path, **{"best.trials": trials}).decisions["standings"]
-    assert len(standings) <= trials
-    assert ("dfr" in [standing["candidate"] for standing in standings]) == is_tried
-
-
 def test_dfr_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypatch):
     counted = {}
 
@@ -310,7 +303,3 @@ def test_the_weights_that_are_kept_are_those_that_the_winner_trains_with(tmp_pat
     assert ("weight" in kept.columns) == (alone is not None)
     if alone is not None:
         np.testing.assert_array_equal(kept["weight"], alone["weight"])
-
-
-def test_the_only_candidate_keeps_no_weights_of_another(tmp_path):
-    assert "weight" not in load_examples(run(shortcut(300), tmp_path, **{"best.trials": 1})).columns

@@ -22,7 +22,6 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
 from umix.nets.mlp import MLP
-from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -151,21 +150,6 @@ def test_one_balanced_subset_predicts_as_scikit_learn_on_the_half(trainer: Make)
     scaler = StandardScaler().fit(z[rows])
     model = LogisticRegression(max_iter=1000).fit(scaler.transform(z[rows]), y[rows])
     assert net(val.x[chosen]).argmax(dim=1).tolist() == model.predict(scaler.transform(z)).tolist()
-
-
-def test_the_features_are_those_of_the_reference(trainer: Make) -> None:
-    net, reference = DFR().train(trainer()), trainer().reference(ErmStage("reference", 4))
-    for a, b in zip(net.body.parameters(), reference.body.parameters(), strict=True):
-        assert torch.equal(a, b)
-    assert not torch.equal(net.head.weight, reference.head.weight)
-
-
-def test_training_groups_have_no_say(trainer: Make, moons: Task) -> None:
-    train = moons.splits["train"]
-    one_group = Groups.from_ids(torch.zeros(len(train), dtype=torch.int64), moons.groups)
-    blind = Task(moons.name, {**moons.splits, "train": replace(train, groups=one_group)}, moons.classes)
-    first, second = DFR().train(trainer()), DFR().train(trainer(task=blind))
-    assert torch.equal(first.head.weight, second.head.weight)
 
 
 def test_a_group_that_validation_misses_is_reported_and_left_out(trainer: Make, moons: Task) -> None:

@@ -1,21 +1,14 @@
 """DomainMix's risk, its pairs and its settings."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
-from umix.errors import UserError
-from umix.methods.domainmix import DomainCycle, DomainMix
+from umix.methods.domainmix import DomainCycle
 from umix.methods.parts.mixup_risk import Mixing, MixupRisk
 from umix.nets.mlp import MLP
-from umix.training.trainer import Trainer
-
-Make = Callable[..., Trainer]
 
 GROUPS = {"all": [0, 1, 2, 3] * 3, "some, of unequal size": [3, 0, 0, 3, 0, 1, 0], "one domain": [2, 2, 2]}
 groups = pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
@@ -63,9 +56,3 @@ def test_a_batch_of_one_domain_passes_unmixed() -> None:
     net = MLP(hidden=(6,)).build(batch.x[0], 3).double()
     risk, _ = objective_of(np.full(6, 2), 4, 1.0).risk(net, batch, {}, np.random.default_rng(0))
     torch.testing.assert_close(risk, cross_entropy(net(batch.x), batch.y), rtol=1e-6, atol=0)
-
-
-def test_cutmix_without_images_is_refused_before_training(trainer: Make, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"mixing=cutmix must be given images"):
-        DomainMix(mixing="cutmix").train(trainer(groups=True, directory=tmp_path / "run"))
-    assert not (tmp_path / "run").exists()

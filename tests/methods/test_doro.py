@@ -28,11 +28,6 @@ def test_epsilon_zero_is_dro(trainer: Make, doro: type[CVaRDORO], dro: type[CVaR
 
 
 @PAIRS
-def test_epsilon_is_felt(trainer: Make, doro: type[CVaRDORO], dro: type[CVaRDRO]) -> None:
-    assert not same(doro(epsilon=0.1).train(trainer()), dro().train(trainer()))
-
-
-@PAIRS
 def test_an_outlier_leads_dro_astray_and_not_doro(
     trainer: Make, moons: Task, doro: type[CVaRDORO], dro: type[CVaRDRO]
 ) -> None:

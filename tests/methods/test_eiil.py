@@ -11,7 +11,6 @@ import torch
 from umix.cli import main
 from umix.data.samplers import Balanced
 from umix.data.task import Task
-from umix.files import read_tensors
 from umix.methods.eiil import EIIL
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
@@ -74,13 +73,6 @@ def test_an_empty_environment_is_said_in_words_and_the_groups_are_the_classes(tr
     objective = WorstGroupRisk(step_size=0.01, adjustment=0.0, sizes=torch.bincount(easy.y), group=easy.y)
     expected = trainer(task=task).fit(objective, sampler=Balanced(easy.y))
     assert torch.equal(parameters(net), parameters(expected))
-
-
-def test_the_environments_are_saved_with_the_run(trainer: Make, tmp_path: Path) -> None:
-    run = trainer(directory=tmp_path)
-    EIIL().train(run)
-    saved, _ = read_tensors(tmp_path / "examples.safetensors", kind="examples")
-    assert set(saved) == {"environment", "label"}
 
 
 def test_the_weights_command_writes_environments_and_says_that_there_are_no_weights(

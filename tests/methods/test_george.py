@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,3 +94,12 @@ def test_two_clusters_by_hardness_are_the_harder_and_the_easier_examples_of_a_cl
     for c in (0, 1):
         first, second = (hard[cluster == 2 * c + k] for k in (0, 1))
         assert min(first.max(), second.max()) < max(first.min(), second.min())
+
+
+def test_hardness_is_above_zero_where_the_classifier_is_wrong() -> None:
+    rng = np.random.default_rng(0)
+    logits, y = torch.from_numpy(rng.standard_normal((300, 4))), torch.from_numpy(rng.integers(4, size=300))
+    expected = [max(float(z[k]) for k in range(4) if k != c) - float(z[c]) for z, c in zip(logits, y, strict=True)]
+    np.testing.assert_allclose(hardness(logits, y), expected, rtol=1e-12)
+    assert torch.equal(hardness(logits, y) > 0, logits.argmax(1) != y)
+    assert hardness(torch.ones(3, 1), torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 0]

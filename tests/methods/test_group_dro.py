@@ -65,17 +65,6 @@ def test_probabilities_of_known_groups_are_groups() -> None:
         torch.testing.assert_close(soft_state["q"], state["q"], rtol=1e-6, atol=0)
 
 
-def test_an_absent_group_keeps_its_weight() -> None:
-    objective = WorstGroupRisk(step_size=1.0, adjustment=0.0, sizes=torch.tensor([5, 5, 5]))
-    net = MLP(hidden=()).build(torch.zeros(3), 2).double()
-    before = objective.init(3)["q"]
-    _, state = objective.risk(net, batch_of([0, 0]), objective.init(3), np.random.default_rng(0))
-    torch.testing.assert_close(state["q"].float(), before)  # alone in the batch: nothing to grow against
-    _, state = objective.risk(net, batch_of([0, 1]), objective.init(3), np.random.default_rng(0))
-    assert state["q"][2].item() == pytest.approx(before[2].item())
-    assert state["q"].sum().item() == pytest.approx(1)
-
-
 def test_equally_hard_groups_keep_equal_weights_where_batches_do_not_hold_all_alike() -> None:
     """258 examples in batches of 64: the last batch of an epoch has two of the four groups."""
     group = torch.arange(258) % 4

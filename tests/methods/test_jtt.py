@@ -35,10 +35,6 @@ def test_no_copies_are_erm(trainer: Make, record: str) -> None:
     assert same(JTT(upweight=0, record=record).train(trainer()), ERM().train(trainer()))
 
 
-def test_copies_are_not_erm(trainer: Make) -> None:
-    assert not same(JTT(upweight=3).train(trainer()), ERM().train(trainer()))
-
-
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_the_error_set_is_what_the_first_net_gets_wrong(trainer: Make, epochs: int) -> None:
     run = trainer()
@@ -100,13 +96,6 @@ def test_jtt_and_umix_share_one_first_stage_where_their_settings_agree(
     JTT(identification_epochs=3, record=record).train(jtt)
     assert jtt.reports["trajectory"].reused
     assert jtt.reports["trajectory"].key == umix.reports["trajectory"].key
-
-
-def test_stages_that_record_otherwise_are_not_shared(trainer: Make, tmp_path: Path) -> None:
-    umix, jtt = (trainer(directory=tmp_path / name, cache=tmp_path / "stages") for name in ("umix", "jtt"))
-    UMIX(length=2, record="online").train(umix)
-    JTT(identification_epochs=2, record="epoch_end").train(jtt)
-    assert not jtt.reports["trajectory"].reused
 
 
 def test_an_empty_error_set_is_reported_and_trains_as_erm(trainer: Make) -> None:

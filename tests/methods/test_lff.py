@@ -19,7 +19,7 @@ from umix.data.batch import Batch
 from umix.methods.lff import FailureRisk, LfF
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.training.objective import MeanRisk, State
+from umix.training.objective import State
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
@@ -119,30 +119,6 @@ def test_losses_of_zero_weigh_one_half_and_stay_finite() -> None:
     assert all(parameter.grad.isfinite().all() for parameter in net.parameters())
     biased, debiased = state["losses"][:, [0, 3, 6]] / objective._largest(state["losses"])[:, batch.y]
     assert relative_difficulty(biased, debiased).eq(0.5).all()
-
-
-def test_the_state_it_is_given_is_left_as_it_was() -> None:
-    net, objective = nets(), FailureRisk(y=Y, n_classes=CLASSES, q=0.7, smoothing=0.7)
-    given = start(objective)
-    objective.risk(net, batch_of([0, 1], 0), given, RNG)
-    assert given["losses"].eq(-1).all()
-
-
-def test_both_nets_start_differently_and_the_debiased_one_as_in_erm(trainer: Make) -> None:
-    seen: list[list[Tensor]] = []
-
-    class Look(MLP):
-        def build(self, example: Tensor, n_classes: int) -> Net:
-            net = MLP(hidden=self.hidden).build(example, n_classes)
-            if not net.head.weight.is_meta:  # else only the size of the net was asked for
-                seen.append([parameter.detach().clone() for parameter in net.parameters()])
-            return net
-
-    LfF().train(trainer(net=Look(hidden=(8,))))
-    trainer(net=Look(hidden=(8,))).fit(MeanRisk())
-    debiased, biased, erm = seen
-    assert all(torch.equal(a, b) for a, b in zip(debiased, erm, strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(debiased, biased, strict=True))
 
 
 def test_the_biased_net_fails_on_the_minority_and_the_debiased_one_less(trainer: Make) -> None:

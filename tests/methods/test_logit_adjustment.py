@@ -1,15 +1,12 @@
 """Logit adjustment and balanced softmax: what they are where there is nothing to adjust, and that both ways agree."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from umix.bench.runs.execute import execute
-from umix.bench.spec.run_spec import RunSpec
 from umix.data.batch import Batch
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
@@ -143,9 +140,3 @@ def test_a_head_without_biases_is_refused_in_words(trainer: Make, monkeypatch: p
     monkeypatch.setattr(Trainer, "reference", lambda self, stage: net)
     with pytest.raises(UserError, match=r"must be linear with a bias, got one without; set .*=trained"):
         LogitAdjustment(when="post_hoc").train(run)
-
-
-def test_a_finished_run_on_a_task_is_judged_once(tmp_path: Path) -> None:
-    small = {"sizes": [40, 8, 40, 8], "eval_size": 10, "epochs": 2, "hidden": [8], "when": "post_hoc"}
-    record = execute(RunSpec(task="four_moons", method="logit_adjustment", settings=small), out=tmp_path)
-    assert record.counts["val"].hits.shape[0] == 1

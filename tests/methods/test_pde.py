@@ -121,12 +121,6 @@ def test_a_tiny_group_is_warned_of_and_a_group_size_takes_more_rows_of_the_other
     assert not any("PDE begins" in warning for warning in wide.warnings)
 
 
-def test_a_small_group_size_that_is_asked_for_is_not_blamed_on_the_groups(trainer: Make) -> None:
-    run = trainer(groups=True)
-    PDE(group_size=2).train(run)
-    assert not run.warnings
-
-
 def test_training_rows_without_a_group_are_refused_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,13 +61,6 @@ def test_one_known_group_per_row_gives_the_risk_of_group_dro_in_shuffled_batches
     torch.testing.assert_close(parameters(net), parameters(soft), atol=1e-5, rtol=0)
 
 
-def test_it_is_not_group_dro_with_groups_from_few(trainer: Make) -> None:
-    """That one draws groups in every epoch and corrects p for balanced draws."""
-    ours = PGDRO(step_size=0.3).train(trainer(use_groups="val"))
-    few = GroupDRO(step_size=0.3, groups_from="few").train(trainer(use_groups="val"))
-    assert not torch.equal(parameters(ours), parameters(few))
-
-
 @pytest.mark.parametrize("estimate", ["regression", "net"])
 def test_no_known_group_is_refused_with_its_name(trainer: Make, moons: Task, estimate: str) -> None:
     blank = {

@@ -16,14 +16,6 @@ def test_a_prediction_at_chance_never_flips_and_a_certain_one_always(classes: in
     assert flip_probability(p, n_classes=classes).tolist() == pytest.approx([0, 1], abs=1e-15)
 
 
-def test_of_two_classes_nine_tenths_flip_with_probability_four_fifths() -> None:
-    assert flip_probability(torch.tensor(0.9), n_classes=2).item() == pytest.approx(0.8)
-
-
-def test_one_class_never_flips() -> None:
-    assert flip_probability(torch.ones(3), n_classes=1).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize("strength", [1.0, 0.3, 0.0])
 def test_labels_are_flipped_as_in_a_loop_over_examples(strength: float) -> None:
     z, label, draws = 3 * RNG.standard_normal((200, 4)), RNG.integers(0, 4, 200), RNG.random(200)

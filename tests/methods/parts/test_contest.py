@@ -13,7 +13,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate, contest, limit_cost, standing_of, worst_rates
+from umix.methods.parts.contest import Candidate, contest, limit_cost, worst_rates
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.mlp import MLP, Linear
 from umix.training.fit_settings import FitSettings
@@ -234,15 +234,6 @@ def test_an_ensemble_has_no_window_to_find():
         method("umix", uncertainty="ensemble", length="auto").train(trainer_on(noise()))
 
 
-def test_class_pooling_weighs_a_class_alike():
-    trainer = trainer_on(noise())
-    method("umix", eta=5.0, pool="class", length=2).train(trainer)
-    y, w, u = trainer.task.splits["train"].y, trainer.kept["weight"], trainer.kept["uncertainty"]
-    raw = [1 + 5.0 * u[y == c].mean() for c in (0, 1)]
-    assert all(len(w[y == c].unique()) == 1 for c in (0, 1))
-    torch.testing.assert_close(w[y == 1][0] / w[y == 0][0], raw[1] / raw[0])
-
-
 def counts_of_three_epochs() -> Counts:
     """Two classes of 60; group 2 of 5 examples is too small to judge."""
     hits, sizes = np.array([[50, 40, 0], [30, 50, 5], [45, 45, 1]]), np.array([60, 55, 5])
@@ -270,8 +261,3 @@ def test_no_standing_lies_beyond_the_frontier():
     for one in verdict.standings:
         beaten = [point.worst >= one.worst - 1e-9 and point.average >= one.average - 1e-9 for point in verdict.frontier]
         assert any(beaten)
-
-
-def test_a_standing_has_the_rates_of_the_chosen_epoch():
-    found = standing_of("erm", counts_of_three_epochs(), 0.5, "worst_class")
-    assert (found.worst, found.average, found.epochs) == (pytest.approx(45 / 60), pytest.approx(91 / 120), 3)

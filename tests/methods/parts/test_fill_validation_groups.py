@@ -89,12 +89,6 @@ def test_a_row_whose_known_value_is_in_no_group_gets_one_all_the_same():
     assert (val.groups.codes // 4 == val.y).all()
 
 
-def test_groups_that_can_be_told_choose():
-    trainer = filled(task())
-    assert trainer.judging.groups_choose(trainer.splits["val"].groups.sizes.numpy())
-    assert "estimated from 100 known ones" in trainer.decisions["validation groups"]["words"]
-
-
 @pytest.mark.parametrize("options", [{"use_groups": "test"}])
 def test_nothing_is_drawn_where_groups_may_not_choose(options):
     made = task()

@@ -11,7 +11,6 @@ from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods import method
-from umix.methods.eiil import EIIL
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
@@ -89,21 +88,6 @@ def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(trainer
     assert "no training example wrong, so all weights are equal" in warnings_of(one & False, 3.0)
     assert "The weights rest on few examples" in warnings_of(one, 1e4)
     assert "weights" not in warnings_of(one, 3.0)
-
-
-def test_eiil_can_be_followed_by_umix_on_its_environments(trainer: Make) -> None:
-    run = trainer()
-    EIIL(then="umix", eta=7.0).train(run)
-    cell = 2 * run.task.splits["train"].y + run.kept["environment"]
-    assert set(run.kept) == {"environment", "uncertainty", "weight"}
-    assert all(len(run.kept["weight"][cell == c].unique()) == 1 for c in range(4))
-
-
-def test_inputs_that_cannot_be_mixed_are_refused_before_anything_is_trained(trainer: Make) -> None:
-    run = trainer()
-    with pytest.raises(UserError, match="mixing=cutmix must be given images"):
-        EIIL(then="umix", mixing="cutmix").train(run)
-    assert not run.reports
 
 
 @pytest.mark.parametrize("name", ["eiil", "george", "xrm"])

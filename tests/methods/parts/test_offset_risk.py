@@ -24,10 +24,6 @@ def test_a_class_without_examples_is_never_raised_against_another() -> None:
     assert (log_pi[0] >= log_pi).all()  # what is subtracted at prediction
 
 
-def test_without_any_examples_all_classes_have_the_same_share() -> None:
-    assert log_shares(torch.zeros(4)).exp().tolist() == pytest.approx([0.25] * 4)
-
-
 def test_sizes_count_copies() -> None:
     y, copies = torch.tensor([0, 2, 2, 0]), torch.tensor([0, 3, 1, 2])
     assert class_sizes(y, n_classes=4, by=copies).tolist() == [2, 0, 4, 0]
