@@ -73,7 +73,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/steps.py
-	$(BIN)/python benchmarks/table.py
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/images.py
 	$(BIN)/python benchmarks/uncertainty.py

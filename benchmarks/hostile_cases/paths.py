@@ -256,7 +256,7 @@ def odd_results(folder: Path, rng: np.random.Generator) -> Case:
         ["table", "--groups"],
         ["table", "-o", pick(rng, ("t.md", "t.tex", "t.csv", "t.json"))],
         ["table", "--metric", "brier"],
-        ["select"],
+        ["table", "--select", "all"],
         ["export", one, "-o", pick(rng, ("README.md", "m.safetensors"))],
         ["predict", one, f"./{table}", "-o", pick(rng, ("-", "p.csv", "p.jsonl", "p.arrow"))],
     )

@@ -215,7 +215,7 @@ def code_in_record(folder: Path, rng: np.random.Generator) -> Case:
             ["export", "run", "-o", "model.pt2"],
             ["weights", "run", "-o", "new.csv"],
             ["table", "."],
-            ["select", "."],
+            ["table", ".", "--select", "all"],
         ),
     )
     return Case(f"code in a record, {command[0]}", command)
