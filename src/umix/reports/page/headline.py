@@ -70,7 +70,8 @@ def headline(
     kind = "group" if records[0].groups else "class"
     worst = _worst_of(list(own.values()))
     sentences = [] if kind == "group" else ["The worst group is unknown: this task has no groups. Classes stand in."]
-    rivals = [label for label in (baseline, f"{baseline}{THRESHOLD}") if label in runs and label != method]
+    named = [baseline, f"{baseline}{THRESHOLD}"] if baseline is not None else []
+    rivals = [label for label in named if label in runs and label != method]
     pairs = {label: different_pairs(records, runs[label]) for label in rivals} if method != baseline else {}
     differences = {
         label: paired(
