@@ -48,7 +48,7 @@ SLICE := $(addprefix tests/,core/test_weights.py core/test_mixing.py core/test_s
   methods/test_umix.py methods/test_group_dro.py contract identities theory/test_glm.py bench/spec/test_run_spec.py \
   bench/runs/test_execute.py bench/study/test_study.py api/test_train.py adapters/test_weighted_mixup.py adapters/sklearn/test_inputs.py \
   exports/test_state_dict.py reports/tables reports/test_comparison.py reports/page/test_headline.py commands/test_listings.py \
-  commands/test_predict.py test_files.py test_registry.py test_settings.py)
+  commands/test_predict.py test_store.py test_registry.py test_settings.py)
 check: lint types layers
 	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not system" -k "not keeps_the_contract or erm" $(SLICE)
 

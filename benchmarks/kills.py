@@ -36,7 +36,7 @@ from measure import write
 from PIL import Image
 
 from umix.bench.executors.processes import worker_context
-from umix.files import read_tensors
+from umix.store import read_tensors
 
 LIMIT = 300  # seconds for one command
 WRITES = ("fsync", "replace", "rename", "unlink", "rmdir", "mkdir")  # of the module os

@@ -13,9 +13,9 @@ import numpy as np
 from measure import write
 
 from umix import RunSpec, execute, load_task
-from umix.files import read_tensors
 from umix.reports.arrange import decided_rows
 from umix.reports.comparison import compare
+from umix.store import read_tensors
 
 SEEDS = range(3)
 METHODS = {"erm": ("erm", {}), "umix, sigma=0": ("umix", {"sigma": 0.0}), "umix": ("umix", {})}

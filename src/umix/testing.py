@@ -24,11 +24,11 @@ from umix.core.epoch_counts import Counts
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.files import read_tensors
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
+from umix.store import read_tensors
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import TICK
 from umix.training.progress import MEASURES, Progress, Silent

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from umix import IndexedDataset, load_task
 from umix.adapters.lightning import TrainsByUMIX, TrajectoryCallback
-from umix.files import write_tensors
+from umix.store import write_tensors
 
 
 class Classifier(pl.LightningModule):

@@ -21,9 +21,9 @@ from umix.data.inputs import Mapped
 from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
-from umix.files import read_arrays, write_arrays
 from umix.reports.tables.run_table import run_table
 from umix.run_folder import DECISIONS, TABLE_COLUMNS
+from umix.store import read_arrays, write_arrays
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from umix.bench.runs.execute import execute
 from umix.bench.spec.run_spec import RunSpec
-from umix.files import read_tensors
+from umix.store import read_tensors
 
 N = 150
 

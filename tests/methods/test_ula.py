@@ -12,13 +12,13 @@ from torch import Tensor
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.files import read_tensors
 from umix.methods.erm import ERM
 from umix.methods.logit_adjustment import LogitAdjustment
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.ula import ULA
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.store import read_tensors
 from umix.training.stage import ErmStage
 from umix.training.trainer import Trainer
 

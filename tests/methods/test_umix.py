@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from umix.errors import UserError
-from umix.files import read_tensors
 from umix.methods.umix import UMIX
+from umix.store import read_tensors
 from umix.training.trainer import Trainer
 
 Make = Callable[..., Trainer]

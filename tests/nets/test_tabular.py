@@ -14,12 +14,12 @@ from umix.core.mixing import mix
 from umix.core.streams import torch_stream
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import read_tensors, write_tensors
 from umix.methods.parts.mixup_risk import MIXERS
 from umix.nets.fleet import Fleet, can_stack
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.nets.tabular import TableEncoder, Tabular, bin_edges
+from umix.store import read_tensors, write_tensors
 from umix.training.checkpoint import thin_checkpoint
 from umix.training.fit_settings import FitSettings
 from umix.training.trainer import Trainer

@@ -9,7 +9,6 @@ import pytest
 
 from umix.bench.runs.example_tables import example_table, load_examples
 from umix.bench.runs.record import RunRecord
-from umix.files import write_arrays
 from umix.reports.training_examples import (
     Hint,
     Window,
@@ -19,6 +18,7 @@ from umix.reports.training_examples import (
     rank_minority,
     training_of,
 )
+from umix.store import write_arrays
 
 N = 10
 

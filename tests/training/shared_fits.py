@@ -16,10 +16,10 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.errors import UserError
-from umix.files import write_tensors
 from umix.methods.registry import METHODS
 from umix.nets.mlp import MLP
 from umix.nets.net import Net, NetSettings
+from umix.store import write_tensors
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Silent

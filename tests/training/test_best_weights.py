@@ -9,9 +9,9 @@ import torch
 
 from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
-from umix.files import read_tensors
 from umix.nets.mlp import MLP
 from umix.run_folder import weights_folder, weights_path
+from umix.store import read_tensors
 from umix.training.best_weights import BestWeights, scored_rules, selected_epochs
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer

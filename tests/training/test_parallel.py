@@ -24,8 +24,8 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.record import load_run
 from umix.cli import main
 from umix.errors import UserError
-from umix.files import read_tensors
 from umix.nets.mlp import MLP
+from umix.store import read_tensors
 from umix.training.engine import Engine, engine_for
 from umix.training.parallel import share
 from umix.training.progress import MEASURES

@@ -107,7 +107,7 @@ def test_weights_are_kept_for_the_epochs_that_rules_select(trainer: Make, tmp_pa
     val = run.history.counts("val")
     kept = {int(path.stem.split("-")[1]) for path in (tmp_path / "weights").iterdir()}
     assert kept == {best_epoch(val, rule) for rule in RULES if rule != "uncertainty_quintile"}
-    from umix.files import read_tensors
+    from umix.store import read_tensors
 
     last, _ = read_tensors(tmp_path / "weights" / "epoch-0007.safetensors", kind="weights")
     assert all(torch.equal(last[name], tensor) for name, tensor in net.state_dict().items())

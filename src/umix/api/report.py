@@ -8,11 +8,11 @@ from typing import Literal, Protocol, final, runtime_checkable
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.core.selection import Decide
 from umix.errors import Setting, UserError, unknown
-from umix.files import write_whole
 from umix.reports.arrange import Gathered, arrange, decided_rows, gather
 from umix.reports.charts.figure import write_figures
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
+from umix.store import write_whole
 
 Figures = Literal["pdf", "svg", "png"]
 

@@ -123,7 +123,7 @@ def bench(
     from umix.bench.study.execute_study import execute_study
     from umix.bench.study.study import with_settings
     from umix.commands.study_output import LiveTable, print_results, print_study_json
-    from umix.files import ensure_writable
+    from umix.store import ensure_writable
 
     processes = None if workers is None else _workers(workers, 1 if threads is None else threads, quiet=plan)
     given = {key: value for key, value in changes.items() if value is not None}

@@ -55,7 +55,6 @@ def table(
 ) -> None:
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
     from umix.bench.runs.record import known_rule
-    from umix.files import write_whole
     from umix.reports.arrange import arrange, decided_rows
     from umix.reports.comparison import compare
     from umix.reports.metrics import metric_tables
@@ -63,6 +62,7 @@ def table(
     from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.comparison_tables import as_csv, as_json, comparison_tables, paper_table, rules_tables
     from umix.run_folder import is_run_file
+    from umix.store import write_whole
 
     form = format_ or _format_of(output)
     if output is not None and is_run_file(output):

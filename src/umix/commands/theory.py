@@ -31,7 +31,6 @@ def theory(
 
     from umix.core.streams import stream
     from umix.errors import unknown
-    from umix.files import ensure_writable
     from umix.reports.charts.theory_figures import Format, save_figures
     from umix.reports.tables.theory_tables import (
         alpha_table,
@@ -41,6 +40,7 @@ def theory(
         remainder_table,
         rho_table,
     )
+    from umix.store import ensure_writable
     from umix.theory.experiment import Design, cells
     from umix.theory.findings import failures, find
 

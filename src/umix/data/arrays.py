@@ -33,9 +33,9 @@ from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import as_frame, check_file, column_names, content_hash, file_hash
 from umix.data.task import Task, TaskSource
 from umix.errors import Setting, UserError, unknown
-from umix.files import parsed, read_tensors, reading, write_tensors
 from umix.limits import require_memory
 from umix.run_folder import ARRAY_INPUTS
+from umix.store import parsed, read_tensors, reading, write_tensors
 
 if TYPE_CHECKING:
     import polars

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, final, get_args
 
 from umix.errors import Setting, UserError, unknown
-from umix.files import write_whole
+from umix.store import write_whole
 
 Format = Literal["onnx", "pt2", "state_dict", "card", "mlflow"]
 #: The format of a file by its suffix; a folder has none and is a state dict, unless it is said to be a model of MLflow.

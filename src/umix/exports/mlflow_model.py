@@ -25,10 +25,10 @@ from umix.exports.comparison import Expected, at_hand, compare, first_rows, plac
 from umix.exports.exported import Agreement, whole_folder
 from umix.exports.torch_file import quiet
 from umix.exports.trained_model import TrainedModel, described
-from umix.files import write_tensors, write_whole
 from umix.nets.library import install_command, installed
 from umix.nets.registry import net_kind
 from umix.run_folder import weights_path
+from umix.store import write_tensors, write_whole
 from umix.version import __version__
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import numpy as np
 from umix.bench.runs.example_tables import read_examples, read_training_rows
 from umix.bench.runs.record import RunRecord
 from umix.core.forgetting import forgetting_events
-from umix.files import read_arrays
 from umix.reports.metrics import auroc
 from umix.reports.predictions import members
 from umix.run_folder import EXAMPLE_FEATURES, TRAJECTORY
+from umix.store import read_arrays
 
 #: Share of the window's epochs that counts as "nearly all".
 NEARLY_ALL = 0.9

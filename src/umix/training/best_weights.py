@@ -8,9 +8,9 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.selection import DECIDING, RULES, best_choice
-from umix.files import remove, write_tensors
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
+from umix.store import remove, write_tensors
 
 _MOST_WAITING = 2**25  # bytes of weights that wait for a decision; a larger net is decided on after every epoch
 _COMPANION = "companion."  # how the names of weights begin that take no part in prediction

@@ -21,11 +21,11 @@ from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import ensure_writable, reading, sweep, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.estimators.library import Floats
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
+from umix.store import ensure_writable, reading, sweep, unless_damaged, write_tensors
 from umix.training.checkpoint import read_checkpoint
 from umix.training.objective import Objective
 from umix.training.progress import EpochLog, Observer, Progress

@@ -12,10 +12,10 @@ from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
-from umix.files import ensure_writable, sweep, unless_damaged
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
+from umix.store import ensure_writable, sweep, unless_damaged
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.training.engine import Engine
 from umix.training.estimator_fit import fit_estimator

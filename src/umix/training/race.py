@@ -28,11 +28,11 @@ from umix.core.epoch_counts import Counts
 from umix.core.judging import Judging
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
-from umix.files import locked, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.fleet import Fleet, clip_each
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
+from umix.store import locked, read_tensors, remove, unless_damaged, write_tensors
 from umix.training.checkpoint import thin_checkpoint
 from umix.training.evaluate import fleet_logits
 from umix.training.fit import fit

@@ -22,10 +22,10 @@ from umix.core.streams import stream
 from umix.core.subsets import stratified_folds
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.files import ensure_writable, read_tensors, remove, unless_damaged, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.nets.net import Net
 from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
+from umix.store import ensure_writable, read_tensors, remove, unless_damaged, write_tensors
 from umix.training.engine import Engine
 from umix.training.estimator_fit import estimator_threads, inputs_of, stage_logits, threads_for
 from umix.training.evaluate import correctness

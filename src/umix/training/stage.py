@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.files import locked
 from umix.nets.net import Net, NetSettings
+from umix.store import locked
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective, State
 from umix.training.progress import Observer, Unobserved

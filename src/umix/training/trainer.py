@@ -19,10 +19,10 @@ from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.files import locked, write_tensors
 from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Encoder, Net, NetSettings, require_fitting_net
 from umix.run_folder import EXAMPLES, trajectory_path
+from umix.store import locked, write_tensors
 from umix.training.best_weights import BestWeights
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness, outputs

@@ -28,7 +28,7 @@ from torch import Tensor, distributed
 from umix.core.forgetting import forgetting_events
 from umix.core.weights import importance_weights, normalized, uncertainty
 from umix.errors import UserError
-from umix.files import read_tensors, reading, write_tensors
+from umix.store import read_tensors, reading, write_tensors
 
 _PENDING = 2**14  # examples kept back before they become bits: bounds the memory, with few transfers from the device
 _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8

@@ -11,8 +11,8 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.judging import worst_unit
 from umix.errors import UserError
-from umix.files import read_tensors
 from umix.run_folder import EPOCHS
+from umix.store import read_tensors
 from umix.training.trajectory import Trajectory
 
 SETTINGS = {"epochs": 3, "length": 2, "sizes": [60, 10, 10, 60], "eval_size": 20, "net.hidden": [8]}

@@ -17,8 +17,8 @@ from umix.checkpoint_pace import EVERY_EPOCH
 from umix.core.selection import RULES
 from umix.data.registry import load_task
 from umix.errors import UserError
-from umix.files import read_arrays
 from umix.run_folder import EXAMPLE_FEATURES
+from umix.store import read_arrays
 from umix.training.evaluate import correctness
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [40, 8, 8, 40], "eval_size": 10}

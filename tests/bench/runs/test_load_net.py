@@ -14,7 +14,7 @@ from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
-from umix.files import read_tensors, write_tensors
+from umix.store import read_tensors, write_tensors
 
 SIZES = {"sizes": [30, 30, 30, 30], "eval_size": 20}
 

@@ -16,7 +16,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoin
 from umix.adapters.group_counts import GroupMetrics
 from umix.adapters.indexed_dataset import INDEX, IndexedDataset
 from umix.errors import UserError
-from umix.files import read_tensors, write_tensors
+from umix.store import read_tensors, write_tensors
 
 _KIND = "trainer state"
 

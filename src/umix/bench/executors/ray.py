@@ -22,8 +22,8 @@ from umix.bench.executors.executor import Event, OnEvent, Outcome, execute_one, 
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
-from umix.files import sweep, temporary_name, write_whole
 from umix.run_folder import RECORD
+from umix.store import sweep, temporary_name, write_whole
 
 _RETRIES = 3  # of a run whose worker or node died
 _POLL = 0.2  # seconds between two reads of the event queue

@@ -23,8 +23,8 @@ from umix.core.epoch_counts import Counts
 from umix.core.judging import worst_unit
 from umix.core.weights import effective_sample_size
 from umix.data.task import Split, Task
-from umix.files import reading, write_whole
 from umix.run_folder import EPOCHS, trajectory_path
+from umix.store import reading, write_whole
 from umix.training.history import WATCHED
 from umix.training.stage import FINAL
 from umix.training.trainer import Trainer

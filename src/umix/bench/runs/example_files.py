@@ -28,9 +28,9 @@ from umix.core.streams import stream
 from umix.data.images.image_files import Images
 from umix.data.inputs import Inputs
 from umix.data.task import Split, Task
-from umix.files import write_tensors
 from umix.nets.net import Net
 from umix.run_folder import CONFUSION, EXAMPLE_FEATURES
+from umix.store import write_tensors
 from umix.training.evaluate import outputs, split_logits
 from umix.training.history import WATCHED
 from umix.training.trainer import Trainer

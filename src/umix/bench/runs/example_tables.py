@@ -7,8 +7,8 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
-from umix.files import read_arrays, read_table
 from umix.run_folder import ARGMAX_PREDICTIONS, EXAMPLES, PREDICTIONS, TRAINING_ROWS
+from umix.store import read_arrays, read_table
 
 if TYPE_CHECKING:
     import polars

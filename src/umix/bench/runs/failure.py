@@ -8,8 +8,8 @@ from typing import Literal, Self, final
 
 from umix.bench.runs.lock import Busy, run_lock
 from umix.errors import UserError
-from umix.files import Stored, read_json, write_json
 from umix.run_folder import FAILED, RECORD
+from umix.store import Stored, read_json, write_json
 
 
 @final

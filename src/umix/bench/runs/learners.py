@@ -16,11 +16,11 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, best_score, worst_size
-from umix.files import write_whole
 from umix.methods.registry import METHODS
 from umix.nets.net import AutoNet
 from umix.nets.registry import net_kind
 from umix.run_folder import RECORD
+from umix.store import write_whole
 
 LEARNERS = "learners"  # the folder beside the runs with a run of each learner
 

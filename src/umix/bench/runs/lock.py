@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from umix.errors import UserError
-from umix.files import ensure_writable
+from umix.store import ensure_writable
 
 #: The folder beside the runs that holds a lock file for each of them.
 LOCKS = ".locks"

@@ -17,8 +17,8 @@ from umix.core.judging import EVERY_GROUP, Judging, worst_unit
 from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
 from umix.core.words import Margin, margins_of, quoted
 from umix.errors import Setting, UserError, unknown
-from umix.files import Stored, read_json, write_json
 from umix.run_folder import RECORD
+from umix.store import Stored, read_json, write_json
 
 
 @final

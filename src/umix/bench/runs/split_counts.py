@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from umix.core.epoch_counts import Counts
-from umix.files import Stored, read_arrays, write_arrays
 from umix.run_folder import DECISIONS
+from umix.store import Stored, read_arrays, write_arrays
 
 _KIND = "decisions"
 _FIFTHS = "{} quintiles"

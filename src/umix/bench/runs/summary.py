@@ -10,7 +10,7 @@ from umix.core import rates
 from umix.core.judging import Level
 from umix.core.selection import Decide
 from umix.core.words import quoted
-from umix.files import Stored
+from umix.store import Stored
 
 
 @final

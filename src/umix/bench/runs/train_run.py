@@ -29,11 +29,11 @@ from umix.core.judging import UseGroups
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import read_tensors, remove, write_table
 from umix.methods.method import Method
 from umix.methods.parts.spread_groups import fill_validation_groups
 from umix.nets.net import Net
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, TRAINING_ROWS, weights_path
+from umix.store import read_tensors, remove, write_table
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress

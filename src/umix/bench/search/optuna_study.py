@@ -21,8 +21,8 @@ from umix.bench.spec.plan import setting_tables
 from umix.bench.spec.presets import write_preset
 from umix.core.streams import stream
 from umix.errors import Setting, UserError
-from umix.files import locked
 from umix.nets.library import install_command, installed
+from umix.store import locked
 from umix.version import __version__
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from umix.bench.search.optuna_study import SILENCE
 from umix.errors import MachineError, Setting, UserError
-from umix.files import locked
 from umix.machine_faults import machine_error
+from umix.store import locked
 
 _BEAT = 20  # seconds between two heartbeats of a worker
 

@@ -12,7 +12,7 @@ from umix.bench.runs.record import known_rule
 from umix.bench.search.search_space import SearchedSetting, SearchSpace, searched_settings, shared_stage
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
-from umix.files import name_part
+from umix.store import name_part
 
 
 @final

@@ -42,10 +42,10 @@ from umix.core.selection import Decide, best_choice, choice_score
 from umix.core.words import counted
 from umix.data.task import Task
 from umix.errors import MachineError, Setting, UserError
-from umix.files import ensure_writable
 from umix.limits import MOST_TRIALS, require_count
 from umix.run_folder import RECORD, weights_folder
 from umix.settings import Range
+from umix.store import ensure_writable
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 

@@ -19,8 +19,8 @@ from umix.bench.spec.code_in_files import refuse_code
 from umix.data.registry import OWN
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
-from umix.files import write_whole
 from umix.methods.registry import METHODS
+from umix.store import write_whole
 from umix.toml_text import read_toml
 
 Tables = dict[str, dict[str, Any]]

@@ -9,8 +9,8 @@ from typing import Any, final
 from pydantic import Field, model_validator
 
 from umix.bench.spec.plan import Plan, make_plan
-from umix.files import name_part
 from umix.settings import Settings
+from umix.store import name_part
 
 _FORMAT = 1  # increased when a new version gives other numbers for the same spec
 

@@ -22,7 +22,7 @@ from umix.data.images.image_files import Images
 from umix.data.images.transforms import RandomBox
 from umix.data.task import CheckedSource, Split, Task, Transform
 from umix.errors import Setting, UserError, unknown
-from umix.files import as_written
+from umix.store import as_written
 
 Columns = dict[str, list[str]]
 Codes = NDArray[np.int64]

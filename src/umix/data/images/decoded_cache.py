@@ -13,7 +13,7 @@ from umix.data.images.image_files import Images
 from umix.data.inputs import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.files import locked, name_part, reading, require_space, sweep, unless_damaged, whole
+from umix.store import locked, name_part, reading, require_space, sweep, unless_damaged, whole
 
 _AT_ONCE = 128  # images in memory while decoding
 

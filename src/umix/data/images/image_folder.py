@@ -36,8 +36,8 @@ from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError, is_utf8
-from umix.files import parsed, reading, write_whole
 from umix.run_folder import IMAGE_INPUTS
+from umix.store import parsed, reading, write_whole
 
 if TYPE_CHECKING:
     import polars

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umix.errors import Setting, UserError, is_utf8
-from umix.files import as_written, writable_file, write_whole
 from umix.run_folder import is_run_file
+from umix.store import as_written, writable_file, write_whole
 
 if TYPE_CHECKING:
     import polars

@@ -34,8 +34,8 @@ from umix.data.tables.columns import (
 from umix.data.tables.one_hot import OneHot
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.files import read_arrays, reading, write_arrays, write_whole
 from umix.run_folder import TABLE_COLUMNS, TABLE_TEXTS
+from umix.store import read_arrays, reading, write_arrays, write_whole
 
 if TYPE_CHECKING:
     import polars

@@ -22,8 +22,8 @@ from umix.data.rows.table_blocks import table_blocks
 from umix.data.rows.table_file import as_frame
 from umix.data.texts.tokenizer import TokenIds, Tokenizer
 from umix.errors import Setting, UserError
-from umix.files import parsed, read_tensors, reading, write_tensors
 from umix.run_folder import TEXT_INPUTS
+from umix.store import parsed, read_tensors, reading, write_tensors
 
 if TYPE_CHECKING:
     import polars

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import altair as alt
 
 from umix.errors import UserError
-from umix.files import write_whole
+from umix.store import write_whole
 
 FileFormat = Literal["pdf", "svg", "png"]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from umix.errors import UserError
-from umix.files import (
+from umix.store import (
     Stored,
     ensure_writable,
     read_json,
@@ -166,7 +166,7 @@ def test_what_killed_processes_left_of_a_file_goes_when_it_is_written_again(tmp_
 def test_what_a_killed_process_left_aside_is_swept(tmp_path):
     program = """
         import os, pathlib, sys
-        from umix.files import write_whole
+        from umix.store import write_whole
 
         os.replace = lambda *_: os._exit(9)  # killed between writing and renaming
         write_whole(pathlib.Path(sys.argv[1]), b"half")
