@@ -218,13 +218,6 @@ class Unseeded(Objective):
         return net(batch.x + np.random.default_rng().random()).square().mean(), state
 
 
-class UndeclaredState(Objective):
-    """Makes its state with the first batch, so that checkpoints hold what no objective has before it."""
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        return torch.nn.functional.cross_entropy(net(batch.x), batch.y), {"seen": torch.ones(1)}
-
-
 class CountsItsAttempts(Method):
     name: ClassVar[str] = "counts"
     paper: ClassVar[str] = "none"
@@ -277,7 +270,6 @@ class DoesNotListItsStage(Method):
         pytest.param(HidesItsStage(), check_training, r"must name \['reference'\] in", id="hides a stage"),
         pytest.param(DoesNotListItsStage(), check_training, "must name {'reference'} in", id="unlisted stage"),
         pytest.param(broken(Drifts, "drifts")(), check_resume, "same net when it was killed", id="forgets on resume"),
-        pytest.param(broken(UndeclaredState, "late")(), check_resume, "objective has no 'seen'", id="undeclared state"),
         pytest.param(CountsItsAttempts(), check_resume, "same file attempts.txt", id="another file"),
         pytest.param(broken(Explodes, "explodes")(), check_finite_on_hostile_batches, "of one example", id="explodes"),
         pytest.param(broken(Drifts, "local")(), check_picklable, "pickl", id="not picklable"),
