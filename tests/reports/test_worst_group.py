@@ -110,9 +110,18 @@ def people() -> polars.DataFrame:
     )
 
 
-def test_a_row_counts_in_the_margin_of_a_column_whose_value_is_known(people: polars.DataFrame, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def results(people: polars.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, umix.RunResult]:
+    """The same run in a folder and in memory."""
     task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
-    result = umix.train(task, "erm", net="mlp", epochs=2, out=tmp_path)
+    places = {"folder": tmp_path_factory.mktemp("runs"), "memory": None}
+    return {name: umix.train(task, "erm", net="mlp", epochs=2, out=out) for name, out in places.items()}
+
+
+def test_a_row_counts_in_the_margin_of_a_column_whose_value_is_known(
+    people: polars.DataFrame, results: dict[str, umix.RunResult]
+) -> None:
+    result = results["folder"]
     frame = people.filter(split="test").with_columns(
         hit=result.frame("test")["label"] == result.frame("test")["prediction"]
     )
@@ -145,9 +154,10 @@ def test_a_value_that_occurs_only_where_the_other_column_is_blank_has_a_margin(
     assert counts.margins["yes, x (sex)"] == (margins["yes, x"].hits, margins["yes, x"].size)
 
 
-def test_predictions_counted_by_hand_have_the_margins_of_the_run(people: polars.DataFrame) -> None:
-    task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
-    result = umix.train(task, "erm", net="mlp", epochs=2)
+def test_predictions_counted_by_hand_have_the_margins_of_the_run(
+    people: polars.DataFrame, results: dict[str, umix.RunResult]
+) -> None:
+    result = results["memory"]
     rows, frame = people.filter(split="test"), result.frame("test")
     counts = umix.group_counts(frame["prediction"].to_list(), frame["label"].to_list(), rows.select("sex", "race"))
     summary = result.summary()
@@ -155,12 +165,11 @@ def test_predictions_counted_by_hand_have_the_margins_of_the_run(people: polars.
     assert counts.worst_group == summary.worst_group
 
 
-@pytest.mark.parametrize("in_folder", [True, False], ids=["folder", "memory"])
+@pytest.mark.parametrize("place", ["folder", "memory"])
 def test_the_predictions_of_a_run_show_every_group_column_that_is_known(
-    people: polars.DataFrame, tmp_path: Path, *, in_folder: bool
+    people: polars.DataFrame, results: dict[str, umix.RunResult], place: str
 ) -> None:
-    task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
-    result = umix.train(task, "erm", net="mlp", epochs=2, out=tmp_path if in_folder else None)
+    result = results[place]
     for split in ("val", "test"):
         frame, rows = result.frame(split), people.filter(split=split)
         assert frame.select("sex", "race").equals(rows.select("sex", "race"))
