@@ -21,7 +21,7 @@ _LONGEST_WORD = 64  # words of a message that is too long are shortened to this 
 class Setting:
     """A setting that a message names, optionally with an example value or the wrong value.
 
-    As text it is written as in Python. Commands print the flag instead, see ``commands/flag_names.py``.
+    As text it is written as in Python. Commands print the flag instead, see ``commands/flags.py``.
 
     >>> str(Setting("groups")), str(Setting("drop", "city"))
     ('groups=', 'drop=city')
