@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -62,33 +62,6 @@ def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, s
     trials = optuna.load_study(study_name="four_moons-erm", storage=storage).trials
     storage.engine.dispose()
     assert [trial.state.name for trial in trials] == ["FAIL", "WAITING"]
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.system
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_in_a_callback_that_ignores_exceptions_is_not_lost(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Dropped:
-        def __del__(self) -> None:
-            raise KeyboardInterrupt
-
-    def facts(*_: object, **__: object) -> None:
-        Dropped()
-        while True:
-            time.sleep(0.01)
-
-    monkeypatch.setattr("umix.bench.doctor.facts", facts)
-    assert main(["doctor"]) == 130
-    assert capsys.readouterr().err == f"umix: interrupted; {GOES_ON}\n"
 
 
 def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path, start_program: Start) -> None:

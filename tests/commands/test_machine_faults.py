@@ -16,10 +16,8 @@ from umix.bench.executors.processes import Processes
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
-from umix.bench.search.tune import tune
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
-from umix.errors import MachineError, UserError
 from umix.training import fit
 
 FAST = {"epochs": 3, "length": 2, "sizes": [20, 4, 4, 20], "eval_size": 5, "hidden": [8]}
@@ -73,23 +71,6 @@ def test_a_disk_that_is_full_at_some_write_stops_a_run_which_goes_on_when_it_is_
     assert len(stopped_at) > 2, stopped_at
     (found,) = out.glob("four_moons-*")
     assert load_run(found).split_counts == execute(spec(), out=tmp_path / "whole").split_counts
-
-
-def test_a_search_on_a_full_disk_ends_as_if_the_disk_had_been_larger(disk: Resize, tmp_path: Path) -> None:
-    def searched(out: Path) -> Any:
-        space: dict[str, Any] = {"eta": [1.0, 5.0, 20.0]}
-        return tune("four_moons", "umix", trials=3, settings=FAST, space=space, out=out)
-
-    stopped = 0
-    for kilobytes in range(40, 900, 50):
-        try:
-            found = searched(disk(kilobytes) / "runs")
-        except (OSError, MachineError, UserError) as error:
-            stopped += "No space left on device" in str(error) or "disk is full" in str(error)
-        else:
-            break
-    assert stopped > 2
-    assert found.trials == searched(tmp_path / "whole").trials
 
 
 def test_a_study_on_a_full_disk_names_the_runs_that_failed_and_finishes_them_later(
