@@ -16,7 +16,7 @@ SOURCE = Path(umix.__file__).parent
 MAY_NAME_FLAGS = {
     "commands",
     "reports/sentences.py",
-    "bench/search/read_trials.py",
+    "bench/search/optuna_study.py",
     "reports/tables/text_table.py",
 }
 #: A flag in a text, or its beginning in the first part of an f-string.

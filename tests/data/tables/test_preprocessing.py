@@ -202,16 +202,6 @@ def test_it_comes_back_from_plain_json_with_the_same_numbers_and_the_registry_fi
     assert "Bäcker" in (tmp_path / TABLE_COLUMNS).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "half"])
-def test_a_file_that_umix_did_not_write_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
-    fitted(x=[1, 2]).save(tmp_path)
-    path = tmp_path / TABLE_COLUMNS
-    path.write_text(path.read_text()[:50] if content == "half" else content)
-    with pytest.raises(UserError, match=r"columns\.json must be") as caught:
-        TablePreprocessing.load(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
 def test_odd_values_of_new_rows_are_noted() -> None:
     codes = fitted(x=[1, 2, 3], place=["sea", "land", "sea"], when=[datetime.date(2020, 1, i) for i in (1, 2, 3)])
     new = polars.DataFrame(
