@@ -7,6 +7,7 @@ ended a command is one sentence on standard error.
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -32,6 +33,8 @@ from umix.errors import UserError, one_line
 from umix.machine_faults import machine_error
 from umix.terminal import ERR, OUT, OutputClosed, drop_output
 from umix.version import __version__
+
+_MOMENT = 0.05  # seconds
 
 app = App(
     name="umix",
@@ -70,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str] | None) -> int:
     terminated: list[int] = []
     try:
-        with _sigterm_interrupts(terminated):
+        with _no_interrupt_lost(), _sigterm_interrupts(terminated):
             code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
         return _ended(error.message(as_flag), 2)
@@ -103,6 +106,24 @@ def _ended(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError):
         ERR.out(f"umix: {one_line(sentence, longest=290)}", highlight=False)
     return code
+
+
+@contextlib.contextmanager
+def _no_interrupt_lost() -> Iterator[None]:
+    """Inside the block, Ctrl-C in the middle of a callback in which Python ignores exceptions is repeated a moment later."""
+    before = sys.unraisablehook
+
+    def repeat(lost: "sys.UnraisableHookArgs") -> None:
+        if lost.exc_type is KeyboardInterrupt:
+            threading.Timer(_MOMENT, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextlib.contextmanager

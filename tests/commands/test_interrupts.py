@@ -81,6 +81,28 @@ def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path
     assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
 
 
+@pytest.mark.system
+def test_an_interrupt_in_a_callback_that_ignores_exceptions_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Dropped:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    def facts(*_: object, **__: object) -> None:
+        Dropped()
+        while True:
+            time.sleep(0.01)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    monkeypatch.setattr("umix.bench.doctor.facts", facts)
+    try:
+        assert main(["doctor"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == f"umix: interrupted; {GOES_ON}\n"
+
+
 @pytest.mark.parametrize("command", ["doctor", "report"])
 def test_every_command_says_that_it_was_interrupted(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
