@@ -111,7 +111,7 @@ def test_every_command_says_that_it_was_interrupted(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("umix.bench.doctor.facts", interrupt)
-    monkeypatch.setattr("umix.api.report.write_report", interrupt)
+    monkeypatch.setattr("umix.api.report.report", interrupt)
     before = signal.getsignal(signal.SIGTERM)
     assert main([command]) == 130
     assert capsys.readouterr().err == f"umix: interrupted; {GOES_ON}\n"

@@ -1,13 +1,13 @@
 """``umix.report``: runs as one HTML page."""
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, final, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.core.selection import Decide
-from umix.errors import Setting, UserError, unknown
+from umix.errors import Setting, UmixWarning, UserError, unknown
 from umix.reports.arrange import Gathered, arrange, decided_rows, gather
 from umix.reports.charts.figure import write_figures
 from umix.reports.page.page import page
@@ -23,15 +23,6 @@ class Reportable(Protocol):
 
     def gathered(self) -> tuple[Gathered, Path]:
         """Its runs, and the folder that the page belongs into."""
-
-
-@final
-@dataclass(frozen=True)
-class WrittenReport:
-    """The page that was written, and notes about what was left out of it or written beside it."""
-
-    path: Path
-    notes: tuple[str, ...]
 
 
 def report(
@@ -54,19 +45,6 @@ def report(
         figures: also write every figure in this format, into a folder beside the page.
 
     """
-    return write_report(runs, output, select=select, decide=decide, baseline=baseline, figures=figures).path
-
-
-def write_report(
-    runs: str | Path | Reportable | Sequence[RunRecord],
-    output: str | Path | None = None,
-    *,
-    select: str | None = None,
-    decide: Decide | None = None,
-    baseline: str | None = None,
-    figures: Figures | None = None,
-) -> WrittenReport:
-    """``report`` with the notes that the command prints."""
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         raise UserError(Setting("output"), f" must end in .html, got {str(output)!r}.")
     if select is not None:
@@ -77,17 +55,21 @@ def write_report(
     labels = {label for methods in rows.values() for label in methods}
     if baseline is not None and baseline not in labels:
         raise unknown("baseline", baseline, labels)
-    notes = [f"left out: {message}" for message in gathered.skipped]
+    for message in gathered.skipped:
+        warnings.warn(f"left out: {message}", UmixWarning, stacklevel=2)
     tasks = sections(rows, select=select, baseline=baseline)
     title = ", ".join(section.task for section in tasks[:4]) + (", …" if len(tasks) > 4 else "")
     write_whole(path, page(gathered, tasks, title=title).encode())
     if figures is not None:
+        folder = figures_folder(path)
         for section in tasks:
-            folder = path.with_name(f"{path.stem}-figures")
-            folder = folder if len(tasks) == 1 else folder / section.folder
-            written = write_figures(section.figures, folder, figures)
-            notes.append(f"{len(written)} figures written to {folder}")
-    return WrittenReport(path, tuple(notes))
+            write_figures(section.figures, folder if len(tasks) == 1 else folder / section.folder, figures)
+    return path
+
+
+def figures_folder(page: Path) -> Path:
+    """The folder beside ``page`` that its figures are written into."""
+    return page.with_name(f"{page.stem}-figures")
 
 
 def _gathered(runs: str | Path | Reportable | Sequence[RunRecord]) -> tuple[Gathered, Path]:

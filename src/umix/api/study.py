@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from umix.api.comparison_table import ComparisonTable
-from umix.api.report import write_report
+from umix.api.report import report
 from umix.api.result import RunResult
 from umix.api.train import flat_settings
 from umix.bench.executors.executor import Event, Executor, OnEvent, Serial
@@ -139,7 +139,7 @@ class StudyResult:
     ) -> Path:
         """Write the study as one HTML page and return its path."""
         chosen = select or self.select
-        return write_report(self, output, select=chosen, decide=decide, baseline=baseline, figures=figures).path
+        return report(self, output, select=chosen, decide=decide, baseline=baseline, figures=figures)
 
     def gathered(self) -> tuple[Gathered, Path]:
         """The runs as a page takes them, and the folder of the runs."""

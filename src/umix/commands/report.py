@@ -42,7 +42,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Make one HTML page of the runs in DIRECTORY: headline, groups, epochs, uncertainty, examples, where the model fails."""
-    from umix.api.report import write_report
+    from umix.api.report import figures_folder
+    from umix.api.report import report as write_report
 
     if paper:
         if output or open_ or select or decide or baseline:
@@ -51,10 +52,9 @@ def report(
         return
     if root is not None:
         raise UserError("--root must go with --paper: a page is made of runs that are finished.")
-    path = output or directory / "report.html"
-    written = write_report(directory, path, select=select, decide=decide, baseline=baseline, figures=figures)
-    for message in written.notes:
-        ERR.print(message, highlight=False, markup=False, soft_wrap=True)
+    path = write_report(directory, output, select=select, decide=decide, baseline=baseline, figures=figures)
+    if figures:
+        ERR.print(f"Figures: {figures_folder(path)}", highlight=False, markup=False, soft_wrap=True)
     OUT.print(f"Report: {path}", highlight=False, markup=False, soft_wrap=True)
     if open_:
         import webbrowser

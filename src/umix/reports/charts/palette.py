@@ -11,8 +11,8 @@ from collections.abc import Sequence
 METHOD_COLOURS = ("#7F7F7F", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#A6611A", "#5AB4AC")
 #: Methods that often stand in one chart, in the order that gives them colours; all others have theirs from a hash of the name.
 METHOD_ORDER = (
-    "umix", "group_dro", "jtt", "cvar_dro", "mixup", "lff", "dfr",
-    "reweight", "resample", "focal", "lisa", "eiil", "irm", "vrex",
+    "umix", "group_dro", "jtt", "cvar_dro", "mixup", "reweight", "dfr",
+    "lff", "resample", "focal", "lisa", "eiil", "irm", "vrex",
     "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
     "cvar_doro", "chi2_doro", "group_mixup", "best",
 )  # fmt: skip

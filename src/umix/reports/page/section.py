@@ -17,7 +17,7 @@ from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.threshold import ThresholdView, threshold_view
-from umix.reports.predictions import Predictions, load_predictions
+from umix.reports.predictions import load_predictions
 from umix.reports.tables.comparison_tables import cautions, decision_notes, groups_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
@@ -98,34 +98,27 @@ def _section(
     results = [group_dots(rows, of_methods, kind=said.kind, baseline=baseline or said.method)]
     if len(runs) > 1:
         results.append(tradeoff(tradeoff_rows(runs, select), of_methods, kind=said.kind))
-    chosen, broken = _detailed(runs, said.method)
-    told = None if chosen is None else details(*chosen, of_groups)
-    tested, torn = _held_out(runs, said.method, baseline)
+    chosen = _detailed(runs, said.method)
     pair = list(dict.fromkeys([*([baseline] if baseline else []), said.method]))
     epochs = _curves({label: runs[label][0] for label in pair}, select, of_groups)
     epochs += _train_curves(*chosen, of_groups) if chosen else []
-    warnings = (
-        left_out
-        + broken
-        + torn
-        + [
-            (f"{label}, seed {record.seed}", warning)
-            for label, records in _trained(runs).items()
-            for record in records
-            for warning in record.warnings
-        ]
-    )
-    everything = [record for records in _trained(runs).values() for record in records]
+    trained = _trained(runs)
+    warnings = [
+        (f"{label}, seed {record.seed}", warning)
+        for label, records in trained.items()
+        for record in records
+        for warning in record.warnings
+    ]
     comparison = compare({task: runs}, select=select, baseline=baseline)
     return Section(
         task=task,
-        records=everything,
+        records=[record for records in trained.values() for record in records],
         headline=said,
         results=results,
-        contests=contest_views(_trained(runs)),
+        contests=contest_views(trained),
         epochs=epochs,
-        details=told,
-        held_out=tested,
+        details=None if chosen is None else details(*chosen, of_groups),
+        held_out=_held_out(runs, said.method, baseline),
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
@@ -133,7 +126,7 @@ def _section(
         select=first.rule(select),
         decided=" ".join(decision_notes(comparison.ranked(task))),
         warnings=_gathered(
-            [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + warnings
+            [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + left_out + warnings
         ),
     )
 
@@ -153,58 +146,31 @@ def _threshold(records: Sequence[RunRecord], select: str | None) -> ThresholdVie
     record, chosen = records[0], records[0].summary(select).threshold
     if chosen is None or record.choice(select) != record.choice():
         return None
-    try:
-        predictions = load_predictions(record)
-    except UserError:
-        return None  # said in the warnings
+    predictions = load_predictions(record)
     if predictions is None:
         return None
     return threshold_view(record, predictions, chosen=chosen)
 
 
-def _detailed(
-    runs: dict[str, list[RunRecord]], preferred: str
-) -> tuple[tuple[str, RunRecord, Training] | None, list[tuple[str, str]]]:
-    """The run whose training examples are shown: of UMIX if there is one, else of the preferred method, else of another.
-
-    Beside it which runs' files cannot be read, and why.
-    """
-    broken = []
+def _detailed(runs: dict[str, list[RunRecord]], preferred: str) -> tuple[str, RunRecord, Training] | None:
+    """The run whose training examples are shown: of UMIX if there is one, else of the preferred method, else of another."""
     for label in uncertainty_order(runs, preferred):
         for record in runs[label][:1]:
-            try:
-                training = training_of(record)
-            except UserError as error:
-                broken.append((f"{label}, seed {record.seed}", str(error)))
-                continue
+            training = training_of(record)
             if training is not None:
-                return (label, record, training), broken
-    return None, broken
+                return label, record, training
+    return None
 
 
-def _held_out(
-    runs: dict[str, list[RunRecord]], method: str, baseline: str | None
-) -> tuple[HeldOut | None, list[tuple[str, str]]]:
-    """What the first run of ``method`` predicts for held-out examples, compared with the baseline's run of the same seed.
-
-    Beside it which runs' predictions cannot be read, and why.
-    """
-    broken: list[tuple[str, str]] = []
-
-    def predictions(label: str, record: RunRecord) -> Predictions | None:
-        try:
-            return load_predictions(record)
-        except UserError as error:
-            broken.append((f"{label}, seed {record.seed}", str(error)))
-            return None
-
+def _held_out(runs: dict[str, list[RunRecord]], method: str, baseline: str | None) -> HeldOut | None:
+    """What the first run of ``method`` predicts for held-out examples, compared with the baseline's run of the same seed."""
     record = runs[method][0]
-    made = predictions(method, record)
-    if made is None:
-        return None, broken
+    predictions = load_predictions(record)
+    if predictions is None:
+        return None
     same_seed = [] if baseline is None or baseline == method else [r for r in runs[baseline] if r.seed == record.seed]
-    against = predictions(str(baseline), same_seed[0]) if same_seed else None
-    return held_out(method, record, made, None if against is None else (str(baseline), against)), broken
+    against = load_predictions(same_seed[0]) if same_seed else None
+    return held_out(method, record, predictions, None if against is None else (str(baseline), against))
 
 
 def _train_curves(label: str, record: RunRecord, training: Training, of_groups: dict[str, str]) -> list[Figure]:
