@@ -67,19 +67,19 @@ def table(
     form = format_ or _format_of(output)
     if output is not None and is_run_file(output):
         raise UserError(f"--output must be no file of a run, got {str(output)!r}; choose another name.")
-    if groups and (metric is not None or form in ("csv", "latex")):
-        what = "--metric" if metric is not None else f"the format {form}"
-        raise UserError(
-            f"--groups must be shown as terminal, markdown or json text of rates, got {what} too; leave one out."
-        )
-    if metric is not None and (select or published or form in ("csv", "json")):
-        other = "--select" if select else "--published" if published else f"the format {form}"
-        raise UserError(f"--metric must be shown as text at the default selection, got {other} too; leave one out.")
-    if published and decide == "biases":
-        raise UserError("--published must be compared by argmax, as the papers decided, got --decide biases too.")
-    if select == _ALL and (groups or published or baseline or form == "csv"):
-        other = "--groups" if groups else "--published" if published else "--baseline" if baseline else "the format csv"
-        raise UserError(f"--select {_ALL} must be shown alone, as text or JSON, got {other} too; leave one out.")
+    in_form = f"the format {form}"
+    for flag, is_set, others in (
+        ("--groups", groups, {"--metric": metric, in_form: form in ("csv", "latex")}),
+        ("--metric", metric, {"--select": select, "--published": published, in_form: form in ("csv", "json")}),
+        ("--published", published, {"--decide biases": decide == "biases"}),
+        (
+            f"--select {_ALL}",
+            select == _ALL,
+            {"--groups": groups, "--published": published, "--baseline": baseline, in_form: form == "csv"},
+        ),
+    ):
+        for other in [name for name, value in others.items() if is_set and value]:
+            raise UserError(f"{flag} must be shown without {other}; leave one out.")
     how = "argmax" if published else decide
     console = OUT if output is None else Console(width=_WIDTH, color_system=None)
     runs = arrange([record.by_raw_rates() for record in load(directory)] if published else load(directory))

@@ -8,8 +8,8 @@ from scipy.integrate import trapezoid
 
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
-from umix.reports.charts.curves import Panel, curve_rows, curves, epoch_ticks, panels
-from umix.reports.charts.figure import Figure, cut, cut_apart
+from umix.reports.charts.curves import Panel, curve_rows, curves, panels
+from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import GREY, group_colours, method_colours
 from umix.reports.charts.rates import TOO_SMALL, group_dots, group_order, group_rows, tradeoff, tradeoff_rows
 from umix.reports.charts.uncertainty import densities, density, density_rows, weight_rows, weights
@@ -118,8 +118,7 @@ def test_every_line_of_a_tooltip_has_a_title_and_every_number_a_format() -> None
 
 def test_a_page_has_legends_of_its_own_and_a_file_those_of_the_chart() -> None:
     for figure in every_figure():
-        on_page = {**figure.on_page(), "config": {}}
-        assert all(part["legend"] is None for part in parts(on_page) if "legend" in part)
+        assert figure.on_page()["config"]["legend"]["disable"]
         in_file = figure.chart.to_dict()
         colours = [part["color"] for part in parts(in_file) if isinstance(part.get("color"), dict)]
         named = {name for colour in colours for name in colour.get("scale", {}).get("domain", [])}
@@ -149,15 +148,6 @@ def test_curves_count_epochs_from_one_and_mark_the_selected_one() -> None:
     assert "epoch 2, which the rule worst selects on validation" in figure.description
     spec = figure.on_page()
     assert [row["text"] for row in drawn(spec, spec["layer"][-1])] == ["epoch 2, selected"]
-
-
-@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10, 60, 299, 1000])
-def test_ticks_of_epochs_are_whole_different_and_few(epochs: int) -> None:
-    ticks = epoch_ticks(epochs)
-    assert ticks[0] == 1
-    assert ticks == sorted(set(ticks))
-    assert all(isinstance(tick, int) and 1 <= tick <= epochs for tick in ticks)
-    assert len(ticks) <= 7
 
 
 def test_panels_that_are_compared_have_equal_axes() -> None:
@@ -228,14 +218,3 @@ def test_ticks_of_weights_are_whole_numbers_written_out() -> None:
     figure = weights(weight_rows(np.repeat([1.0, 9.0], [2500, 3])), effective=2.0, n=2503)
     axis = figure.on_page()["encoding"]["y"]["axis"]
     assert axis == {"values": [0, 1, 10, 100, 1000], "format": ",d"}
-
-
-def test_long_names_are_cut_in_the_middle_and_still_differ() -> None:
-    assert cut("short", 15) == "short"
-    assert len(cut("x" * 60, 20)) == 20
-    names = [f"a very long beginning {middle} and a very long end" for middle in ("one", "two", "three")]
-    short = cut_apart([*names, "other"], 12)
-    assert len(set(short.values())) == 4
-    assert short["other"] == "other"
-    names = [f"income above, {sex}, a very long name of a group" for sex in ("Female", "Male")]
-    assert max(map(len, cut_apart(names, 20).values())) == 20  # they differ near their beginning

@@ -77,7 +77,7 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
     x = alt.X(
         "epoch:Q",
         title="epoch",
-        axis=alt.Axis(values=epoch_ticks(last), format="d"),
+        axis=alt.Axis(tickMinStep=1, format="d"),
         scale=alt.Scale(domain=[1, max(2, last)], nice=False, zero=False),
     )
     y = alt.Y("rate:Q", title=panel.axis, scale=alt.Scale(domain=[lowest, 100], nice=False))
@@ -117,17 +117,6 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
         height=230,
         legend=legend,
     )
-
-
-def epoch_ticks(epochs: int, most: int = 6) -> list[int]:
-    """At most ``most`` epochs for the ticks of an axis: 1 and multiples of a round number.
-
-    >>> epoch_ticks(4), epoch_ticks(60)
-    ([1, 2, 3, 4], [1, 20, 40, 60])
-    """
-    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
-    step = next(step for step in steps if epochs // step < most)
-    return sorted({1, *range(step, epochs + 1, step)})
 
 
 def legend_names(colours: Mapping[str, str]) -> dict[str, str]:

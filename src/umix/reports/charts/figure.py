@@ -49,9 +49,9 @@ class Figure:
 
     def on_page(self) -> dict[str, Any]:
         """The Vega-Lite specification for a page: as wide as its place, in the colour of the text around it."""
-        spec = _without_legends(self._spec("container"))
-        fit = {"type": "fit-x", "contains": "padding"}
-        return {**spec, "autosize": fit, "config": _config("currentColor", _FONT)}
+        config = _config("currentColor", _FONT)
+        config["legend"]["disable"] = True  # the page draws its own
+        return {**self._spec("container"), "autosize": {"type": "fit-x", "contains": "padding"}, "config": config}
 
     def write(self, path: Path) -> None:
         """Write the figure to ``path`` for a paper, in the format of its suffix: black on white, 9 cm wide."""
@@ -74,18 +74,6 @@ class Figure:
         spec: dict[str, Any] = self.chart.properties(width=width, height=self.height).to_dict()
         own = [{"name": "picked", "value": []}, {"name": "narrow", "value": False}]
         return {**spec, "params": [*spec.get("params", []), *own]}
-
-
-def _without_legends(part: Any) -> Any:
-    """A specification whose channels draw no legend of their own."""
-    if isinstance(part, list):
-        return [_without_legends(each) for each in part]
-    if isinstance(part, dict):
-        return {
-            key: None if key == "legend" else value if key in ("values", "datasets") else _without_legends(value)
-            for key, value in part.items()
-        }
-    return part
 
 
 def _config(ink: str, font: str) -> dict[str, Any]:
@@ -125,25 +113,21 @@ def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 def coloured(field: str, colours: Mapping[str, str]) -> Any:
     """The colour of ``field`` by name, with a legend in that order."""
-    return alt.Color(f"{field}:N", scale=_scale(colours), sort=list(colours), legend=_legend(list(colours)))
+    return alt.Color(f"{field}:N", scale=_scale(colours), sort=list(colours))
 
 
 def shaped(field: str, shapes: Mapping[str, str]) -> Any:
     """The shape of ``field`` by name, in one legend with a colour of the same names."""
-    return alt.Shape(f"{field}:N", scale=_scale(shapes), sort=list(shapes), legend=_legend(list(shapes)))
+    return alt.Shape(f"{field}:N", scale=_scale(shapes), sort=list(shapes))
 
 
 def dashed(field: str, dashes: Mapping[str, Sequence[int]]) -> Any:
     """The dash of ``field`` by name, in one legend with a colour of the same names."""
-    return alt.StrokeDash(f"{field}:N", scale=_scale(dashes), sort=list(dashes), legend=_legend(list(dashes)))
+    return alt.StrokeDash(f"{field}:N", scale=_scale(dashes), sort=list(dashes))
 
 
 def _scale(values: Mapping[str, Any]) -> Any:
     return alt.Scale(domain=list(values), range=list(values.values()))
-
-
-def _legend(names: Sequence[str]) -> Any:
-    return alt.Legend(labelExpr=lookup(cut_apart(names, 28), "datum.label"))
 
 
 def picked(field: str, *, opacity: float = 1.0, faint: float = 0.1) -> Any:
@@ -172,37 +156,3 @@ def file_name(label: str) -> str:
     'umix-sigma-0.0'
     """
     return "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in label)[:60]
-
-
-def cut(name: str, longest: int, end: int | None = None) -> str:
-    """The name, or its beginning and its last ``end`` letters where it has more than ``longest``; by default half of each.
-
-    >>> cut("no, Amer-Indian-Eskimo", 15)
-    'no, Ame…-Eskimo'
-    """
-    if len(name) <= longest:
-        return name
-    kept = (longest - 1) // 2 if end is None else end
-    return f"{name[: longest - 1 - kept]}…{name[len(name) - kept :]}"
-
-
-def cut_apart(names: Sequence[str], longest: int) -> dict[str, str]:
-    """Every name cut to ``longest`` letters.
-
-    Names that would look the same are cut at another place, or get as many more letters as tell them apart.
-
-    >>> cut_apart(["a big cat sleeps", "a big dog sleeps", "a fox"], 9)
-    {'a big cat sleeps': 'a big c…s', 'a big dog sleeps': 'a big d…s', 'a fox': 'a fox'}
-    """
-    for length in range(longest, max(map(len, names), default=0) + 1):
-        half = (length - 1) // 2
-        for end in sorted(range(1, length - 1), key=lambda end: abs(end - half)):
-            found = {name: cut(name, length, end) for name in names}
-            if len(set(found.values())) == len(found):
-                return found
-    return {name: name for name in names}
-
-
-def lookup(texts: Sequence[object] | dict[str, str], index: str) -> str:
-    """A Vega expression that looks ``index`` up in a list or a mapping of constants."""
-    return f"({json.dumps(texts)})[{index}]"

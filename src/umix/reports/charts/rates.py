@@ -1,5 +1,6 @@
 """Test rates of methods: a dot plot of every group, and the average against the worst group."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -9,7 +10,7 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate
-from umix.reports.charts.figure import Figure, LegendEntry, coloured, cut_apart, inline, lookup, picked, shaped, tip
+from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.palette import GREY, method_shapes
 from umix.reports.comparison import lowest, mean_interval
 
@@ -102,7 +103,13 @@ def group_dots(
         "line:Q",
         title=None,
         scale=alt.Scale(domain=[-0.6, max(0, len(lines) - 1) + 0.6], reverse=True, nice=False, zero=False),
-        axis=alt.Axis(values=list(range(len(lines))), labelExpr=_line_labels(lines, sizes), grid=False, ticks=False),
+        axis=alt.Axis(
+            values=list(range(len(lines))),
+            labelExpr=_line_labels(lines, sizes),
+            labelLimit=alt.ExprRef("narrow ? 130 : 230"),
+            grid=False,
+            ticks=False,
+        ),
     )
     rate = alt.X("rate:Q", title=_AXIS, scale=alt.Scale(domain=[0, 100]))
     tips = [
@@ -160,14 +167,9 @@ def _placed(
 
 
 def _line_labels(lines: Sequence[str], sizes: Mapping[str, int]) -> str:
-    """A Vega expression of the labels beside the lines; long names are cut, more so where the chart is narrow."""
-    names = [name for name in lines if name]
-
-    def texts(longest: int) -> list[str | list[str]]:
-        short = cut_apart(names, longest)
-        return [[short[name], f"n = {sizes[name]:,}"] if name else [f"{TOO_SMALL}:", ""] for name in lines]
-
-    return f"(narrow ? {lookup(texts(20), 'datum.value')} : {lookup(texts(34), 'datum.value')})"
+    """A Vega expression of the labels beside the lines."""
+    labels = [[name, f"n = {sizes[name]:,}"] if name else [f"{TOO_SMALL}:", ""] for name in lines]
+    return f"({json.dumps(labels)})[datum.value]"
 
 
 def _described(
