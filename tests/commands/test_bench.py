@@ -44,7 +44,7 @@ def test_a_study_is_planned_run_and_compared_and_not_repeated(
     assert capsys.readouterr().out == shown.out
 
 
-def test_the_plan_says_what_is_done_cached_and_to_run_and_runs_nothing(
+def test_the_plan_says_what_is_done_and_to_run_and_runs_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = bench_json(capsys, *BENCH, "--plan", "--out", str(tmp_path / "runs"))
@@ -52,33 +52,8 @@ def test_the_plan_says_what_is_done_cached_and_to_run_and_runs_nothing(
     assert not (tmp_path / "runs").exists()
     bench_json(capsys, *UMIX, "--seeds=0", "--out", str(tmp_path / "runs"))
     made = bench_json(capsys, *BENCH, "--set=umix.eta=3", "--plan", "--out", str(tmp_path / "runs"))
-    found = {(run["method"], run["seed"]): (run["state"], run["stage_cached"]) for run in made["plan"]}
-    assert found == {
-        ("erm", 0): ("done", False),
-        ("erm", 1): ("to run", False),
-        ("umix", 0): ("to run", True),
-        ("umix", 1): ("to run", False),
-    }
-    assert main([*BENCH, "--set=umix.eta=3", "--dry-run", "--out", str(tmp_path / "runs")]) == 0
-    assert "1 stage cached" in capsys.readouterr().out
-
-
-def test_the_plan_recognises_the_stages_of_a_frozen_net_once_its_features_are_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.delitem(sys.modules, "planned_net", raising=False)
-    Path("planned_net.py").write_text(
-        "from torch import nn\ndef make(example, n_classes): return nn.Tanh(), nn.Linear(example.numel(), n_classes)\n"
-    )
-    study = ["bench", "four_moons", "--methods=umix", "--seeds=0", "--set=umix.length=2", *FAST[:-1]]
-    study += ["--net=planned_net:make", "--freeze"]
-    assert main([*study, "--plan"]) == 0
-    assert "1 without features" in capsys.readouterr().out
-    bench_json(capsys, *study)
-    (run,) = bench_json(capsys, *study, "--set=umix.eta=3", "--plan")["plan"]
-    assert (run["state"], run["stage_cached"]) == ("to run", True)
+    states = {(run["method"], run["seed"]): run["state"] for run in made["plan"]}
+    assert states == {("erm", 0): "done", ("erm", 1): "to run", ("umix", 0): "to run", ("umix", 1): "to run"}
 
 
 def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(

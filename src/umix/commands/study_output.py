@@ -55,11 +55,7 @@ def headline(plan: "StudyPlan") -> str:
 
 def _remarks(plan: "StudyPlan", entries: "list[StudyEntry]") -> str:
     count = Counter(plan.states[entry.key] for entry in entries)
-    parts = [f"{count[state]} {remark}" for state, remark in _REMARKS.items() if count[state]]
-    cached = sum(entry.key in plan.cached for entry in entries)
-    without = sum(entry.lacks_features for entry in entries)
-    parts += [f"{cached} stage cached"] if cached else []
-    return ", ".join([*parts, *([f"{without} without features"] if without else [])])
+    return ", ".join(f"{count[state]} {remark}" for state, remark in _REMARKS.items() if count[state])
 
 
 @final

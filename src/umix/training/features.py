@@ -73,19 +73,6 @@ def featured(
     return files.featured(task, inputs)
 
 
-def stored_features(task: Task, net: Backbone, directory: Path, *, seed: int) -> Featured | None:
-    """What ``featured`` returns, if all of its files are in ``directory`` already.
-
-    None if one of them is missing or damaged. No features are computed.
-    """
-    stored = directory.iterdir() if directory.is_dir() else iter(())
-    if not any(path.name.startswith(f"features-{name_part(task.name)}-") for path in stored):
-        return None  # without building a body only to hash its weights
-    files = _located(task, net, directory, seed)
-    inputs = files.opened(task)
-    return files.featured(task, inputs) if len(inputs) == len(task.splits) else None
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class _Files:

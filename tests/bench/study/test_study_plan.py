@@ -1,28 +1,16 @@
 """The runs of a study, and their state on disk."""
 
-import sys
 from pathlib import Path
 
-import numpy as np
-import polars
 import pytest
 import torch
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import run_lock
-from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study import Study
-from umix.bench.study.study_plan import (
-    StagePlanner,
-    StudyEntry,
-    StudyGrid,
-    is_cached,
-    make_grid,
-    run_state,
-    spread_out,
-)
+from umix.bench.study.study_plan import StudyGrid, make_grid, run_state
 from umix.errors import UserError
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
@@ -91,80 +79,13 @@ def test_what_a_preset_file_says_of_a_methods_net_is_asked_for(table: str, tmp_p
     assert [entry.spec.plan.net_name for entry in made.entries[::2]] == ["mlp", "auto"]
 
 
-def test_runs_that_share_a_stage_share_its_key_and_are_far_apart() -> None:
-    made = grid(umix("a", eta=1), umix("b", eta=2), "jtt")
-    stages = {(entry.label, entry.spec.seed): entry.stage for entry in made.entries}
-    assert stages["a", 0] == stages["b", 0] != stages["a", 1]
-    assert stages["jtt", 0] != stages["a", 0]
-    order = [(entry.label, entry.spec.seed) for entry in made.runs]
-    assert order == [("a", 0), ("a", 1), ("jtt", 0), ("jtt", 1), ("b", 0), ("b", 1)]
-
-
-def test_the_stage_that_is_foreseen_is_the_one_that_is_trained(tmp_path: Path) -> None:
-    methods = [
-        umix("umix"),
-        {"name": "jtt"},
-        {"name": "dfr"},
-        {"name": "eiil"},
-        umix("ensemble", uncertainty="ensemble"),
-    ]
-    for entry in grid(*methods, seeds=(3,)).entries:
-        assert not is_cached(Places(tmp_path), entry)
-        record = execute(entry.spec, out=tmp_path)
-        assert entry.stage == next(iter(record.stages.values())).key
-        assert is_cached(Places(tmp_path), entry)
-
-
-NET = """
-import torch
-from torch import nn
-
-def make(example, n_classes):
-    body = nn.Sequential(nn.Flatten(), nn.Linear(example.numel(), 6))
-    nn.init.normal_(body[1].weight, generator=torch.Generator().manual_seed(0))
-    nn.init.zeros_(body[1].bias)
-    return body, nn.Linear(6, n_classes)
-"""
-
-
-@pytest.fixture
-def frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A study of two kinds of UMIX with a frozen net, in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.delitem(sys.modules, "study_net", raising=False)
-    (tmp_path / "study_net.py").write_text(NET)
-    data = {key: value for key, value in FAST.items() if key != "hidden"}
-    settings = {**data, "net": "study_net:make", "net.freeze": True}
-    return Study(tasks=["four_moons"], methods=[umix("a", eta=1), umix("b", eta=2)], seeds=(0, 1), settings=settings)
-
-
-def test_the_stage_on_the_features_of_a_frozen_net_is_foreseen_once_they_are_stored(frozen: Study) -> None:
-    places = Places(Path("runs"), cache=Path("elsewhere"))
-    record = execute(make_grid(frozen, places).entries[0].spec, places=places)
-    entries = {(entry.label, entry.spec.seed): entry for entry in make_grid(frozen, places).entries}
-    assert entries["a", 0].stage == record.stages["trajectory"].key
-    assert {place for place, entry in entries.items() if is_cached(places, entry)} == {("a", 0), ("b", 0)}
-    assert not any(entry.lacks_features for entry in entries.values())
-
-
-def test_before_features_are_stored_no_stage_on_them_is_cached_but_its_runs_are_far_apart(frozen: Study) -> None:
-    places = Places(Path("runs"))
-    made = make_grid(frozen, places)
-    assert all(entry.lacks_features and not is_cached(places, entry) for entry in made.entries)
-    stages = {(entry.label, entry.spec.seed): entry.stage for entry in made.entries}
-    assert stages["a", 0] == stages["b", 0] != stages["a", 1] == stages["b", 1]
-    assert [(entry.label, entry.spec.seed) for entry in made.runs] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-    assert not Path("runs").exists()
-
-
 def test_planning_trains_nothing_and_leaves_the_global_generator_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("umix.training.trainer.fit", None)
     before = torch.get_rng_state()
-    assert all(entry.stage for entry in grid(umix("umix"), "jtt", "dfr").entries)
+    assert len(grid(umix("umix"), "jtt", "dfr").runs) == 6
     assert torch.equal(before, torch.get_rng_state())
     assert not list(tmp_path.iterdir())
 
@@ -205,22 +126,3 @@ def test_the_state_of_a_run_is_read_from_disk(tmp_path: Path) -> None:
         assert run_state(tmp_path, entry.spec) == "running"
     execute(entry.spec, out=tmp_path)
     assert run_state(tmp_path, entry.spec) == "done"
-
-
-def test_entries_without_shared_stages_keep_their_order() -> None:
-    entries = [StudyEntry("t", label, spec, None, "") for label, spec in (("x", grid("erm").entries[0].spec),) * 3]
-    assert spread_out(entries) == entries
-
-
-def test_the_key_expected_for_a_net_that_is_told_of_columns_is_that_of_the_stage_that_is_trained(
-    tmp_path: Path,
-) -> None:
-    rng = np.random.default_rng(0)
-    frame = {"city": rng.choice(["a", "b", "c"], 80), "age": rng.normal(size=80), "y": rng.choice(["no", "yes"], 80)}
-    polars.DataFrame(frame).write_csv(tmp_path / "people.csv")
-    settings = {"label": "y", "net": "tabular", "fit.epochs": 2, "eta": 3.0, "length": 1, "pool": "example"}
-    spec = RunSpec(task=str(tmp_path / "people.csv"), method="umix", settings=settings, seed=0)
-    expected = StagePlanner(None).first_stage(spec, spec.plan.source.load(None))
-    record = execute(spec, out=tmp_path / "runs")
-    assert expected is not None
-    assert expected.key in {stage.key for stage in record.stages.values()}

@@ -15,7 +15,7 @@ from umix.nets.backbone import Backbone
 from umix.nets.mlp import Linear
 from umix.nets.net import NetSettings
 from umix.training.engine import Engine
-from umix.training.features import Featured, featured, stored_features
+from umix.training.features import featured
 from umix.training.progress import Progress
 
 
@@ -44,22 +44,12 @@ def training_inputs(
     net = plan.net
     if isinstance(net, Backbone) and net.freeze:
         _refuse_boxes(plan)
-        return _head_on(featured(task, net, cache, seed=seed, engine=engine, progress=progress), net)
+        stored = featured(task, net, cache, seed=seed, engine=engine, progress=progress)
+        return TrainingInputs(stored.task, Linear(dropout=net.dropout), stored.body)
     if isinstance(net, Backbone):
         with torch_stream(seed, "check", "init"):  # what is wrong with the net is said before images are decoded
             net.build(task.splits["train"].example, task.n_classes)
     return TrainingInputs(task if stream else _decoded(task, cache, progress), net.on_columns(task.categories))
-
-
-def stored_inputs(task: Task, net: Backbone, cache: Path, *, seed: int) -> TrainingInputs | None:
-    """What ``training_inputs`` gives for the frozen ``net``, if all features are in ``cache`` already; else None."""
-    found = stored_features(task, net, cache, seed=seed)
-    return None if found is None else _head_on(found, net)
-
-
-def _head_on(found: Featured, net: Backbone) -> TrainingInputs:
-    """The features of a frozen ``net`` and the linear head that is trained on them."""
-    return TrainingInputs(found.task, Linear(dropout=net.dropout), found.body)
 
 
 def _refuse_boxes(plan: Plan) -> None:

@@ -1,6 +1,5 @@
-"""The plan of a study: all of its runs, the order to execute them in, the stages that they share, and the state of each on disk."""
+"""The plan of a study: all of its runs, the order to execute them in, and the state of each on disk."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, final
@@ -8,32 +7,14 @@ from typing import Any, Literal, Self, final
 from umix.bench.runs.execute import require_groups
 from umix.bench.runs.lock import is_locked
 from umix.bench.runs.places import Places
-from umix.bench.runs.training_inputs import for_net, stored_inputs
 from umix.bench.spec.plan import shared_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study import Study, StudyMethod, StudyTask, task_titles
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.nets.backbone import Backbone
-from umix.nets.net import NetSettings
 from umix.run_folder import CHECKPOINT, FAILED, RECORD
-from umix.training.stage import StageInputs, erm_fit
 
 State = Literal["done", "running", "failed", "partly", "to run"]
-
-
-@final
-@dataclass(frozen=True)
-class SharedStage:
-    """The first stage that a run shares with others; runs with the same ``key`` share it.
-
-    ``has_inputs`` is False while the features that the stage trains on are not computed yet. The
-    key is then made of the raw inputs and the frozen net. It still tells which runs share the
-    stage, but no trained stage has it.
-    """
-
-    key: str
-    has_inputs: bool = True
 
 
 @final
@@ -44,22 +25,11 @@ class StudyEntry:
     task: str  # its title in tables
     label: str
     spec: RunSpec
-    shared: SharedStage | None  # the first stage that it shares with other runs
     fingerprint: str  # of the data
 
     @property
     def key(self) -> str:
         return self.spec.key
-
-    @property
-    def stage(self) -> str | None:
-        """The key of the shared stage; of the entries with the same key, one trains it and the others wait."""
-        return None if self.shared is None else self.shared.key
-
-    @property
-    def lacks_features(self) -> bool:
-        """Whether its shared stage trains on features of a frozen net that are not computed yet."""
-        return self.shared is not None and not self.shared.has_inputs
 
 
 @final
@@ -75,10 +45,9 @@ class StudyGrid:
     def runs(self) -> list[StudyEntry]:
         """Entries of different runs, in the order to execute them in.
 
-        Runs that share a stage are far apart, so that workers do not wait for the one that trains
-        it.
+        Runs that share a first stage are those of one seed: there are the other seeds between them.
         """
-        return spread_out({entry.key: entry for entry in self.entries}.values())
+        return list({entry.key: entry for entry in self.entries}.values())
 
 
 @final
@@ -88,13 +57,11 @@ class StudyPlan:
 
     grid: StudyGrid
     states: dict[str, State]  # by the key of the run
-    cached: frozenset[str]  # keys of runs whose shared stage was trained before
 
     @classmethod
     def of(cls, grid: StudyGrid) -> Self:
         """The plan of ``grid``, read from its folder of runs."""
-        states = {entry.key: run_state(grid.places.out, entry.spec) for entry in grid.runs}
-        return cls(grid, states, frozenset(entry.key for entry in grid.runs if is_cached(grid.places, entry)))
+        return cls(grid, {entry.key: run_state(grid.places.out, entry.spec) for entry in grid.runs})
 
     @property
     def to_run(self) -> list[StudyEntry]:
@@ -112,7 +79,6 @@ class StudyPlan:
                 "key": entry.key,
                 "directory": str(self.grid.places.run_folder(entry.spec)),
                 "state": self.states[entry.key],
-                "stage_cached": entry.key in self.cached,
             }
             for entry in self.grid.entries
         ]
@@ -126,7 +92,7 @@ def make_grid(study: Study, places: Places | None = None, *, trust_code: bool = 
     places = places or Places()
     roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
     places = replace(places, roots={**places.roots, **roots})
-    names, planner = task_titles(study.tasks), StagePlanner(places.cache_folder)
+    names = task_titles(study.tasks)
     entries: list[StudyEntry] = []
     skipped: list[str] = []
     for study_task in study.tasks:
@@ -136,9 +102,7 @@ def make_grid(study: Study, places: Places | None = None, *, trust_code: bool = 
             reason = _impossible(specs[0], task)
             if reason is None:
                 titles = (names[study_task.name], method.title)
-                entries += [
-                    StudyEntry(*titles, spec, planner.first_stage(spec, task), task.fingerprint) for spec in specs
-                ]
+                entries += [StudyEntry(*titles, spec, task.fingerprint) for spec in specs]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
             else:
@@ -190,21 +154,6 @@ def _impossible(spec: RunSpec, task: Task) -> UserError | None:
     return None
 
 
-def spread_out(entries: Iterable[StudyEntry]) -> list[StudyEntry]:
-    """``entries`` in an order in which those that share a stage are far apart; otherwise they keep their order.
-
-    The first entry of every stage comes first, then the second of every stage, and so on.
-    """
-    latest: dict[str, int] = {}  # rank of the latest entry of each stage
-    ranked = []
-    for entry in entries:
-        rank = 0
-        if entry.stage is not None:
-            rank = latest[entry.stage] = latest.get(entry.stage, -1) + 1
-        ranked.append((rank, entry))
-    return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
-
-
 def run_state(out: Path, spec: RunSpec) -> State:
     """The state of the run ``spec``, read from its folder in ``out``."""
     directory = out / spec.directory_name
@@ -215,54 +164,3 @@ def run_state(out: Path, spec: RunSpec) -> State:
     if (directory / FAILED).exists():
         return "failed"
     return "partly" if (directory / CHECKPOINT).exists() else "to run"
-
-
-def is_cached(places: Places, entry: StudyEntry) -> bool:
-    """Whether the first shared stage of ``entry`` was trained before, at least in part."""
-    if entry.shared is None or not entry.shared.has_inputs:
-        return False
-    return (places.stages_folder / entry.shared.key / CHECKPOINT).exists()
-
-
-@final
-class StagePlanner:
-    """Finds the shared stages of a study's runs.
-
-    ``cache`` is the folder of stored features, None if there is none.
-    """
-
-    def __init__(self, cache: Path | None) -> None:
-        self._cache = cache
-        self._ready: dict[tuple[str, bool], Task] = {}  # tables as the nets take them
-        self._features: dict[tuple[str, NetSettings, int | None], StageInputs | None] = {}  # reading them is slow
-
-    def first_stage(self, spec: RunSpec, task: Task) -> SharedStage | None:
-        """The first stage that ``spec`` shares with other runs on ``task``.
-
-        None if its method has no such stage.
-        """
-        plan = spec.plan
-        stages = plan.method.erm_stages(plan.fit.epochs)
-        if not stages:
-            return None
-        form = (task.fingerprint, plan.net.takes_codes)
-        if form not in self._ready:
-            self._ready[form] = for_net(task, plan.net)
-        task = self._ready[form]
-        inputs = self._inputs(spec, task)
-        key_inputs = StageInputs.of(task, plan.net) if inputs is None else inputs
-        fit = erm_fit(stages[0], key_inputs, plan.fit, plan.stages, seed=spec.seed)
-        return SharedStage(fit.key, has_inputs=inputs is not None)
-
-    def _inputs(self, spec: RunSpec, task: Task) -> StageInputs | None:
-        """The inputs that the stage will be trained on; None if they are features that are not computed yet."""
-        net = spec.plan.net
-        if not (isinstance(net, Backbone) and net.freeze):
-            return StageInputs.of(task, net.on_columns(task.categories))
-        if self._cache is None:
-            return None
-        key = (task.fingerprint, net, None if net.names_its_weights else spec.seed)
-        if key not in self._features:
-            stored = stored_inputs(task, net, self._cache, seed=spec.seed)
-            self._features[key] = None if stored is None else StageInputs.of(stored.task, stored.net)
-        return self._features[key]

@@ -13,7 +13,7 @@ from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import searched_settings
 from umix.bench.search.tune import SearchProgress, tune
 from umix.bench.spec.run_spec import RunSpec
-from umix.bench.study.study_plan import StagePlanner, StudyEntry, StudyGrid
+from umix.bench.study.study_plan import StudyEntry, StudyGrid
 from umix.errors import MachineError, UserError, cause
 from umix.limits import MOST_TRIALS, require_count
 from umix.training.progress import Progress, Silent
@@ -101,11 +101,10 @@ def search_grid(
             raise outcome.error
         if outcome.result is not None:
             results[outcome.key] = outcome.result
-    planner = StagePlanner(grid.places.cache_folder)
     entries = []
     for entry in grid.entries:
         result = results.get(_key(entry))
-        entries.append(entry if result is None else _with_best_settings(entry, result, grid.places, planner))
+        entries.append(entry if result is None else _with_best_settings(entry, result))
     return replace(grid, entries=tuple(entries)), [results[job.key] for job in jobs]
 
 
@@ -135,6 +134,5 @@ def _key(entry: StudyEntry) -> str:
     return f"{entry.label} on {entry.task}"
 
 
-def _with_best_settings(entry: StudyEntry, result: SearchResult, places: Places, planner: StagePlanner) -> StudyEntry:
-    changed = entry.spec.changed({**entry.spec.settings, **result.settings})
-    return replace(entry, spec=changed, shared=planner.first_stage(changed, places.load_cached(changed)))
+def _with_best_settings(entry: StudyEntry, result: SearchResult) -> StudyEntry:
+    return replace(entry, spec=entry.spec.changed({**entry.spec.settings, **result.settings}))
