@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.fields import FieldInfo
 
 from umix.errors import UserError, is_utf8, unknown
-from umix.limits import LARGEST_COUNT, LARGEST_NUMBER, SMALLEST_NUMBER
 
 Value = TypeVar("Value")
 
@@ -34,8 +33,6 @@ class Settings(BaseModel):
             BaseModel.__init__(self, **values)
         except ValidationError as error:
             raise _user_error(type(self), error) from None
-        for name in fields:
-            check_size(f"{_title(type(self))}.{name}", getattr(self, name), has_bound=_has_upper_bound(fields[name]))
 
 
 @final
@@ -94,35 +91,6 @@ def legal(field: FieldInfo) -> str:
     """
     least = "".join(f", at least {m.min_length} of them" for m in field.metadata if _has(m, "min_length"))
     return _kind(field.annotation) + _bounds(field.metadata) + least
-
-
-def check_size(title: str, value: object, *, has_bound: bool = False) -> None:
-    """Raise UserError for a number that is too large, unless it ``has_bound`` of its own, or too small to be computed with."""
-    if isinstance(value, tuple | list):
-        for item in value:
-            check_size(title, item, has_bound=has_bound)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and not has_bound:
-        most = LARGEST_COUNT if isinstance(value, int) else LARGEST_NUMBER
-        if abs(value) > most:
-            raise UserError(f"{title} must be at most {most:,.0f}, got {value!r}.")
-    if isinstance(value, float) and 0 < abs(value) < SMALLEST_NUMBER:
-        raise UserError(f"{title} must be 0 or at least {SMALLEST_NUMBER:g}, got {value!r}.")
-
-
-def _has_upper_bound(field: FieldInfo) -> bool:
-    """Whether the field, or one of the types that it may have, has an upper bound."""
-    return any(_has(rule, name) for rule in _rules(field.annotation, field.metadata) for name in ("le", "lt"))
-
-
-def _rules(annotation: Any, metadata: Iterable[object] = ()) -> Iterator[object]:
-    """The rules of a type and of the types it is made of."""
-    for rule in metadata:
-        yield from getattr(rule, "metadata", [rule])
-    for arm in get_args(annotation):
-        if get_origin(annotation) is Annotated and arm is not get_args(annotation)[0]:
-            yield from getattr(arm, "metadata", [arm])
-        else:
-            yield from _rules(arm)
 
 
 def _texts(value: object) -> Iterator[str]:

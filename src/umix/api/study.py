@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -25,7 +24,6 @@ from umix.bench.study.study_plan import StudyEntry, StudyPlan, make_grid
 from umix.bench.study.study_search import search_grid
 from umix.core.selection import Decide
 from umix.errors import UserError
-from umix.limits import MOST_RUNS
 from umix.reports.arrange import Gathered
 
 if TYPE_CHECKING:
@@ -216,7 +214,7 @@ def run_study(
         study = Study(
             tasks=entries,
             methods=list(methods),
-            seeds=tuple(islice(seeds, MOST_RUNS + 1)),
+            seeds=tuple(seeds),
             settings=flat_settings(settings or {}),
             preset=preset,
             skip_impossible=skip_impossible,

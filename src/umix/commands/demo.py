@@ -5,7 +5,7 @@ from typing import Any
 
 from umix.commands.execution import execute_all, run_json
 from umix.commands.flags import Json, Out, Quiet
-from umix.limits import MOST_RUNS, require_count
+from umix.limits import require_count
 from umix.terminal import OUT, print_json
 
 
@@ -19,7 +19,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
     from umix.reports.tables.comparison_tables import comparison_tables
     from umix.reports.tables.text_table import terminal
 
-    require_count("seeds", seeds, most=MOST_RUNS)
+    require_count("seeds", seeds)
     methods: dict[str, tuple[str, dict[str, Any]]] = {
         "ERM": ("erm", {}),
         "UMIX, sigma=0": ("umix", {"sigma": 0.0}),

@@ -30,7 +30,7 @@ from umix.commands.flags import (
 )
 from umix.core.words import counted
 from umix.errors import UserError
-from umix.limits import MOST_TRIALS, require_count
+from umix.limits import require_count
 from umix.terminal import OUT, print_json
 
 
@@ -121,7 +121,7 @@ def _contest_settings(method: str, trials: int | None, time: float | None) -> di
     if limits and method != "best":
         raise UserError(f"--{next(iter(limits))} must be given with METHOD best, got {method!r}; leave the flag out.")
     if trials is not None:
-        require_count("trials", trials, most=MOST_TRIALS)
+        require_count("trials", trials)
     if time is not None and not 0 < time < math.inf:
         raise UserError(f"--time must be a number of seconds above 0, got {time:g}.")
     return {f"best.{name}": value for name, value in limits.items()}

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from umix.errors import Setting, UserError, unknown
-from umix.limits import MOST_MACHINES, require_count, require_processes
+from umix.limits import require_count
 from umix.nets.fleet import Fleet
 from umix.nets.net import Net
 from umix.training.parallel import SharedNet
@@ -224,9 +224,9 @@ def engine_for(*, devices: int | None = None, nodes: int | None = None, strategy
     if strategy is not None and strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
     if devices is not None:
-        require_processes("devices", devices)
+        require_count("devices", devices)
     if nodes is not None:
-        require_count("nodes", nodes, most=MOST_MACHINES)
+        require_count("nodes", nodes)
     if "LOCAL_WORLD_SIZE" in os.environ and "RANK" in os.environ:
         return _checked(_under_torchrun(devices, nodes))
     engine = Engine(devices=devices or 1, nodes=nodes or 1)

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from umix.bench.executors.executor import Event, OnEvent, Outcome, execute_one, save_failure
 from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
-from umix.limits import MOST_THREADS, require_count, require_processes
+from umix.limits import require_count
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -96,8 +96,8 @@ class Processes:
     """``workers`` processes of ``threads`` threads each, which inherit no state of this process."""
 
     def __init__(self, workers: int, *, threads: int = 1) -> None:
-        require_processes("workers", workers)
-        require_count("threads", threads, most=MOST_THREADS)
+        require_count("workers", workers)
+        require_count("threads", threads)
         self.workers = workers
         self._threads = threads
 

@@ -42,7 +42,7 @@ from umix.core.selection import Decide, best_choice, choice_score
 from umix.core.words import counted
 from umix.data.task import Task
 from umix.errors import MachineError, Setting, UserError
-from umix.limits import MOST_TRIALS, require_count
+from umix.limits import require_count
 from umix.run_folder import RECORD, weights_folder
 from umix.settings import Range
 from umix.store import ensure_writable
@@ -94,7 +94,7 @@ def tune(
     """
     need_optuna()
     places = places or Places(Path("runs" if out is None else out))
-    require_count("trials", trials, most=MOST_TRIALS)
+    require_count("trials", trials)
     search = plan_search(
         task,
         method,

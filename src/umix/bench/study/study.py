@@ -9,7 +9,6 @@ from pydantic import Field, field_validator, model_validator
 from umix.bench.spec.code_in_files import refuse_code
 from umix.data.memory_source import MemorySource
 from umix.errors import UserError, unknown
-from umix.limits import MOST_RUNS
 from umix.methods.registry import METHODS
 from umix.settings import Settings
 from umix.toml_text import read_toml
@@ -109,14 +108,6 @@ class Study(_WithSettings):
                     raise UserError(f"Every {kind} of a study must be told apart, got {title!r} twice; {fix}.")
         return self
 
-    @model_validator(mode="after")
-    def _can_be_finished(self) -> "Study":
-        """Refuse more runs than anybody can execute, or wants to plan."""
-        runs = len(self.tasks) * len(self.methods) * len(self.seeds)
-        if runs > MOST_RUNS:
-            raise UserError(f"A study must have at most {MOST_RUNS:,} runs, got {runs:,}; divide it into several.")
-        return self
-
 
 def _entry(kind: type[StudyTask] | type[StudyMethod], item: object, place: str) -> StudyTask | StudyMethod:
     if isinstance(item, StudyTask | StudyMethod):
@@ -146,10 +137,6 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             low = high = 0
         if not 0 <= low < high:
             raise UserError(f"Seeds must be a range as 0:5 or a list as 0,1,2 of numbers from 0 on, got {text!r}.")
-        if len(seeds) + high - low > MOST_RUNS:
-            raise UserError(
-                f"Seeds must be at most {MOST_RUNS:,}, a run of each method for each of them, got {text!r}."
-            )
         seeds += range(low, high)
     return tuple(seeds)
 
