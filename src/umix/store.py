@@ -9,8 +9,8 @@ import glob
 import io
 import json
 import os
+import secrets
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -153,13 +153,12 @@ def _read(path: Path, *, kind: str, framework: str) -> tuple[dict[str, Any], dic
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """A temporary file that replaces ``path`` when the block ends; if the block raises, ``path`` is not changed.
 
-    A link is followed: the file that it leads to is replaced, and the link stays. What killed processes left of earlier tries to
-    write ``path`` is removed.
+    A link is followed: the file that it leads to is replaced, and the link stays. A process that is killed here leaves the
+    temporary file, see ``sweep``.
     """
     target = writable_file(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent, name=target.name)
-    aside = target.with_name(temporary_name(target.name))
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_ASIDE}")
     try:
         with open(aside, "wb") as file:
             yield file
@@ -234,32 +233,10 @@ def locked(directory: Path | None) -> Iterator[None]:
         yield
 
 
-def temporary_name(name: str) -> str:
-    """A name that holds ``name`` for a file of this process, which ``sweep`` removes if the process is killed."""
-    return f".{name}.{socket.gethostname()}.{os.getpid()}{_ASIDE}"
-
-
-def sweep(directory: Path, *, name: str | None = None) -> None:
-    """Remove what killed processes of this machine left in ``directory``: all temporary files and folders, or those of ``name``."""
-    for aside in directory.glob(f".*{_ASIDE}" if name is None else f".{glob.escape(name)}.*{_ASIDE}"):
-        before, _, pid = aside.name.removesuffix(_ASIDE).rpartition(".")
-        ours = before.endswith(f".{socket.gethostname()}") and pid.isdecimal()
-        if ours and (int(pid) == os.getpid() or not is_alive(int(pid))):
-            if aside.is_dir():
-                shutil.rmtree(aside, ignore_errors=True)
-            else:
-                aside.unlink(missing_ok=True)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process with this id runs on this machine."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def sweep(directory: Path) -> None:
+    """Remove what killed processes left in ``directory`` and below it; this process holds the lock of it, so no other writes there."""
+    for aside in directory.rglob(f".*{_ASIDE}"):
+        aside.unlink(missing_ok=True)
 
 
 def name_part(text: str) -> str:

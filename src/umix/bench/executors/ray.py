@@ -23,7 +23,7 @@ from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 from umix.run_folder import RECORD
-from umix.store import sweep, temporary_name, write_whole
+from umix.store import write_whole
 
 _RETRIES = 3  # of a run whose worker or node died
 _POLL = 0.2  # seconds between two reads of the event queue
@@ -195,12 +195,11 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _write_token(out: Path) -> str:
-    """Write a marker file with a random name into ``out`` and return its name; those of killed drivers are removed.
+    """Write a marker file with a random name into ``out`` and return its name.
 
     A worker that sees the file shares this folder with the driver.
     """
-    sweep(out)
-    token = temporary_name(f"ray-{secrets.token_hex(8)}")
+    token = f".ray-{secrets.token_hex(8)}"
     write_whole(out / token, b"umix")
     return token
 
