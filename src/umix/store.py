@@ -234,7 +234,7 @@ def locked(directory: Path | None) -> Iterator[None]:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what killed processes left in ``directory`` and below it; this process holds the lock of it, so no other writes there."""
+    """Remove what killed processes left in ``directory`` and below it; this process holds its lock, so no other writes there."""
     for aside in directory.rglob(f".*{_ASIDE}"):
         aside.unlink(missing_ok=True)
 

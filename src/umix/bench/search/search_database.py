@@ -32,12 +32,8 @@ def open_database(url: str | None, folder: Path) -> Iterator[RDBStorage]:
         finally:
             database.remove_session()
             database.engine.dispose()  # else its connections stay open until they are garbage-collected
-    except (UserError, MachineError):
-        raise
-    except Exception as error:
-        reason = _outage(error)
-        if reason is None:
-            raise
+    except StorageInternalError as error:
+        reason = _reason(error.__cause__ or error)
         raise machine_error(error) or MachineError(
             f"The database {_without_password(url)} cannot be reached ({reason}); run the same command again when it is back: "
             "what is finished is kept."
@@ -96,18 +92,7 @@ def _connect(url: str) -> RDBStorage:
         ) from None
 
 
-def _outage(error: BaseException) -> str | None:
-    """Why the database did not answer, if that is behind ``error``."""
-    chain = [error]
-    while (behind := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        chain.append(behind)
-    if not any(isinstance(link, StorageInternalError) for link in chain):
-        return None  # it is not about the search's database
-    unanswered = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError)
-    return next((_reason(link) for link in chain if isinstance(link, unanswered)), None)
-
-
-def _reason(error: sqlalchemy.exc.SQLAlchemyError) -> str:
+def _reason(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
