@@ -260,7 +260,11 @@ def results(out: Path) -> dict[str, Any]:
     return {
         str(path.relative_to(out)): content(path)
         for path in sorted(out.rglob("*"))
-        if path.is_file() and path.suffix != ".lock" and path.name != ".lock"
+        if path.is_file()
+        and path.suffix != ".lock"
+        and path.name != ".lock"
+        # A killed command leaves the temporary file of its output; those in the folder of a run are swept.
+        and not (path.parent == out and path.suffix == ".aside")
     }
 
 
@@ -297,7 +301,7 @@ def trials(path: Path) -> int:
     return sum(trial.state.name != "FAIL" or "error" in trial.user_attrs for trial in study.get_trials())
 
 
-def differences(expected: dict[str, Any], found: dict[str, Any], *, draws: bool) -> list[str]:
+def differences(expected: dict[str, Any], found: dict[str, Any], *, draws: bool = False) -> list[str]:
     if draws:
         both = {name for name in expected.keys() & found.keys() if not name.endswith(".toml")}  # the best settings
         expected, found = ({name: one[name] for name in both} for one in (expected, found))

@@ -27,10 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import real
 from measure import RESULTS, write
+from tune_presets import draw_settings
 from workers import in_workers
 
 from umix import METHODS, Places, RunRecord, RunSpec, execute
-from umix.bench.search.search_space import draw_settings, search_space
+from umix.bench.search.search_space import search_space
 from umix.bench.spec.task_reference import reference_to
 from umix.core.statistics import Spread
 from umix.core.streams import stream

@@ -7,17 +7,20 @@ Run: python benchmarks/tune_presets.py [--trials 12] [--methods umix jtt] — pr
 
 import argparse
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measure import RESULTS
 from workers import execute_all
 
 from umix import METHODS, RunRecord, RunSpec
-from umix.bench.search.search_space import draw_settings, search_space
+from umix.bench.search.search_space import SearchSpace, search_space
 from umix.core.rates import worst
 from umix.core.selection import best_epoch
 from umix.core.streams import stream
+from umix.settings import Range
 
 SEEDS = (100, 101)
 TASKS = ("colored_digits", "four_moons")
@@ -26,6 +29,19 @@ TASKS = ("colored_digits", "four_moons")
 def score(record: RunRecord) -> float:
     val = record.counts["val"]
     return worst(val.hits[best_epoch(val, "worst")], val.sizes)
+
+
+def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any]:
+    """A random value for every setting in ``space``, rounded to three digits so that it is easy to write down."""
+    drawn: dict[str, Any] = {}
+    for name, values in space.items():
+        if not isinstance(values, Range):
+            drawn[name] = values[int(rng.integers(len(values)))]
+        elif values.log:
+            drawn[name] = float(f"{math.exp(rng.uniform(math.log(values.low), math.log(values.high))):.3g}")
+        else:
+            drawn[name] = float(f"{rng.uniform(values.low, values.high):.3g}")
+    return drawn
 
 
 def trials_of(method: str, n: int) -> list[dict[str, object]]:

@@ -152,11 +152,12 @@ def test_what_a_kill_leaves_behind_or_changes_is_found(kills: ModuleType, tmp_pa
         (tmp_path / out).mkdir()
         (tmp_path / out / "weights.safetensors").write_bytes(weights)
     (tmp_path / "one" / "predictions.parquet").touch()
-    (tmp_path / "other" / ".record.json.host.1.aside").touch()
+    (tmp_path / "other" / "run").mkdir()
+    (tmp_path / "other" / "run" / ".record.json.1.aside").touch()
     (tmp_path / "other" / "run.lock").touch()
     assert kills.differences(*(kills.results(tmp_path / out) for out in ("one", "other")), draws=False) == [
         "missing predictions.parquet",
-        "left over .record.json.host.1.aside",
+        "left over run/.record.json.1.aside",
         "other content weights.safetensors",
     ]
 

@@ -180,7 +180,7 @@ def people(tmp_path: Path) -> Path:
 TABLE = ["umix", "--label", "income", "--id", "id", "--set=epochs=2", "--set=length=2", "--set=hidden=[8]"]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_table_is_trained_on_and_new_rows_are_predicted(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:

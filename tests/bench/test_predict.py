@@ -1,8 +1,6 @@
 """Runs on tables, and their predictions for new rows."""
 
 import io
-import os
-import shutil
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -22,8 +20,7 @@ from umix.data.reader_registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
 from umix.reports.tables.run_table import run_table
-from umix.run_folder import DECISIONS, TABLE_COLUMNS
-from umix.store import read_arrays, write_arrays
+from umix.run_folder import TABLE_COLUMNS
 
 FAST = {"epochs": 3, "hidden": [8], "batch_size": 20, "label": "y", "id": "key", "task.split": "part"}
 
@@ -151,16 +148,6 @@ def test_columns_that_became_lists_or_bytes_are_refused(record: RunRecord) -> No
             predict(record, frame)
 
 
-def test_a_link_is_written_through_and_a_pipe_is_refused_before_predicting(record: RunRecord, tmp_path: Path) -> None:
-    (tmp_path / "link.csv").symlink_to("there.csv")
-    write_predictions(record, table(10), tmp_path / "link.csv")
-    assert (tmp_path / "link.csv").is_symlink()
-    assert len(polars.read_csv(tmp_path / "there.csv")) == 10
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(UserError, match="it is a device, a pipe or a socket; name a file"):
-        write_predictions(record, tmp_path / "nowhere.csv", tmp_path / "pipe.csv")
-
-
 @pytest.mark.parametrize("name", ["predictions.parquet", "training.parquet", "epochs.csv"])
 def test_predictions_never_take_the_place_of_a_file_of_the_run(record: RunRecord, name: str) -> None:
     before = (record.directory / name).read_bytes()
@@ -251,30 +238,13 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
         again.summary("worst")
 
 
-@pytest.mark.parametrize("method", ["jtt", "umix"])
-def test_fifths_of_uncertainty_are_reported_where_there_are_no_groups_only(
-    path: Path, tmp_path: Path, method: str
-) -> None:
-    settings = {"identification_epochs": 1} if method == "jtt" else {"length": 2, "uncertainty": "ensemble"}
-    plain = execute(spec(path, method, epochs=1, **settings), out=tmp_path)
-    grouped = execute(spec(path, method, epochs=1, groups="place", **settings), out=tmp_path)
+def test_fifths_of_uncertainty_are_reported_where_there_are_no_groups_only(path: Path, tmp_path: Path) -> None:
+    plain, grouped = (
+        execute(spec(path, "jtt", epochs=1, identification_epochs=1, **groups), out=tmp_path)
+        for groups in ({}, {"groups": "place"})
+    )
     assert len(plain.summary().quintiles) == 5
     assert grouped.summary().quintiles is None
-
-
-def test_a_run_of_an_earlier_version_knows_fifths_by_argmax_only_and_shows_no_others(
-    groupless: RunRecord, tmp_path: Path
-) -> None:
-    copy = shutil.copytree(groupless.directory, tmp_path / "run")
-    arrays, _ = read_arrays(copy / DECISIONS, kind="decisions")
-    write_arrays(
-        copy / DECISIONS, {name: arrays[name].copy() for name in ("biases", "val", "test")}, {"kind": "decisions"}
-    )
-    old = load_run(copy)
-    assert old.summary().quintiles is None
-    assert old.summary(decide="argmax").quintiles == groupless.summary(decide="argmax").quintiles
-    assert "fifth" not in (text := shown(old))
-    assert "no first stage" not in " ".join(text.split())
 
 
 def shown(record: RunRecord) -> str:

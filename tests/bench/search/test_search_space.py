@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_space import (
     SearchedSetting,
-    draw_settings,
     parse_choices,
     parse_range,
     search_space,
@@ -23,10 +21,10 @@ from umix.settings import Range
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_draw_is_a_legal_setting_of_its_method(name: str) -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        METHODS[name](**draw_settings(search_space(name), rng))
+def test_the_ends_of_every_range_are_legal_settings_of_its_method(name: str) -> None:
+    for key, values in search_space(name).items():
+        for value in (values.low, values.high) if isinstance(values, Range) else values:
+            METHODS[name](**{key: value})
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -48,12 +46,6 @@ def test_a_method_may_search_an_inherited_setting_elsewhere() -> None:
     space = search_space("lisa_umix")
     assert (space["eta"], space["length"]) == (Range(low=0.5, high=50, log=True), [5, 10])
     assert list(space) == ["eta", "same_label", "alpha", "length"]
-
-
-def test_draws_are_decided_by_the_stream() -> None:
-    space = search_space("umix")
-    first, second = (draw_settings(space, np.random.default_rng(1)) for _ in range(2))
-    assert first == second
 
 
 def base(method: str = "umix", **settings: Any) -> RunSpec:

@@ -32,11 +32,13 @@ def open_database(url: str | None, folder: Path) -> Iterator[RDBStorage]:
         finally:
             database.remove_session()
             database.engine.dispose()  # else its connections stay open until they are garbage-collected
-    except StorageInternalError as error:
-        reason = _reason(error.__cause__ or error)
+    except Exception as error:
+        chain = [error, *_behind(error)]
+        if not any(isinstance(link, StorageInternalError) for link in chain):
+            raise
         raise machine_error(error) or MachineError(
-            f"The database {_without_password(url)} cannot be reached ({reason}); run the same command again when it is back: "
-            "what is finished is kept."
+            f"The database {_without_password(url)} cannot be reached ({_reason(chain[-1])}); run the same command again when it "
+            "is back: what is finished is kept."
         ) from error
 
 
@@ -90,6 +92,12 @@ def _connect(url: str) -> RDBStorage:
             Setting("storage"),
             f" must be the URL of a database that can be opened, such as sqlite:///study.db, but: {_reason(error)}.",
         ) from None
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The errors that ``error`` was raised because of; the last is what the driver of the database says."""
+    while (behind := error.__cause__ or error.__context__) is not None:
+        yield (error := behind)
 
 
 def _reason(error: BaseException) -> str:

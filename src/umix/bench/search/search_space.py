@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from inspect import get_annotations
 from typing import Any, final, get_args, get_origin
 
-import numpy as np
 from pydantic.fields import FieldInfo
 
 from umix.bench.spec.run_spec import RunSpec
@@ -44,24 +43,6 @@ def searched_fields(kind: type[Settings]) -> SearchSpace:
 def _searched(field: FieldInfo) -> Range | list[Any] | None:
     values = next((item.values for item in field.metadata if isinstance(item, Searched)), None)
     return list(values) if isinstance(values, tuple) else values
-
-
-def draw(interval: Range, rng: np.random.Generator) -> float:
-    """A random number in ``interval``."""
-    if interval.log:
-        return math.exp(rng.uniform(math.log(interval.low), math.log(interval.high)))
-    return float(rng.uniform(interval.low, interval.high))
-
-
-def draw_settings(space: SearchSpace, rng: np.random.Generator) -> dict[str, Any]:
-    """A random value for every setting in ``space``, rounded to three digits so that it is easy to write down."""
-    drawn = {}
-    for name, values in space.items():
-        if isinstance(values, Range):
-            drawn[name] = float(f"{draw(values, rng):.3g}")
-        else:
-            drawn[name] = values[int(rng.integers(len(values)))]
-    return drawn
 
 
 def parse_range(text: str) -> tuple[str, Range]:
