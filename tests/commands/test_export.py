@@ -40,13 +40,13 @@ def test_what_was_written_and_compared_is_printed(
     assert main(["export", str(run), "-o", str(output)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{output} written ({output.stat().st_size / 1e3:.0f} kB): takes x float32 [n, 2]; gives logits.",
-        "The state dict agrees with umix predict exactly on 60 rows of dots.npz.",
+        "The state dict agrees with umix predict exactly on 24 made-up rows.",
         "Not included: preprocessing and the decision, which the metadata of the file describes.",
     ]
     assert main(["export", str(run), "-o", str(output), "--decide", "argmax", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["format"], told["files"], told["bytes"]) == ("state_dict", [str(output)], output.stat().st_size)
-    assert told["check"] == {"by": "The state dict", "difference": 0.0, "rows": 60}
+    assert told["check"] == {"by": "The state dict", "difference": 0.0, "rows": 24}
 
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence_and_nothing_is_written(

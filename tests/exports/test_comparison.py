@@ -1,17 +1,10 @@
-from pathlib import Path
-
 import pytest
 import torch
-from torch import nn
 
-from umix.bench.runs.record import RunRecord
-from umix.data.images.image_folder import ImageReader
 from umix.errors import UserError
-from umix.exports.comparison import Expected, check_rows, compare
-from umix.exports.preprocessing import ImageInputs
-from umix.nets.net import Net
+from umix.exports.comparison import Expected, compare
 
-HOW = {"by": "torch", "words": "2 rows", "output": "model.pt2"}
+HOW = {"by": "torch", "output": "model.pt2"}
 
 
 def expected(*rows: tuple[float, float]) -> Expected:
@@ -23,7 +16,7 @@ def test_the_largest_difference_is_said() -> None:
     known = expected((0.25, 0.75), (0.5 + 1e-3, 0.5 - 1e-3))
     agreement = compare(known, known.label, known.probabilities + torch.tensor([[0, 4e-6], [0, 0]]), **HOW)
     assert agreement.difference == pytest.approx(4e-6, rel=0.02)
-    assert agreement.sentence == "torch agrees with umix predict to 4e-06 on 2 rows."
+    assert agreement.sentence == "torch agrees with umix predict to 4e-06 on 2 made-up rows."
     assert compare(known, known.label, known.probabilities, **HOW).sentence.startswith(
         "torch agrees with umix predict exactly"
     )
@@ -41,15 +34,3 @@ def test_another_label_is_refused_unless_both_classes_are_level() -> None:
     compare(known, torch.tensor([1, 1]), known.probabilities, **HOW)
     with pytest.raises(UserError, match=r"differs by 0\.0e[+]00 in 1 of 2 rows"):
         compare(known, torch.tensor([0, 0]), known.probabilities, **HOW)
-
-
-@pytest.mark.parametrize("files", [[], ["notes.txt"], ["broken.png"]], ids=["empty", "no images", "no image at all"])
-def test_a_folder_without_images_that_can_be_read_gives_made_up_ones(
-    files: list[str], arrays: RunRecord, tmp_path: Path
-) -> None:
-    for name in files:
-        (tmp_path / name).write_text("mine")
-    moved = arrays.model_copy(update={"task": str(tmp_path)})
-    reader = ImageReader(28)
-    rows = check_rows(moved, reader, Net(nn.Identity(), nn.Identity()), ImageInputs(reader))
-    assert rows.words == f"{len(rows.tensors[0])} made-up rows"

@@ -25,7 +25,7 @@ def test_the_model_predicts_as_umix_does_and_nothing_of_it_is_pickled(
     (tmp_path / "model" / "notes.txt").unlink()
     for decide in ("argmax", "biases"):  # the second takes the place of the first
         exported = umix.export(record, folder, format="mlflow", decide=decide)
-        assert exported.check.sentence == "MLflow agrees with umix predict exactly on 64 rows of people.csv."
+        assert exported.check.sentence == "MLflow agrees with umix predict exactly on 1 made-up row."
 
     frame = pandas.DataFrame({name: people[name].to_list() for name in people.columns})
     frame["sex"] = frame["sex"].astype("category")

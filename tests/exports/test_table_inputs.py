@@ -1,17 +1,14 @@
 """The module does what the reader of tables does, value for value."""
 
-from pathlib import Path
-
 import numpy as np
 import polars
 import pytest
 import torch
 
-import umix
 from umix.bench.predict import reader
 from umix.bench.runs.record import RunRecord
 from umix.data.tables.columns import TableColumn
-from umix.data.tables.preprocessing import TablePreprocessing, one_hot
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.exports.comparison import check_rows
 from umix.exports.preprocessing import Ready
 from umix.exports.preprocessing_of import preprocessing_of
@@ -27,25 +24,10 @@ def test_the_matrix_of_the_exported_model_is_that_of_predict_to_the_last_bit(
     module = preprocessing_of(reader(known), known)
     assert isinstance(module, TableInputs)
     rows = check_rows(known, reader(known), TrainedModel.in_folder(known).net, module)
-    assert rows.words == "256 rows of people.csv and 33 made-up ones"
     made = module(*rows.tensors)
     assert np.array_equal(made.numpy(), rows.inputs.x.numpy(), equal_nan=True)
     assert np.isnan(rows.tensors[0].numpy()).any()
     assert (rows.tensors[1] < 0).any()
-
-
-def test_numbers_with_a_decimal_comma_are_given_to_the_exported_model_as_numbers(
-    record: RunRecord, people: polars.DataFrame, tmp_path: Path
-) -> None:
-    comma = polars.col("age", "hours-per-week").cast(polars.String).str.replace(".", ",", literal=True)
-    people.with_columns(comma).write_csv(tmp_path / "people.csv", separator=";")
-    task = one_hot(umix.task_from_table(tmp_path / "people.csv", label="income"))
-    known = record.model_copy(update={"task": str(tmp_path / "people.csv")})
-    module = preprocessing_of(task.preprocessing, known)
-    rows = check_rows(known, task.preprocessing, TrainedModel.in_folder(record).net, module)
-    assert rows.words == "256 rows of people.csv and 33 made-up ones"
-    assert np.array_equal(module(*rows.tensors).numpy(), rows.inputs.x.numpy(), equal_nan=True)
-    assert rows.tensors[0][1, 0] == people["age"][1]
 
 
 def test_columns_are_named_with_their_values(record: RunRecord) -> None:

@@ -1,11 +1,9 @@
-"""The comparison of an exported model with ``umix predict``, on rows of the run's data and made-up ones."""
+"""The comparison of an exported model with ``umix predict``, on made-up rows: the run's data need not be at hand."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
@@ -14,15 +12,10 @@ from torch import Tensor, nn
 
 from umix.bench.runs.record import RunRecord
 from umix.core.streams import stream
-from umix.core.words import counted
-from umix.data.arrays import ArrayPreprocessing, read_array
-from umix.data.images.folder_listing import find_images
+from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
-from umix.data.rows.column_kinds import cast
-from umix.data.rows.reader import NewInputs, Reader, stacked
-from umix.data.rows.table_blocks import table_blocks
+from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.preprocessing import TablePreprocessing
-from umix.data.texts.text_reader import TextReader
 from umix.errors import UserError
 from umix.exports.exported import Agreement
 from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
@@ -36,12 +29,10 @@ if TYPE_CHECKING:
 #: The largest difference of a probability that an exported model may have.
 TOLERANCE = 1e-5
 _LEVEL = 1e-4  # of logits: two classes that are nearer are decided by rounding
-_ROWS = 256  # of the run's data; fewer where an example has many numbers
-_NUMBERS = 2**22  # in all rows together
+_NUMBERS = 2**22  # in all images together
 _MADE_UP = 24
 _EXTREMES = (0.0, 1.0, -1.0, 40.0, 1e4, -1e7, 3e38, np.nan, np.inf)
 _UNSEEN = "no value of training"
-Rows = TypeVar("Rows")
 
 
 @final
@@ -62,7 +53,7 @@ class Expected:
         return cls(label, torch.from_numpy(probabilities), torch.from_numpy(trained.biases))
 
 
-def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str, words: str, output: str) -> Agreement:
+def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str, output: str) -> Agreement:
     """How far the model's ``label`` [n] and ``probabilities`` [n, classes] are from ``expected``; raises where it is too far."""
     gap = (probabilities - expected.probabilities).abs().nan_to_num(torch.inf)
     difference = float(gap.max())
@@ -72,7 +63,7 @@ def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str
             f"The exported model must give what umix predict gives to {TOLERANCE:.0e}, but it differs by {difference:.1e} in "
             f"{rows} of {len(gap)} rows; {output} was not written."
         )
-    return Agreement(by, difference, len(gap), words)
+    return Agreement(by, difference, len(gap))
 
 
 def _wrong(expected: Expected, label: Tensor) -> Tensor:
@@ -91,101 +82,51 @@ def places(labels: Sequence[str], classes: Sequence[str]) -> Tensor:
 @final
 @dataclass(frozen=True, eq=False)
 class CheckRows:
-    """Rows as ``umix predict`` takes them, and the same as the exported model does; ``words`` says what they are.
+    """Made-up rows as ``umix predict`` takes them, and the same as the exported model does.
 
     ``columns`` has the columns of a table, by input of the ONNX model.
     """
 
     inputs: NewInputs
     tensors: tuple[Tensor, ...]
-    words: str
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def check_rows(record: RunRecord, reader: Reader, net: Net, preprocessing: Preprocessing) -> CheckRows:
-    """Rows of the run's data if they are still where they were, else made-up ones; of a table both. There are at least two."""
-    if isinstance(preprocessing, TableInputs) and isinstance(reader, TablePreprocessing):
-        return _table_rows(record, reader, preprocessing)
-    found = at_hand(record, lambda data: _first(reader, data, _most(record)))
-    if found is None or len(found[1]) < 2:
-        inputs, tensor = _made_up(record, reader, net)
-        return CheckRows(inputs, (tensor,), f"{len(tensor)} made-up rows")
-    inputs, tensor = found
-    return CheckRows(inputs, (tensor,), f"{counted(len(tensor), 'row')} of {Path(record.task).name}")
-
-
-def at_hand(record: RunRecord, read: Callable[[Path], Rows]) -> Rows | None:
-    """What ``read`` makes of the run's data; None if they are gone, or are others by now."""
-    data = Path(record.task)
-    try:
-        return read(data) if data.exists() else None
-    except UserError:
-        return None
-
-
-def _most(record: RunRecord) -> int:
-    return max(2, min(_ROWS, _NUMBERS // max(1, int(np.prod(record.input_shape)))))
-
-
-def _first(reader: Reader, data: Path, most: int) -> tuple[NewInputs, Tensor]:
-    """The first rows of ``data``, as predict takes them and as the exported model does."""
-    rows = first_rows(reader, data, most)
-    if isinstance(reader, ArrayPreprocessing):
-        return _array(reader, rows)
-    if isinstance(reader, ImageReader):
-        images = reader.images(data, rows)
-        return NewInputs(images, reader.transform), stacked(images).float()
-    inputs = reader.inputs(rows)
-    return inputs, stacked(inputs.x)
-
-
-def first_rows(reader: Reader, data: Path, most: int) -> Any:
-    """The first rows of ``data``: of an array, of a table (of CSV no more is read than their block), or names of images."""
-    if isinstance(reader, ArrayPreprocessing):
-        return np.asarray(read_array(data, reader.x)[:most])
-    if isinstance(reader, ImageReader):
-        names = list(find_images(data).names)[:most]
-        if not names:
-            raise UserError(f"{data} must hold images, but there are none below it.")
-        return names
-    frames = reader.frames(data) if isinstance(reader, TablePreprocessing | TextReader) else table_blocks(data)
-    return next(frames).head(most)
-
-
-def _made_up(record: RunRecord, reader: Reader, net: Net) -> tuple[NewInputs, Tensor]:
-    """The same of random rows of the right shape."""
+    """Random rows of the right shape; those of a table have every value of the categories, missing, unseen and extreme ones."""
     rng = stream(record.seed, "export", "check")
+    if isinstance(preprocessing, TableInputs) and isinstance(reader, TablePreprocessing):
+        return _table_rows(reader, preprocessing, rng)
     if isinstance(reader, ArrayPreprocessing):
-        shape = (_MADE_UP, *reader.shape)
-        return _array(reader, rng.normal(size=shape) * rng.choice([1.0, 100.0], size=shape))
+        x = _array(reader, rng)
+        return CheckRows(reader.inputs(x), (torch.from_numpy(x),))
     if isinstance(reader, ImageReader):
-        shape = (_most(record) // 8 + 2, 3, reader.side, reader.side)
-        pixels = torch.from_numpy(rng.integers(256, size=shape, dtype=np.uint8))
-        return NewInputs(pixels, reader.transform), pixels.float()
+        n = max(2, min(_MADE_UP, _NUMBERS // (3 * reader.side**2)))
+        pixels = torch.from_numpy(rng.integers(256, size=(n, 3, reader.side, reader.side), dtype=np.uint8))
+        return CheckRows(NewInputs(pixels, reader.transform), (pixels.float(),))
     if record.input_dtype == "int64":
         known = next(part.num_embeddings for part in net.modules() if isinstance(part, nn.Embedding))
-        x = torch.from_numpy(rng.integers(known, size=(_MADE_UP, 4)))
+        ready = torch.from_numpy(rng.integers(known, size=(_MADE_UP, 4)))
     else:
-        x = torch.from_numpy(rng.normal(size=(_MADE_UP, *record.input_shape)).astype(np.float32))
-    return NewInputs(x), x
+        values = rng.normal(size=(_MADE_UP, *record.input_shape)).astype(np.float32)
+        for place, size in enumerate(record.input_categories):
+            if size:
+                values[:, place] = rng.integers(size, size=_MADE_UP)
+        ready = torch.from_numpy(values)
+    return CheckRows(NewInputs(ready), (ready,))
 
 
-def _array(reader: ArrayPreprocessing, values: NDArray[Any]) -> tuple[NewInputs, Tensor]:
-    return reader.inputs(values), torch.from_numpy(values.astype(np.float32))
+def _array(reader: ArrayPreprocessing, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Rows that look like those of training, and some far away from them."""
+    change = reader.change
+    x = rng.normal(size=(_MADE_UP, *reader.input_shape)) * rng.choice([1.0, 100.0], size=(_MADE_UP, *reader.input_shape))
+    if change.mean is not None and change.scale is not None:
+        x = x / change.scale.numpy() + change.mean.numpy()
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1) if change.channels_last else x, dtype=np.float32)
 
 
-def _table_rows(record: RunRecord, reader: TablePreprocessing, preprocessing: TableInputs) -> CheckRows:
-    """The first rows of the table, and rows that have every value of the categories, missing, unseen and extreme ones."""
-    import polars
-
-    made, words = _made_up_table(reader, preprocessing, stream(record.seed, "export", "check")), []
-    needed = [column.name for column in preprocessing.columns]
-    found = at_hand(record, lambda data: _readable(reader, first_rows(reader, data, _ROWS)))
-    frame = made
-    if found is not None:
-        words.append(f"{counted(len(found), 'row')} of {Path(record.task).name}")
-        frame = polars.concat([_as_given(found.select(needed), preprocessing, reader.kinds), made])
-    words.append(f"{len(made)} made-up ones" if words else f"{len(made)} made-up rows")
+def _table_rows(reader: TablePreprocessing, preprocessing: TableInputs, rng: np.random.Generator) -> CheckRows:
+    frame = _made_up_table(reader, preprocessing, rng)
     columns = {
         column.name: frame[column.name].to_numpy()[:, None]
         if column.kind == "number"
@@ -200,34 +141,8 @@ def _table_rows(record: RunRecord, reader: TablePreprocessing, preprocessing: Ta
         codes = [[_code(column, text) for text in frame[column.name]] for column in preprocessing.categories]
         tensors.append(torch.tensor(codes, dtype=torch.int64).T.contiguous())
     names = input_names(preprocessing)
-    return CheckRows(
-        reader.inputs(frame),
-        tuple(tensors),
-        " and ".join(words),
-        {names[name]: found for name, found in columns.items()},
-    )
-
-
-def _readable(reader: TablePreprocessing, frame: "polars.DataFrame") -> "polars.DataFrame":
-    """``frame``, if it has the columns of training."""
-    reader.check_columns(frame)
-    return frame
-
-
-def _as_given(frame: "polars.DataFrame", preprocessing: TableInputs, kinds: Mapping[str, str]) -> "polars.DataFrame":
-    """The columns, which are of these ``kinds``, as the exported model takes them: float32 and texts."""
-    import polars
-
-    names = [column.name for column in preprocessing.numbers]
-    numbers = cast(frame, {name: "number" if kinds[name] == "text" else kinds[name] for name in names})
-    return polars.DataFrame(
-        [
-            numbers[column.name].cast(polars.Float32, strict=False).fill_null(math.nan)
-            if column.kind == "number"
-            else frame[column.name].cast(polars.String, strict=False)
-            for column in preprocessing.columns
-        ]
-    )
+    by_input = {names[name]: values for name, values in columns.items()}
+    return CheckRows(reader.inputs(frame), tuple(tensors), by_input)
 
 
 def _made_up_table(

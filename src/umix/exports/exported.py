@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, final, get_args
 
+from umix.core.words import counted
 from umix.errors import Setting, UserError, unknown
 from umix.store import write_whole
 
@@ -23,18 +24,17 @@ MARK = "umix export 1"
 class Agreement:
     """The largest ``difference`` between a probability of the exported model, run ``by`` a library, and that of predict.
 
-    ``rows`` is how many rows were compared, and ``words`` says which.
+    ``rows`` is how many made-up rows were compared.
     """
 
     by: str
     difference: float
     rows: int
-    words: str
 
     @property
     def sentence(self) -> str:
         close = f"to {self.difference:.0e}" if self.difference else "exactly"
-        return f"{self.by} agrees with umix predict {close} on {self.words}."
+        return f"{self.by} agrees with umix predict {close} on {counted(self.rows, 'made-up row')}."
 
 
 @final

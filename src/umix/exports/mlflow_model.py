@@ -7,13 +7,13 @@ import json
 import warnings
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
 
 from umix.bench.runs.record import load_run
-from umix.core.words import counted
 from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.folder_listing import PATH
 from umix.data.images.image_folder import ImageReader
@@ -21,7 +21,7 @@ from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
 from umix.errors import UmixWarning, UserError
-from umix.exports.comparison import Expected, at_hand, compare, first_rows, places
+from umix.exports.comparison import Expected, compare, places
 from umix.exports.exported import Agreement, whole_folder
 from umix.exports.torch_file import quiet
 from umix.exports.trained_model import TrainedModel, described
@@ -40,7 +40,6 @@ MODEL = "MLmodel"
 #: The file in the folder that says which epoch and decision were exported.
 CHOSEN = "chosen.json"
 _RUN = "run"
-_ROWS, _FILES = 64, 8  # that are compared
 
 
 def require_mlflow() -> None:
@@ -140,40 +139,16 @@ def _requirements(trained: TrainedModel) -> list[str]:
 
 
 def _check(trained: TrainedModel, model: Any, output: Path) -> Agreement:
-    """The comparison of what MLflow's model predicts with what ``umix predict`` does."""
-    record, reader, classes = trained.record, trained.reader, trained.record.classes
-    found = at_hand(record, lambda data: _first_rows(reader, data))
-    given, inputs = found or _made_up(reader)
-    words = f"{counted(len(inputs.x), 'row')} of {Path(record.task).name}" if found else "a made-up row"
-    predicted = model.predict(given)
-    expected = Expected.of(trained, inputs)
+    """The comparison of what MLflow's model predicts of a made-up row with what ``umix predict`` does."""
+    reader, classes = trained.reader, trained.record.classes
+    with TemporaryDirectory() as folder:
+        example = _example(reader)
+        if isinstance(reader, ImageReader):
+            example[PATH] = str(_gray_image(Path(folder), reader.size))
+        predicted, expected = model.predict(example), Expected.of(trained, _new_inputs(reader, example))
     probabilities = np.stack([predicted[f"p_{name}"].to_numpy(np.float32) for name in classes], axis=1)
     label = places(predicted["label"].to_list(), classes)
-    return compare(expected, label, torch.from_numpy(probabilities), by="MLflow", words=words, output=str(output))
-
-
-def _first_rows(reader: Reader, data: Path) -> tuple[Any, NewInputs]:
-    """The first rows of the run's data, as MLflow's model takes them and as ``umix predict`` does."""
-    import pandas
-
-    rows = first_rows(reader, data, _FILES if isinstance(reader, ImageReader) else _ROWS)
-    if isinstance(reader, ArrayPreprocessing):
-        return rows.astype(np.float32), reader.inputs(rows.astype(np.float32))
-    if isinstance(reader, ImageReader):
-        inputs = NewInputs(reader.images(data, rows), reader.transform)
-        return pandas.DataFrame({PATH: [str(data / name) for name in rows]}), inputs
-    return _as_pandas(rows), reader.inputs(rows)
-
-
-def _made_up(reader: Reader) -> tuple[Any, NewInputs]:
-    """The same of an example."""
-    example = _example(reader)
-    if isinstance(reader, ImageReader):
-        raise UserError(
-            "A model of MLflow must be compared with umix predict on images of the run, but they are not where they were; "
-            "put them back."
-        )
-    return example, reader.inputs(example)
+    return compare(expected, label, torch.from_numpy(probabilities), by="MLflow", output=str(output))
 
 
 @final
@@ -185,19 +160,30 @@ class Predictor:
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> "pandas.DataFrame":
         """Label and probability of every class for each row; MLflow hands over ``params``, of which there are none."""
-        prediction = self._trained.predict(self._inputs(model_input))
+        prediction = self._trained.predict(_new_inputs(self._trained.reader, model_input))
         for note in prediction.notes:
             warnings.warn(note, UmixWarning, stacklevel=2)
         return _as_pandas(prediction.table)
 
-    def _inputs(self, model_input: Any) -> NewInputs:
-        import polars
 
-        reader = self._trained.reader
-        if isinstance(reader, ImageReader):
-            files = [str(path) for path in model_input["path"]]
-            return NewInputs(reader.images(Path(), files), reader.transform, ids={"path": polars.Series(files)})
-        return reader.inputs(model_input)
+
+def _new_inputs(reader: Reader, model_input: Any) -> NewInputs:
+    """What MLflow hands over, as inputs: a frame or an array, or a frame with the paths of images."""
+    import polars
+
+    if isinstance(reader, ImageReader):
+        files = [str(path) for path in model_input[PATH]]
+        return NewInputs(reader.images(Path(), files), reader.transform, ids={PATH: polars.Series(files)})
+    return reader.inputs(model_input)
+
+
+def _gray_image(folder: Path, size: int) -> Path:
+    """An image file in ``folder``."""
+    from PIL import Image
+
+    path = folder / "image.png"
+    Image.new("RGB", (size, size), "gray").save(path)
+    return path
 
 
 def _as_pandas(table: "polars.DataFrame") -> "pandas.DataFrame":

@@ -64,7 +64,7 @@ def _graph(trained: TrainedModel, output: Path, format: Format) -> Exported:
         parts = [run_torch_file(content, [given[half] for given in rows.tensors]) for half in halves]
     label, probabilities = map(torch.cat, zip(*parts, strict=True))
     expected = Expected.of(trained, rows.inputs)
-    check = compare(expected, label, probabilities, by=by, words=rows.words, output=str(output))
+    check = compare(expected, label, probabilities, by=by, output=str(output))
     write_all({output: content})
     return Exported(output, format, (output,), _inputs(preprocessing, format), OUTPUTS, preprocessing.left_out, check)
 
@@ -88,7 +88,7 @@ def _state_dict(trained: TrainedModel, output: Path, license: str | None) -> Exp
     expected = Expected.of(trained, rows.inputs)
     with torch.no_grad():
         label, probabilities, _ = WholeModel(ready, loaded(net, content), trained.biases)(rows.inputs.ready())
-    check = compare(expected, label, probabilities, by="The state dict", words=rows.words, output=str(output))
+    check = compare(expected, label, probabilities, by="The state dict", output=str(output))
     contents = {files[0]: content}
     if folder:
         contents[files[1]] = (json.dumps(config, indent=1, ensure_ascii=False) + "\n").encode()
