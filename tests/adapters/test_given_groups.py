@@ -72,7 +72,7 @@ def test_a_row_with_a_missing_value_has_no_group(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([None] * 4, r"^groups must be known in some row, but all are missing; leave groups out\.$"),
+        ([None] * 4, r"^groups= must be known in some row, but groups is blank in all; name other columns or none\.$"),
         ({}, r"^groups must have a column, got an empty dict; leave groups out\.$"),
         ({"town": ["a"]}, r"^The array 'town' must have a value for each of the 4 rows of the inputs, got 1\.$"),
         (pandas.DataFrame({"town": ["a"]}), r"with a value for each of the 4 rows of the inputs, got 1 × 1\.$"),
@@ -87,6 +87,6 @@ def test_groups_that_do_not_fit_are_refused_in_a_sentence(given: Any, message: s
 def test_a_quantity_is_no_group() -> None:
     y = np.tile([0, 1], 500)
     with pytest.raises(
-        UserError, match=r"^groups must make at most 1000 groups, got 2 classes × 1000 values of groups; "
+        UserError, match=r"^groups= must make at most 1000 groups, got 2 classes × 1000 values of groups; "
     ):
         cells(y, ("no", "yes"), np.random.default_rng(0).normal(size=1000))

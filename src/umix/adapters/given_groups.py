@@ -8,11 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from umix.core.words import group_name
 from umix.data.arrays import columns
 from umix.data.groups import Groups
-from umix.data.rows.known_rows import MOST_GROUPS
-from umix.data.rows.role_columns import Rows, encode_attribute
+from umix.data.rows.known_rows import column_groups
+from umix.data.rows.role_columns import Rows
 from umix.data.rows.table_file import as_frame, is_frame, is_series
 from umix.errors import UserError
 
@@ -23,23 +22,7 @@ if TYPE_CHECKING:
 def cells(y: Rows, classes: tuple[str, ...], given: Any) -> Groups:
     """Groups of label × values, as tables have them; a row with a missing value has no group."""
     by = _attribute_columns(given, n=len(y), name="groups")
-    attribute = encode_attribute(by.get_columns())
-    if not attribute.values:
-        raise UserError("groups must be known in some row, but all are missing; leave groups out.")
-    if len(classes) * attribute.most > MOST_GROUPS:
-        raise UserError(
-            f"groups must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {attribute.most} values of "
-            f"{', '.join(by.columns)}; give fewer columns or cut them into ranges."
-        )
-    return Groups.cells(
-        torch.from_numpy(y),
-        torch.from_numpy(attribute.codes),
-        labels=classes,
-        attributes=list(map(group_name, attribute.values)),
-        columns=("label", *by.columns),
-        values=attribute.values,
-        by_column=[(torch.from_numpy(codes), values) for codes, values in attribute.by_column],
-    )
+    return column_groups(y, classes, by.get_columns(), label="label")
 
 
 def _attribute_columns(given: Any, *, n: int, name: str) -> "polars.DataFrame":

@@ -119,7 +119,9 @@ def check_rows(record: RunRecord, reader: Reader, net: Net, preprocessing: Prepr
 def _array(reader: ArrayPreprocessing, rng: np.random.Generator) -> NDArray[np.float32]:
     """Rows that look like those of training, and some far away from them."""
     change = reader.change
-    x = rng.normal(size=(_MADE_UP, *reader.input_shape)) * rng.choice([1.0, 100.0], size=(_MADE_UP, *reader.input_shape))
+    x = rng.normal(size=(_MADE_UP, *reader.input_shape)) * rng.choice(
+        [1.0, 100.0], size=(_MADE_UP, *reader.input_shape)
+    )
     if change.mean is not None and change.scale is not None:
         x = x / change.scale.numpy() + change.mean.numpy()
     return np.ascontiguousarray(np.moveaxis(x, 1, -1) if change.channels_last else x, dtype=np.float32)

@@ -166,7 +166,6 @@ class Predictor:
         return _as_pandas(prediction.table)
 
 
-
 def _new_inputs(reader: Reader, model_input: Any) -> NewInputs:
     """What MLflow hands over, as inputs: a frame or an array, or a frame with the paths of images."""
     import polars

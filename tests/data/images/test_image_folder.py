@@ -126,22 +126,6 @@ def test_names_that_are_no_text_are_refused(tmp_path, name):
         by_folder(tmp_path)
 
 
-def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
-    place = folders(tmp_path / os.fsdecode(b"caf\xe9"))
-    monkeypatch.chdir(place)
-    with pytest.raises(UserError, match=r"^The name of a folder of images must be text in UTF-8, got "):
-        by_folder(".")
-
-
-def test_a_new_image_whose_name_is_no_text_is_refused(tmp_path):
-    path = tmp_path / os.fsdecode(b"caf\xe9.png")
-    picture(path)
-    with pytest.raises(
-        UserError, match=r"^The name of an image must be text in UTF-8, got '.*caf\\udce9\.png'; rename it\.$"
-    ):
-        ImageReader(8).inputs(path)
-
-
 def test_deeper_folders_belong_to_their_class_and_equal_names_do_not_collide(tmp_path):
     folders(tmp_path)
     picture(tmp_path / "cat" / "2020" / "0.png")

@@ -42,15 +42,6 @@ def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
         read_table(Path(name))
 
 
-def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / os.fsdecode(b"caf\xe9.parquet")
-    path.write_bytes(b"")
-    with pytest.raises(
-        UserError, match=r"^The path of a file must be text in UTF-8, got '.*caf\\udce9.parquet'; rename"
-    ):
-        read_table(path)
-
-
 BAD = {
     "utf-16 without a mark": ("x,y\n1,2\n".encode("utf-16-le"), "must be text in UTF-8, but it is not"),
     "a row too long": (b"x,y\n1,a\n2,b\n3,c,d\n", "must have 2 values, but row 3 below the header has 3;"),

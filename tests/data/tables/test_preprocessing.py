@@ -13,7 +13,6 @@ from umix import task_from_table
 from umix.data.reader_registry import READERS
 from umix.data.rows.column_kinds import FEW_VALUES
 from umix.data.tables.preprocessing import TablePreprocessing
-from umix.data.tables.source import TableSource
 from umix.errors import UserError
 from umix.run_folder import TABLE_COLUMNS
 
@@ -291,14 +290,6 @@ def test_a_file_gives_the_task_of_its_frame(tmp_path: Path) -> None:
     expected = task_from_table(frame, **options).fingerprint
     assert task_from_table(tmp_path / "table.parquet", **options).fingerprint == expected
     assert task_from_table(tmp_path / "table.csv", **options).fingerprint == expected
-    source = TableSource(path=tmp_path / "table.csv", **options)
-    kinds = {name: source.read()[name].dtype for name in ("job", "sex", "day", "member")}
-    assert kinds == {
-        "job": polars.Categorical,
-        "sex": polars.Categorical,
-        "day": polars.String,
-        "member": polars.Boolean,
-    }
 
 
 def test_a_file_whose_later_rows_do_not_fit_the_first_is_read(tmp_path: Path) -> None:

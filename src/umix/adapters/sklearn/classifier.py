@@ -30,7 +30,6 @@ from umix.adapters.sklearn.inputs import (
     n_rows,
     numbers_with_gaps,
     require_frame,
-    require_memory,
     row_blocks,
     row_numbers,
     seed_of,
@@ -51,6 +50,7 @@ from umix.data.rows.known_rows import KnownRows
 from umix.data.rows.table_file import is_frame
 from umix.data.task import Task
 from umix.errors import UserError
+from umix.limits import require_memory
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
 from umix.nets.estimators.estimator import logits_of
@@ -304,7 +304,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             validate_data(self, X, skip_check_array=True)
             return X
         X = validate_data(self, X, dtype=(np.float64, np.float32), accept_sparse="csr")  # noqa: N806
-        require_memory(X)
+        fix = "make fewer columns (OneHotEncoder(max_categories=...), TruncatedSVD), or give an estimator that takes sparse rows"
+        require_memory(4 * X.shape[0] * X.shape[1], "A net takes dense float32 rows, and those of X take", fix)
         return X
 
     def _learner(self, X: Any, known: KnownRows, weight: Floats | None) -> tuple[Task, NetSettings, FitSettings]:  # noqa: N803

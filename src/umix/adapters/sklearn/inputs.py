@@ -6,7 +6,6 @@ whether they come sparse or dense. A frame of pandas or polars is as good as a m
 false, and no value is missing; else it is read as ``umix run`` reads a table.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -209,19 +208,6 @@ def standardised_blocks(scaler: StandardScaler, x: Any) -> Iterator[Floats]:
 def row_blocks(x: Any) -> Iterator[Any]:
     """The rows of ``x``, some thousand at a time."""
     return (x[begin : begin + _AT_ONCE] for begin in range(0, x.shape[0], _AT_ONCE))
-
-
-def require_memory(x: Any) -> None:
-    """Raise where a sparse matrix would not fit into the machine's memory as a dense one."""
-    if not sparse.issparse(x) or not hasattr(os, "sysconf"):  # Windows cannot be asked so
-        return
-    needed, there = 4 * x.shape[0] * x.shape[1], os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
-        raise UserError(
-            f"X must fit into memory as dense float32, because a net takes dense rows, but its {x.shape[0]} × {x.shape[1]} values "
-            f"take {needed / 2**30:.0f} GB of {there / 2**30:.0f}; make fewer columns (OneHotEncoder(max_categories=...), "
-            "TruncatedSVD), or give an estimator that takes sparse rows."
-        )
 
 
 def is_table(x: Any) -> bool:

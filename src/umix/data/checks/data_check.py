@@ -14,7 +14,7 @@ from umix.data.checks.column_findings import constant_columns
 from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
 from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
-from umix.data.checks.table_findings import LabelledTable, copies, row_keys, run_findings, table_findings
+from umix.data.checks.table_findings import LabelledTable, copies, row_keys, table_findings
 from umix.data.images.image_files import decode
 from umix.data.rows.column_kinds import ColumnType, is_missing, is_plain, is_text, kind_of, read_commas
 from umix.data.rows.known_rows import known_rows
@@ -157,15 +157,14 @@ def first_findings(source: object) -> list[Finding]:
     if not isinstance(source, TableSource):
         return []
     try:
-        frame = source.read()
+        frame = as_frame(source.path)
         inputs, known = source.input_columns(frame), known_rows(source, frame)
         for name in inputs:
             kind_of(frame[name])  # raises for lists, structures and bytes
     except UserError:
         return []
-    return run_findings(
-        LabelledTable(read_commas(frame), inputs, source.label, source.groups, known.y.numpy(), known.rows)
-    )
+    labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, known.y.numpy(), known.rows)
+    return table_findings(labelled, before_run=True)
 
 
 def _counted(path: Path, task: Task, first: list[Finding], last: list[Finding] | None = None) -> DataCheck:

@@ -57,43 +57,24 @@ class LabelledTable:
         return self.frame.select(self.inputs)
 
 
-def table_findings(of: LabelledTable, *, constant: Sequence[str] = ()) -> list[Finding]:
+def table_findings(of: LabelledTable, *, constant: Sequence[str] = (), before_run: bool = False) -> list[Finding]:
     """Everything that the columns and rows of the table show, the most serious first; ``constant`` inputs are not used.
 
-    A column has at most one finding as an input: what looks like a split or an identifier is not examined further.
-    """
-    odd = split_columns(of.table) + identifiers(of.table)
-    other = [name for name in of.inputs if name not in {finding.subject for finding in odd}]
-    return [
-        *_leaks(of, other),
-        *odd,
-        *copies(row_keys(of.frame.select(other or of.inputs)), of.y, of.rows),
-        *number_texts(of.frame.select(other)),
-        *group_columns(of.frame, of.groups),
-        *missing_values(of.frame.select(other), constant=constant),
-    ]
-
-
-def run_findings(of: LabelledTable) -> list[Finding]:
-    """The findings that a run shows before it trains: quick to make, and not among the notes of the task.
-
-    Identifiers, constant columns and groups that are too small are notes of the task, which the run shows anyway.
+    A column has at most one finding as an input: what looks like a split or an identifier is not examined further. With
+    ``before_run`` these are the quick ones, without those that the run itself says as notes of its task.
     """
     splits, ids = split_columns(of.table), identifiers(of.table)
     other = [name for name in of.inputs if name not in {finding.subject for finding in splits + ids}]
+    train, most_rows = np.sort(of.rows["train"]), ROWS_OF_A_RUN if before_run else MOST_ROWS
     return [
-        *_leaks(of, other, most_rows=ROWS_OF_A_RUN),
+        *leaks(of.frame.select(other), of.y, label=of.label, rows=train, most_rows=most_rows),
         *splits,
+        *([] if before_run else ids),
         *copies(row_keys(of.frame.select(other or of.inputs)), of.y, of.rows),
         *number_texts(of.frame.select(other)),
         *group_columns(of.frame, of.groups),
+        *([] if before_run else missing_values(of.frame.select(other), constant=constant)),
     ]
-
-
-def _leaks(of: LabelledTable, names: Sequence[str], *, most_rows: int | None = None) -> list[Finding]:
-    train = np.sort(of.rows["train"])
-    chosen = {} if most_rows is None else {"most_rows": most_rows}
-    return leaks(of.frame.select(names), of.y, label=of.label, rows=train, **chosen)
 
 
 def leaks(

@@ -51,11 +51,9 @@ def find_images(folder: Path) -> FolderImages:
         images = [name for name in seen if os.path.splitext(name)[1].lower() in SUFFIXES]
         where = Path(place).relative_to(folder)
         names += [(where / name).as_posix() for name in images]
-        for name in images:
-            if not is_utf8(os.path.join(place, name)):
-                raise UserError(
-                    f"The names of images must be text in UTF-8, got {(where / name).as_posix()!r}; rename it."
-                )
+        for name in names[-len(images) :] if images else []:
+            if not is_utf8(name):  # as unpacked from an archive of another system
+                raise UserError(f"The names of images must be text in UTF-8, got {name!r}; rename it.")
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
         if not images and not folders:
             empty.append(where.as_posix())
@@ -63,13 +61,9 @@ def find_images(folder: Path) -> FolderImages:
 
 
 def require_folder(folder: Path) -> None:
-    """Raise where there is no such folder, or where tables could not hold its name."""
+    """Raise where there is no such folder."""
     if not os.path.isdir(folder):
         raise UserError(f"There is no folder {folder}.")
-    if not is_utf8(str(folder.absolute())):
-        raise UserError(
-            f"The name of a folder of images must be text in UTF-8, got {str(folder.absolute())!r}; rename it."
-        )
 
 
 def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
@@ -140,10 +134,12 @@ def by_pattern(folder: Path, pattern: str) -> tuple["polars.DataFrame", list[str
 
 def by_table(folder: Path, table: Path, path: str | None) -> tuple["polars.DataFrame", str]:
     """The rows of ``table`` and its column of image paths, relative to ``folder``; every image must have one row."""
+    import polars
+
     frame = read_table(table)
     name = path_column(frame.columns, path, table)
     files = frame[name]
-    if not files.dtype.is_(_string()):
+    if files.dtype != polars.String:
         raise UserError(f"The column {name!r} of {table.name} must hold paths of images, got {files.dtype}.")
     if missing := int((files.is_null() | (files == "")).sum()):
         raise UserError(
@@ -175,9 +171,3 @@ def path_column(columns: Sequence[str], named: str | None, table: Path) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _string() -> "type[polars.String]":
-    import polars
-
-    return polars.String

@@ -35,7 +35,7 @@ from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
-from umix.errors import Setting, UserError, is_utf8
+from umix.errors import Setting, UserError
 from umix.run_folder import IMAGE_INPUTS
 from umix.store import parsed, reading, write_whole
 
@@ -243,8 +243,6 @@ class ImageReader(Reader):
         import polars
 
         path = Path(new)
-        if not is_utf8(str(path.absolute())):
-            raise UserError(f"The name of an image must be text in UTF-8, got {str(path.absolute())!r}; rename it.")
         folder, names = (path.parent, [path.name]) if path.is_file() else (path, list(find_images(path).names))
         if not names:
             raise UserError(f"{path} must hold images, but there are none below it.")

@@ -120,17 +120,6 @@ def read_commas(frame: "polars.DataFrame") -> "polars.DataFrame":
     return frame.with_columns(as_kind(column, "decimal_comma") for column in found)
 
 
-def holds_few_texts(column: "polars.Series") -> bool:
-    """Whether the column holds texts of few values that are neither all numbers nor all dates; missing ones are not counted."""
-    import polars
-
-    if column.dtype != polars.String:
-        return False
-    values = column.unique()
-    values = values.filter(~is_missing(values))
-    return 0 < len(values) <= FEW_VALUES and reads_as(values) == "text"
-
-
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":
     """The columns named in ``kinds`` as these kinds; values and columns that are missing or do not fit become null."""
     import polars

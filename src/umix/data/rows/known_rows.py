@@ -1,6 +1,6 @@
 """Class, groups, split and weight of every row, read from the columns that have these roles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -13,6 +13,7 @@ from umix.data.checks.group_findings import absent_classes, small_groups
 from umix.data.groups import Groups
 from umix.data.inputs import Inputs
 from umix.data.rows.role_columns import (
+    Blanks,
     Rows,
     check_id,
     encode_attribute,
@@ -104,7 +105,6 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
     weight = None
     if roles.weight is not None:
         weight = torch.from_numpy(row_weights(frame[roles.weight], rows["train"]))
-        _check_class_weights(weight, y[rows["train"]], classes, column=roles.weight)
         notes.append(f"Training rows count by {roles.weight!r}; all rates count every row once.")
     return KnownRows(torch.from_numpy(y), classes, groups, rows, weight, tuple(notes))
 
@@ -162,39 +162,36 @@ def small_group_notes(splits: Mapping[str, Split]) -> list[str]:
     return [finding.note for finding in small_groups(counts)]
 
 
-def _check_class_weights(weight: Tensor, y: Rows, classes: tuple[str, ...], *, column: str) -> None:
-    """Raise where all training rows of a class have weight 0: the class would not be learned."""
-    for label, total in enumerate(np.bincount(y, weight.numpy(), minlength=len(classes))):
-        if not total:
-            raise UserError(
-                f"The weight {column!r} must be above 0 in some training row of every class, but it is 0 in all of class "
-                f"{classes[label]!r}."
-            )
-
-
 def _groups(roles: RowRoles, frame: "polars.DataFrame", y: Rows, classes: tuple[str, ...]) -> Groups | None:
     if not roles.groups:
         return None
-    attribute = encode_attribute([frame[name] for name in roles.groups], blanks=roles.blanks)
+    labels = [named(frame[roles.label], name) for name in classes]
+    columns = [frame[name] for name in roles.groups]
+    return column_groups(y, labels, columns, label=roles.label, blanks=roles.blanks)
+
+
+def column_groups(
+    y: Rows, labels: Sequence[str], columns: Sequence["polars.Series"], *, label: str, blanks: Blanks = "unknown"
+) -> Groups:
+    """Groups of label × every combination of the columns' values that occurs; a row with a blank has no group."""
+    attribute, names = encode_attribute(columns, blanks=blanks), [column.name for column in columns]
     if not attribute.values:
         raise UserError(
             Setting("groups"),
-            f" must be known in some row, but {', '.join(roles.groups)} is blank in all; name other columns.",
+            f" must be known in some row, but {', '.join(names)} is blank in all; name other columns or none.",
         )
-    names = list(map(group_name, attribute.values))
-    if len(classes) * attribute.most > MOST_GROUPS:
+    if len(labels) * attribute.most > MOST_GROUPS:
         raise UserError(
             Setting("groups"),
-            f" must make at most {MOST_GROUPS} groups, got {len(classes)} classes × {attribute.most} values of "
-            f"{', '.join(roles.groups)}; name fewer columns or cut them into ranges.",
+            f" must make at most {MOST_GROUPS} groups, got {len(labels)} classes × {attribute.most} values of "
+            f"{', '.join(names)}; name fewer columns or cut them into ranges.",
         )
-    labels = [named(frame[roles.label], name) for name in classes]
     return Groups.cells(
         torch.from_numpy(y),
         torch.from_numpy(attribute.codes),
         labels=labels,
-        attributes=names,
-        columns=(roles.label, *roles.groups),
+        attributes=list(map(group_name, attribute.values)),
+        columns=(label, *names),
         values=attribute.values,
         by_column=[(torch.from_numpy(codes), values) for codes, values in attribute.by_column],
     )

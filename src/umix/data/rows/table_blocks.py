@@ -16,7 +16,6 @@ from umix.data.rows.table_file import (
     first_row_end,
     header_names,
     readable,
-    row_values,
 )
 from umix.errors import UserError
 
@@ -63,7 +62,6 @@ def _csv_blocks(
     rows = rows[len(header) :]
     first, done = None, 0
     while True:
-        _check_last_row(rows, len(names), where, separator)
         first = first or known.types(rows, n_rows=TYPED_BY)
         frame = known.read(rows, first, after=done)
         done += len(frame)
@@ -164,15 +162,3 @@ def _last_row_end(data: bytes) -> int:
         quotes -= data.count(b'"', earlier, end)
         end = earlier
     return end
-
-
-def _check_last_row(rows: bytes, width: int, where: str, separator: str) -> None:
-    """Raise where the last row does not end with its line and has too few values."""
-    if not rows or rows.endswith(b"\n"):
-        return
-    last = rows[_last_row_end(rows) :]
-    values = row_values(last.decode(errors="replace"), separator, where)
-    if len(values) < width or last.count(b'"') % 2:
-        raise UserError(
-            f"Every row of {where} must have {width} values, but the last one was cut off after {len(values)}; write it again."
-        )

@@ -5,13 +5,13 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umix.errors import Setting, UserError, is_utf8
+from umix.errors import Setting, UserError
 from umix.run_folder import is_run_file
 from umix.store import as_written, writable_file, write_whole
 
@@ -73,19 +73,15 @@ def column_names(path: Path) -> list[str]:
         return scan.collect_schema().names()
 
 
-def read_table(path: Path, *, categorical: "Callable[[polars.Series], bool] | None" = None) -> "polars.DataFrame":
-    """The table at ``path``, whose suffix decides the format.
-
-    The columns of a CSV or TSV for whose first rows ``categorical`` is true are read as polars Categoricals, which take 4
-    bytes a value where texts take 16 and more.
-    """
+def read_table(path: Path) -> "polars.DataFrame":
+    """The table at ``path``, whose suffix decides the format."""
     import polars
 
     check_there(path)
     with readable(path):
         match path.suffix.lower():
             case ".csv" | ".tsv":
-                return _read_text(path, categorical)
+                return _read_text(path)
             case ".parquet":
                 return polars.read_parquet(as_written(path))
             case ".jsonl" | ".ndjson":
@@ -152,25 +148,19 @@ def category_columns(table: Any) -> list[str]:
     return [str(name) for name, kind in table.dtypes.items() if str(kind) == "category"]
 
 
-def _read_text(path: Path, categorical: "Callable[[polars.Series], bool] | None") -> "polars.DataFrame":
+def _read_text(path: Path) -> "polars.DataFrame":
     import polars
 
     names, separator = _header(path)
     check_distinct(path.name, names)
     source = as_written(path)
-    types: dict[str, type[polars.Categorical]] = {}
     try:
-        if categorical is not None:
-            inferred = polars.scan_csv(source, separator=separator, infer_schema_length=TYPED_BY).collect_schema()
-            texts = [name for name, kind in inferred.items() if kind == polars.String]
-            first = polars.read_csv(source, separator=separator, infer_schema_length=0, n_rows=TYPED_BY)
-            types = {name: polars.Categorical for name in texts if categorical(first[name])}
-        frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY, schema_overrides=types)
+        frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY)
     except polars.exceptions.ComputeError:
         # A later row does not fit the types of the first ones: infer from all rows, which takes longer.
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             check_widths(file, len(names), str(path), separator)
-        frame = polars.read_csv(source, separator=separator, infer_schema_length=None, schema_overrides=types)
+        frame = polars.read_csv(source, separator=separator, infer_schema_length=None)
     if frame.width == len(names):
         frame.columns = names  # polars keeps the doubled quotes of a quoted name
     return frame
@@ -259,8 +249,6 @@ def check_file(path: Path) -> None:
     """Raise where there is no file at ``path``: a pipe or a device is none, opening one may take forever."""
     if not os.path.isfile(path):  # unlike pathlib's it knows names that no file can have
         raise UserError(f"There is no file {path}.")
-    if not is_utf8(str(path)):
-        raise UserError(f"The path of a file must be text in UTF-8, got {str(path)!r}; rename it.")
 
 
 def check_distinct(where: str, names: list[str]) -> None:

@@ -17,7 +17,7 @@ import torch
 from pydantic import Field, field_serializer
 
 from umix.data.checks.column_findings import constant_columns, identifiers
-from umix.data.rows.column_kinds import holds_few_texts, read_commas
+from umix.data.rows.column_kinds import read_commas
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.row_roles import RowRoles, require_label
 from umix.data.rows.table_file import as_frame, category_columns, content_hash, read_table
@@ -59,11 +59,7 @@ class TableSource(RowRoles, TaskSource):
     def load(self, root: Path | None = None) -> Task:
         """The task in the file; ``root`` is not needed."""
         self.check_files()
-        return self._task(self.read())
-
-    def read(self) -> "polars.DataFrame":
-        """The table in the file; texts of few values are polars Categoricals, which take less memory."""
-        return read_table(self.path, categorical=holds_few_texts)
+        return self._task(read_table(self.path))
 
     def task(self, frame: "polars.DataFrame", *, as_categories: Collection[str] = ()) -> Task:
         """The task in ``frame``; numbers in the columns ``as_categories`` are categories."""
