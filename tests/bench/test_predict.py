@@ -16,7 +16,7 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.inputs import Mapped
-from umix.data.reader_registry import READERS
+from umix.data.registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.errors import UserError
 from umix.reports.tables.run_table import run_table

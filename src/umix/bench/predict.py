@@ -18,7 +18,7 @@ from umix.core.selection import Decide
 from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
-from umix.data.reader_registry import READERS
+from umix.data.registry import READERS
 from umix.data.rows.reader import NewInputs, NoteSum, Reader
 from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from umix.data.arrays import SUFFIXES as ARRAYS
-from umix.data.arrays import ArraySource
-from umix.data.images.image_folder import ImageFolder
+from umix.data.arrays import ArrayPreprocessing, ArraySource
+from umix.data.images.image_folder import ImageFolder, ImageReader
 from umix.data.memory_source import MemorySource
+from umix.data.rows.reader import Reader
 from umix.data.rows.table_file import SUFFIXES
+from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.data.texts.source import TextSource
+from umix.data.texts.text_reader import TextReader
 from umix.errors import Setting, UserError
 from umix.registry import Registry
 
@@ -34,6 +37,14 @@ TASKS: Registry[TaskSource] = Registry(
 #: The kinds of data that people bring themselves; a path names them.
 OWN: dict[str, type[TaskSource]] = {
     source.name: source for source in (TableSource, ArraySource, ImageFolder, TextSource)
+}
+
+#: The readers of new data for a finished run, by the kind of data that it was trained on.
+READERS: dict[str, type[Reader]] = {
+    "arrays": ArrayPreprocessing,
+    "images": ImageReader,
+    "table": TablePreprocessing,
+    "text": TextReader,
 }
 
 

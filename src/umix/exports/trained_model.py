@@ -17,7 +17,7 @@ from umix.core.selection import Choice, Decide
 from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.memory_source import MemorySource
-from umix.data.reader_registry import READERS
+from umix.data.registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader

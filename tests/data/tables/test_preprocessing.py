@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from umix import task_from_table
-from umix.data.reader_registry import READERS
+from umix.data.registry import READERS
 from umix.data.rows.column_kinds import FEW_VALUES
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.errors import UserError

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from umix import task_from_table
-from umix.data.reader_registry import READERS
+from umix.data.registry import READERS
 from umix.data.tables.preprocessing import one_hot
 from umix.data.tables.source import TableSource
 from umix.errors import UserError

@@ -29,7 +29,6 @@ from umix.data.benchmarks.image_benchmark import (
 )
 from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
-from umix.data.images.transforms import CenterSquare
 
 HOSPITALS = tuple(f"hospital {center}" for center in range(5))
 TRAIN, VAL, TEST = (0, 3, 4), 1, 2
@@ -78,10 +77,6 @@ class Camelyon17(ImageTask):
     @property
     def stored(self) -> tuple[int, int]:
         return self.size, self.size
-
-    @property
-    def evaluation(self) -> CenterSquare:
-        return CenterSquare(self.size, self.size)
 
 
 def _patch(patient: str, node: str, x: str, y: str) -> str:

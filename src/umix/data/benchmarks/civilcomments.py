@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from umix.data.benchmarks.image_benchmark import NOT_USED, SPLITS, read_csv
+from umix.data.benchmarks.image_benchmark import NOT_USED, SPLITS, archive_folder, read_csv, require_published
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.task import CheckedSource, Split, Task
 from umix.data.texts.text_reader import text_inputs
 from umix.data.texts.tokenizer import tokenizer_hash, tokenizer_of
-from umix.errors import Setting, UserError
+from umix.errors import UserError
 
 FOLDER, TABLE = "civilcomments_v1.0", "all_data_with_identities.csv"
 LABELS = ("not toxic", "toxic")
@@ -63,12 +63,7 @@ class CivilComments(CheckedSource):
         folder, problems = find(root), Problems()
         table = Comments(folder / TABLE, problems)
         problems.raise_first(self.name, folder)
-        mismatches = [] if self.allow_subset else table.mismatches()
-        if mismatches:
-            more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(
-                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
-            )
+        require_published([] if self.allow_subset else table.mismatches())
         rows = {name: np.flatnonzero(table.split == code) for code, name in enumerate(SPLITS)}
         for name, index in rows.items():
             if not len(index):
@@ -112,15 +107,9 @@ def evaluation_groups(y: Tensor, mentions: Tensor) -> Groups:
 
 def find(root: Path | None) -> Path:
     """The archive's folder: ``root`` itself or a folder in it."""
-    for place in [] if root is None else [root, root / FOLDER]:
-        if (place / TABLE).is_file():
-            return place
-    given = "no folder was given" if root is None else f"{root} does not hold that"
-    raise UserError(
-        f"The task civilcomments must be given the folder {FOLDER} with {TABLE} ({', '.join(_COLUMNS)}), but {given}; get it from "
-        "WILDS (wilds.stanford.edu), unpack it and pass it (or the folder above) as ",
-        Setting("root"),
-        ": umix downloads nothing.",
+    contents = f"{TABLE} ({', '.join(_COLUMNS)})"
+    return archive_folder(
+        CivilComments.name, root, [FOLDER], [TABLE], contents=contents, origin="WILDS (wilds.stanford.edu)"
     )
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from umix.data.checks.problems import FolderCheck, Problems
 from umix.data.groups import Groups
 from umix.data.images.image_files import Images
-from umix.data.images.transforms import RandomBox
+from umix.data.images.transforms import CenterSquare, RandomBox
 from umix.data.task import CheckedSource, Split, Task, Transform
 from umix.errors import Setting, UserError, unknown
 from umix.store import as_written
@@ -90,21 +90,16 @@ class ImageTask(CheckedSource, abc.ABC):
         """Height and width at which images are decoded."""
 
     @property
-    @abc.abstractmethod
     def evaluation(self) -> Transform:
         """The transform from decoded images to the inputs of the net."""
+        return CenterSquare(self.size, self.size)
 
     def load(self, root: Path | None) -> Task:
         """The task, its images decoded when they are needed (``umix.data.images.decoded_cache.cached`` decodes them once)."""
         folder, problems = self.find(root), Problems()
         listing = self.listing(folder, problems)
         problems.raise_first(self.name, folder)
-        mismatches = [] if self.allow_subset else self.mismatches(listing)
-        if mismatches:
-            more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
-            raise UserError(
-                f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), "."
-            )
+        require_published([] if self.allow_subset else self.mismatches(listing))
         splits = {name: self._split(name, folder, listing) for name in SPLITS}
         return Task(self.name, splits, self.labels)
 
@@ -118,17 +113,7 @@ class ImageTask(CheckedSource, abc.ABC):
 
     def find(self, root: Path | None) -> Path:
         """The archive's folder: ``root`` itself or a folder in it."""
-        places = [] if root is None else [root, *(root / name for name in self.folders)]
-        for place in places:
-            if any((place / table).is_file() for table in self.tables):
-                return place
-        given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(self.tables)}"
-        raise UserError(
-            f"The task {self.name} must be given the folder {' or '.join(self.folders)} with {self.contents}, but {given}; get it "
-            f"from {self.origin}, unpack it and pass it (or the folder above) as ",
-            Setting("root"),
-            ": umix downloads nothing.",
-        )
+        return archive_folder(self.name, root, self.folders, self.tables, contents=self.contents, origin=self.origin)
 
     def counts(self, listing: Listing) -> dict[str, dict[str, int]]:
         """How many images each split has in each evaluation group."""
@@ -165,6 +150,29 @@ class ImageTask(CheckedSource, abc.ABC):
             transform=self.evaluation,
             augment=RandomBox(self.size) if self.augment and name == "train" else None,
         )
+
+
+def archive_folder(
+    task: str, root: Path | None, folders: Sequence[str], tables: Sequence[str], *, contents: str, origin: str
+) -> Path:
+    """The folder of an archive, ``root`` itself or one of ``folders`` in it: the first that has one of its ``tables``."""
+    for place in [] if root is None else [root, *(root / name for name in folders)]:
+        if any((place / table).is_file() for table in tables):
+            return place
+    given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(tables)}"
+    raise UserError(
+        f"The task {task} must be given the folder {' or '.join(folders)} with {contents}, but {given}; get it from {origin}, "
+        "unpack it and pass it (or the folder above) as ",
+        Setting("root"),
+        ": umix downloads nothing.",
+    )
+
+
+def require_published(mismatches: Sequence[str]) -> None:
+    """Raise the first of the ``mismatches`` with the published counts, if there are some."""
+    if mismatches:
+        more = f" ({len(mismatches)} counts differ)" if len(mismatches) > 1 else ""
+        raise UserError(f"{mismatches[0]}{more}; get the whole archive or pass ", Setting("allow_subset", "True"), ".")
 
 
 def _columns(listing: Listing, split: int) -> tuple[Tensor, Tensor]:

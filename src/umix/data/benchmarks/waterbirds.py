@@ -14,7 +14,6 @@ from torch import Tensor
 from umix.data.benchmarks.image_benchmark import BINARY, THREE, ImageTask, Listing, check_unique, codes, read_csv
 from umix.data.checks.problems import Problems
 from umix.data.groups import Groups
-from umix.data.images.transforms import CenterSquare
 
 PLACES = ("land", "water")
 
@@ -53,7 +52,3 @@ class Waterbirds(ImageTask):
     def stored(self) -> tuple[int, int]:
         side = round(self.size * 256 / 224)
         return side, side
-
-    @property
-    def evaluation(self) -> CenterSquare:
-        return CenterSquare(self.size, self.size)

@@ -97,7 +97,7 @@ def stacked(x: Tensor | Inputs) -> Tensor:
 class Reader(abc.ABC):
     """The fitted preprocessing of a run, saved with it, so that new data are transformed as in training.
 
-    A kind of data that people bring has one of these as its task's ``preprocessing`` and a line in ``data/reader_registry.py``.
+    A kind of data that people bring has one of these as its task's ``preprocessing`` and a line in ``data/registry.py``.
     """
 
     @abc.abstractmethod
