@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from umix.core.environments import irm_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.methods.irm import IRM, InvariantRisk
+from umix.methods.irm import IRM, AnnealedRisk
 from umix.nets.mlp import MLP
 from umix.training.engine import Prepared
 from umix.training.loop import descend
@@ -48,7 +49,7 @@ def by_numpy(logits: np.ndarray, y: np.ndarray, group: np.ndarray, weight: float
 def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[int], step: int, weight: float) -> None:
     batch = batch_of(group, step=step)
     net = MLP(hidden=(6,)).build(batch.x[0], 3).double()
-    risk, _ = InvariantRisk(n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
+    risk, _ = AnnealedRisk(risk_of=irm_risk, n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
     expected = by_numpy(net(batch.x).detach().numpy(), batch.y.numpy(), np.array(group), weight)
     assert risk.item() == pytest.approx(expected, rel=1e-8)
 
@@ -79,4 +80,4 @@ def forgotten(run: Trainer, objective: Objective) -> list[int]:
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(trainer: Make, optimizer: str) -> None:
     run = trainer(groups=True, fit={"optimizer": optimizer})
-    assert forgotten(run, InvariantRisk(n_groups=4, penalty=5.0, anneal=7)) == [0, 7]
+    assert forgotten(run, AnnealedRisk(risk_of=irm_risk, n_groups=4, penalty=5.0, anneal=7)) == [0, 7]

@@ -8,7 +8,8 @@ import torch
 
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.methods.vrex import RiskVariance, VREx
+from umix.methods.irm import AnnealedRisk
+from umix.methods.vrex import VREx, risk_variance
 from umix.nets.mlp import MLP
 from umix.training.objective import MeanRisk
 from umix.training.trainer import Trainer
@@ -24,7 +25,7 @@ def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[
     x, y = rng.standard_normal((n, 5)), rng.integers(3, size=n)
     batch = Batch(torch.from_numpy(x), torch.from_numpy(y), torch.arange(n), step, torch.tensor(group))
     net = MLP(hidden=(6,)).build(batch.x[0], 3).double()
-    risk, _ = RiskVariance(n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
+    risk, _ = AnnealedRisk(risk_of=risk_variance, n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
     z = net(batch.x).detach().numpy()
     losses = np.log(np.exp(z).sum(1)) - z[np.arange(n), y]
     risks = [losses[np.array(group) == g].mean() for g in np.unique(group)]
@@ -51,4 +52,4 @@ def test_a_large_penalty_makes_the_risks_of_the_groups_more_equal(trainer: Make)
 
 
 def test_the_risk_changes_where_the_optimiser_is_reset() -> None:
-    assert RiskVariance(n_groups=4, penalty=5.0, anneal=7).reset_at == (7,)
+    assert AnnealedRisk(risk_of=risk_variance, n_groups=4, penalty=5.0, anneal=7).reset_at == (7,)

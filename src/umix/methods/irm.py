@@ -23,6 +23,7 @@ Differs from the released code:
 - all environments are computed at once, with the gradient in closed form.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
@@ -42,9 +43,13 @@ from umix.training.trainer import Trainer
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InvariantRisk(Objective):
-    """(mean_e L_e + w·mean_e pen_e) / max(w, 1), where w is 1, and ``penalty`` from step ``anneal`` on."""
+class AnnealedRisk(Objective):
+    """(mean_e L_e + w·mean_e pen_e) / max(w, 1), where w is 1, and ``penalty`` from step ``anneal`` on.
 
+    ``risk_of(logits, y, environments, weight=…, penalty=…)`` is the weighted sum of both means.
+    """
+
+    risk_of: Callable[..., Tensor]
     n_groups: int
     penalty: float
     anneal: int
@@ -59,7 +64,14 @@ class InvariantRisk(Objective):
         among = environments(batch.known_group(), n_groups=self.n_groups, like=logits)
         weight = self.penalty if batch.step >= self.anneal else 1.0
         scale = 1 / max(weight, 1.0)
-        return irm_risk(logits, batch.y, among, weight=scale, penalty=scale * weight), state
+        return self.risk_of(logits, batch.y, among, weight=scale, penalty=scale * weight), state
+
+
+def fit_annealed(risk_of: Callable[..., Tensor], trainer: Trainer, *, penalty: float, anneal: int) -> Net:
+    """A new net, trained by ``AnnealedRisk`` on batches that hold the environments, the training groups, in equal parts."""
+    n_groups = len(trainer.task.training_groups)
+    objective = AnnealedRisk(risk_of=risk_of, n_groups=n_groups, penalty=penalty, anneal=anneal)
+    return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
 
 
 @final
@@ -78,6 +90,4 @@ class IRM(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        n_groups = len(trainer.task.training_groups)
-        objective = InvariantRisk(n_groups=n_groups, penalty=self.penalty, anneal=self.anneal)
-        return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+        return fit_annealed(irm_risk, trainer, penalty=self.penalty, anneal=self.anneal)

@@ -16,44 +16,23 @@ Differs from the released code:
   difference to Adam, but the steps of SGD grow with w until training diverges.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
-import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.environments import environments, vrex_risk
+from umix.core.environments import Environments, vrex_risk
 from umix.core.losses import cross_entropy
-from umix.data.batch import Batch
-from umix.data.samplers import Balanced
+from umix.methods.irm import fit_annealed
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.objective import Objective, State
 from umix.training.trainer import Trainer
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RiskVariance(Objective):
-    """(mean_e L_e + w·Var_e(L_e)) / max(w, 1), where w is 1, and ``penalty`` from step ``anneal`` on."""
-
-    n_groups: int
-    penalty: float
-    anneal: int
-    needs_groups: bool = True
-
-    @property
-    def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
-        return (self.anneal,)
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        losses = cross_entropy(net(batch.x), batch.y)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=losses)
-        weight = self.penalty if batch.step >= self.anneal else 1.0
-        scale = 1 / max(weight, 1.0)
-        return vrex_risk(losses, among, weight=scale, penalty=scale * weight), state
+def risk_variance(logits: Tensor, y: Tensor, among: Environments, *, weight: float, penalty: float) -> Tensor:
+    """``weight``·mean_e L_e + ``penalty``·Var_e(L_e), a scalar."""
+    return vrex_risk(cross_entropy(logits, y), among, weight=weight, penalty=penalty)
 
 
 @final
@@ -72,6 +51,4 @@ class VREx(Method):
     )
 
     def train(self, trainer: Trainer) -> Net:
-        n_groups = len(trainer.task.training_groups)
-        objective = RiskVariance(n_groups=n_groups, penalty=self.penalty, anneal=self.anneal)
-        return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+        return fit_annealed(risk_variance, trainer, penalty=self.penalty, anneal=self.anneal)
