@@ -43,9 +43,9 @@ def test_held_out_scores_are_honest_where_there_are_more_inputs_than_rows() -> N
 
 
 def test_noise_hardly_ever_beats_chance_by_two_standard_errors() -> None:
-    scores = [fitted(rows(60, seed=seed, signal=0.0)).scores for seed in range(6)]
+    scores = [fitted(rows(60, seed=seed, signal=0.0)).scores for seed in range(3)]
     assert sum(score.log_loss < score.chance - 2 * score.error for score in scores) <= 1
-    assert sum(score.log_loss < score.chance - score.error for score in scores) <= 2
+    assert sum(score.log_loss < score.chance - score.error for score in scores) <= 1
 
 
 def test_a_balanced_validation_split_does_not_make_rare_values_common() -> None:

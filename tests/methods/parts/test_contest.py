@@ -113,10 +113,10 @@ def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of
 
 def test_erm_and_class_reweighting_race_where_no_groups_choose_and_only_there():
     made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
-    without = trainer_on(shortcut(), judging=Judging(choose=False))
-    contest(without, made, uncertain=torch.zeros(1200).bool(), content="test")
-    known = trainer_on(shortcut())
-    contest(known, made, uncertain=torch.zeros(1200).bool(), content="test")
+    without = trainer_on(shortcut(300), judging=Judging(choose=False))
+    contest(without, made, uncertain=torch.zeros(300).bool(), content="test")
+    known = trainer_on(shortcut(300))
+    contest(known, made, uncertain=torch.zeros(300).bool(), content="test")
     assert (without.judging.class_floor is not None, known.judging.class_floor) == (True, None)
 
 
@@ -125,18 +125,18 @@ def test_races_never_see_test_examples():
     poisoned = Split(torch.full((400, 5), torch.nan), task.splits["test"].y, task.splits["test"].groups)
     outcomes = []
     for splits in (task.splits, {**task.splits, "test": poisoned}):
-        trainer = trainer_on(Task("noise", splits, task.classes))
+        trainer = trainer_on(Task("noise", splits, task.classes), epochs=2)
         method("umix", eta="auto", pool="auto", length="auto", budget=0.5).train(trainer)
         outcomes.append(trainer.decisions)
     assert outcomes[0] == outcomes[1]
 
 
 def test_groups_that_may_not_choose_do_not():
-    task, other = shortcut(), shortcut(seed=1)
+    task, other = shortcut(300), shortcut(300, seed=1)
     mixed = {**task.splits, "val": Split(task.splits["val"].x, task.splits["val"].y, other.splits["val"].groups)}
     outcomes = []
     for splits in (task.splits, mixed):
-        trainer = trainer_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False))
+        trainer = trainer_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False), epochs=2)
         method("umix", eta="auto", pool="auto", length="auto").train(trainer)
         outcomes.append(trainer.decisions)
     assert outcomes[0] == outcomes[1]
@@ -221,9 +221,9 @@ def test_objectives_that_no_fleet_can_stack_run_alone():
 
 
 def test_the_floor_of_a_contest_holds_for_the_final_choice_too():
-    trainer = trainer_on(shortcut(), judging=Judging(choose=False))
+    trainer = trainer_on(shortcut(300), judging=Judging(choose=False))
     method("umix", eta="auto", pool="auto", length="auto", budget=0.02).train(trainer)
-    erm = trainer_on(shortcut())
+    erm = trainer_on(shortcut(300))
     best = max(erm.trajectory(ErmStage("trajectory", 4, record="online")).val_rates())
     assert trainer.judging.floor == pytest.approx(best - 0.02)
     assert trainer.history.counts("val").judging.floor == trainer.judging.floor
