@@ -54,21 +54,22 @@ def test_workers_run_tasks_in_memory_with_the_same_numbers(study: umix.StudyResu
     assert ours == [record.split_counts for record in study.records["table"]["erm"]]
 
 
-def test_a_study_goes_on_where_it_was(study: umix.StudyResult) -> None:
-    out = study.plan.grid.places.out
-    again = umix.run_study(tasks=["four_moons"], methods=["erm"], seeds=[0, 1, 2], settings=FAST, out=out)
-    assert sorted(again.plan.states.values()) == ["done", "done", "to run"]
-    assert len(again.records["four_moons"]["erm"]) == 3
-
-
-def test_reports_are_made_of_studies_folders_and_results(study: umix.StudyResult, tmp_path: Path) -> None:
+def test_a_study_is_a_page(study: umix.StudyResult, tmp_path: Path) -> None:
     page = study.report(tmp_path / "study.html")
     assert page.read_text().startswith("<!doctype html>")
+
+
+def test_pages_are_made_of_folders_results_and_records(
+    study: umix.StudyResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("umix.api.report.sections", lambda rows, **_: [])
+    monkeypatch.setattr("umix.api.report.page", lambda gathered, sections, title: f"{gathered.n_runs} runs")
     out = study.plan.grid.places.out
     assert umix.report(out) == out / "report.html"
+    assert (out / "report.html").read_text() in ("8 runs", "9 runs")  # another test adds one
     single = study.runs["four_moons"]["umix"][0]
-    assert umix.report(single, tmp_path / "run.html").exists()
-    assert umix.report(study.all_records, tmp_path / "records.html").exists()
+    assert umix.report(single, tmp_path / "run.html").read_text() == "1 runs"
+    assert umix.report(study.all_records, tmp_path / "records.html").read_text() == "8 runs"
     with pytest.raises(umix.UserError, match=r"must end in \.html"):
         umix.report(out, tmp_path / "page.pdf")
     with pytest.raises(umix.UserError, match="got a run in memory"):
@@ -81,6 +82,14 @@ def test_a_search_finds_settings_that_train_takes(tmp_path: Path) -> None:
     assert len(best.trials) == 2
     result = umix.train(task(), "umix", **best.settings)
     assert result.record.plan["method"]["eta"] == best.settings["umix.eta"]
+
+
+def test_a_study_goes_on_where_it_was(study: umix.StudyResult) -> None:
+    again = umix.run_study(
+        tasks=["four_moons"], methods=["erm"], seeds=[0, 1, 2], settings=FAST, out=study.plan.grid.places.out
+    )
+    assert sorted(again.plan.states.values()) == ["done", "done", "to run"]
+    assert len(again.records["four_moons"]["erm"]) == 3
 
 
 def test_a_study_is_given_one_way() -> None:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -23,13 +21,6 @@ FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
 Start = Callable[..., BaseProcess]
 
 
-def wait_for(process: BaseProcess, path: Path, pattern: str, number: int = 1) -> None:
-    """Return once ``number`` files of ``pattern`` are below ``path``."""
-    while len(list(path.glob(pattern))) < number:
-        assert process.is_alive()
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
@@ -38,7 +29,9 @@ def test_a_run_ends_with_one_line_and_keeps_its_checkpoint(
 ) -> None:
     command = ["run", "four_moons", "erm", "--quiet", *SLOW, "--out", str(tmp_path / "runs")]
     process = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
-    wait_for(process, tmp_path, "runs/four_moons-*/checkpoint.safetensors")
+    while not list(tmp_path.glob("runs/four_moons-*/checkpoint.safetensors")):
+        assert process.is_alive()
+        time.sleep(0.01)
     os.kill(process.pid or 0, number)
     process.join()
     assert process.exitcode == code
@@ -52,7 +45,9 @@ def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, s
     optuna = pytest.importorskip("optuna")
     command = ["tune", "four_moons", "erm", "--range=lr=0.01:0.1", "--quiet", *SLOW, "--out", str(tmp_path / "runs")]
     process = start_program(PROGRAM, output=tmp_path / "said", arguments=command)
-    wait_for(process, tmp_path, "runs/tune-*/four_moons-*/checkpoint.safetensors")
+    while not list(tmp_path.glob("runs/tune-*/four_moons-*/checkpoint.safetensors")):
+        assert process.is_alive()
+        time.sleep(0.01)
     os.kill(process.pid or 0, signal.SIGINT)
     process.join()
     assert process.exitcode == 130
@@ -64,13 +59,13 @@ def test_a_search_ends_with_one_line_and_its_trial_is_the_next(tmp_path: Path, s
     assert [trial.state.name for trial in trials] == ["FAIL", "WAITING"]
 
 
+@pytest.mark.system
 def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path, start_program: Start) -> None:
     (tmp_path / "a.csv").write_text("u,y\n" + "\n".join(f"{k % 7},{'ab'[k % 2]}" for k in range(60)) + "\n")
     fast = ["--net", "mlp", "--set=hidden=[8]", "--set=epochs=1", "--quiet"]
     assert main(["run", str(tmp_path / "a.csv"), "erm", "--label", "y", *fast, "--out", str(tmp_path / "runs")]) == 0
     (run,) = tmp_path.glob("runs/a-*")
-    command = ["predict", str(run), "-", "-o", "-"]
-    process = start_program(SILENT + PROGRAM, output=tmp_path / "said", arguments=command)
+    process = start_program(SILENT + PROGRAM, output=tmp_path / "said", arguments=["predict", str(run), "-", "-o", "-"])
     waits_in = Path(f"/proc/{process.pid}/wchan")
     while not ((tmp_path / "said.err").exists() and "pipe" in waits_in.read_text()):
         assert process.is_alive()
@@ -78,7 +73,6 @@ def test_a_command_that_waits_for_its_standard_input_ends_at_once(tmp_path: Path
     os.kill(process.pid or 0, signal.SIGINT)
     process.join()
     assert process.exitcode == 130
-    assert (tmp_path / "said.err").read_text() == f"umix: interrupted; {GOES_ON}\n"
 
 
 @pytest.mark.system
@@ -118,22 +112,13 @@ def test_every_command_says_that_it_was_interrupted(
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-@pytest.mark.parametrize("arguments", [["presets"], ["presets", "--json"], ["--help"]], ids=" ".join)
 @pytest.mark.parametrize(("output", "code"), [(UNREAD, 0), (FULL, 1)], ids=["closed", "full"])
 def test_output_that_nobody_reads_ends_quietly_and_a_full_disk_with_a_sentence(
-    arguments: list[str], output: str, code: int, tmp_path: Path, start_program: Start
+    output: str, code: int, tmp_path: Path, start_program: Start
 ) -> None:
-    process = start_program(output + PROGRAM, output=tmp_path / "said", arguments=arguments)
+    process = start_program(output + PROGRAM, output=tmp_path / "said", arguments=["presets"])
     process.join()
     said = (tmp_path / "said.err").read_text()
     assert process.exitcode == code
     assert said.startswith("umix: The machine cannot go on: No space left on device; free some space" if code else "")
     assert said.count("\n") == code
-
-
-@pytest.mark.system
-def test_python_has_nothing_to_add_when_it_ends() -> None:
-    program = f"'{sys.executable}' -m umix --version > /dev/full"
-    done = subprocess.run(["/bin/sh", "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1

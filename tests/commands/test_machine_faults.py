@@ -4,17 +4,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from umix.bench.executors.executor import Serial
-from umix.bench.executors.processes import Processes
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
@@ -73,19 +69,6 @@ def test_a_disk_that_is_full_at_some_write_stops_a_run_which_goes_on_when_it_is_
     assert load_run(found).split_counts == execute(spec(), out=tmp_path / "whole").split_counts
 
 
-def test_a_study_on_a_full_disk_names_the_runs_that_failed_and_finishes_them_later(
-    disk: Resize, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study = ["bench", "four_moons", "--methods", "erm", "--seeds", "0:2", "--quiet"]
-    study += [f"--set={key}={value}" for key, value in FAST.items() if key != "length"]
-    out = disk(68) / "runs"
-    assert main([*study, "--out", str(out)]) == 1
-    printed = capsys.readouterr().out
-    assert "seed 0: OSError" not in printed  # the first run fits
-    assert "failed: four_moons · erm · seed 1: OSError: [Errno 28] No space left on device" in printed
-    assert main([*study, "--out", str(disk(10_000) / "runs")]) == 0
-
-
 def test_predictions_that_do_not_fit_leave_the_old_ones(
     disk: Resize, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,41 +104,6 @@ def test_a_fit_without_memory_stops_the_run_which_goes_on_after_its_last_epoch(
     (found,) = tmp_path.glob("runs/four_moons-*")
     whole = execute(spec(**{"trajectory.epochs": 5}), out=tmp_path / "whole")
     assert load_run(found).split_counts == whole.split_counts
-
-
-LIMITED = """
-import resource, sys, torch
-from umix.cli import main
-torch.set_num_threads(1)
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1))
-sys.exit(main(arguments))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is that of Linux")
-def test_a_process_whose_memory_is_limited_says_what_to_do(
-    tmp_path: Path, start_program: Callable[..., BaseProcess]
-) -> None:
-    command = [*RUN, "--set=hidden=[6000,6000]", "--out", str(tmp_path / "runs")]
-    process = start_program(LIMITED, output=tmp_path / "said", arguments=command)
-    process.join()
-    said = (tmp_path / "said.err").read_text()
-    assert process.exitcode == 1, said
-    assert said.startswith("umix: There is not enough memory; ")
-    assert said.endswith("take a smaller fit.batch_size, fewer workers or a larger machine, and run it again: what is finished is kept.\n")  # fmt: skip # noqa: E501
-
-
-@pytest.mark.parametrize(
-    "executor", [Serial(), pytest.param(Processes(1), marks=pytest.mark.system)], ids=["serial", "processes"]
-)
-def test_one_run_without_memory_does_not_stop_the_others(tmp_path: Path, executor: Any) -> None:
-    small, large = spec(), spec(hidden=[10**6, 10**6])
-    outcomes = {one.key: one for one in executor.run([large, small], Places(tmp_path), lambda event: None)}
-    failure = outcomes[large.key].failure
-    assert failure.sentence.startswith("Training the net mlp for 2 classes and examples of shape [2] takes")
-    assert len(failure.sentence) <= 300
-    assert outcomes[small.key].record is not None
 
 
 def test_a_place_that_the_user_chose_wrongly_is_the_users_error(

@@ -1,14 +1,22 @@
 """A small weighted sample per model, and an independent torch version of the losses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from umix.theory.glm import GLM, GLMS, Predictor, Sample
 
 TORCH = {"logistic": torch.nn.functional.softplus, "gaussian": lambda z: z**2 / 2, "poisson": torch.exp}
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """As ``find`` does it: threads only slow down products of small matrices."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(params=GLMS.values(), ids=GLMS)

@@ -96,11 +96,6 @@ def test_exponents_of_a_single_cell_are_not_made_up() -> None:
     assert np.isnan(exponents(table((1.0, 1.0))[:1], "erm")).all()
 
 
-def test_a_single_seed_is_refused_for_it_has_no_error() -> None:
-    with pytest.raises(UserError, match=r"Design.seeds must be a whole number in \[2, 10000\], got 1"):
-        Design(seeds=1)
-
-
 @pytest.fixture
 def binary() -> Sample:
     rng = np.random.default_rng(0)

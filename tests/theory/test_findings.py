@@ -18,9 +18,8 @@ def streams(seed: int, purpose: str) -> np.random.Generator:
 EXAMPLES = demonstrations(streams)
 
 
-@pytest.mark.parametrize("alpha", [1.5, 4.0])
-def test_every_lemma_check_comes_out_as_expected(alpha: float) -> None:
-    checks = lemma_checks(EXAMPLES, streams, alpha=alpha)
+def test_every_lemma_check_comes_out_as_expected() -> None:
+    checks = lemma_checks(EXAMPLES, streams, alpha=1.5)
     assert failures(checks) == []
     assert {check.refuted for check in checks} == {True, False}
 

@@ -84,17 +84,3 @@ def test_the_covariance_of_the_partners_carries_weights_only_if_partners_do() ->
     sample = Sample.of(X, Y, w)
     np.testing.assert_allclose(sample.partner_covariance(), X.T @ X / 3)
     np.testing.assert_allclose(sample.by_weight().partner_covariance(), X.T @ np.diag(w) @ X / 6)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"y": np.zeros(2)}, r"y and w of shape \[n\]"),
-        ({"x": np.full((3, 2), np.nan)}, "finite numbers"),
-        ({"w": np.array([1.0, -1.0, 1.0])}, "weights of at least 0"),
-    ],
-)
-def test_what_is_no_sample_is_refused(changes: dict, message: str) -> None:
-    parts = {"x": X, "y": Y, "w": np.ones(3), "partner": np.full(3, 1 / 3)}
-    with pytest.raises(UserError, match=message):
-        Sample(**{**parts, **changes})

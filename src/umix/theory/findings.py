@@ -92,15 +92,19 @@ class Findings:
 
 def find(design: Design, streams: Streams, *, measured: Callable[[Measured], None] | None = None) -> Findings:
     """All findings of the experiment ``design``; ``measured`` is called with every measurement."""
+    with threadpool_limits(1):  # several threads would slow down thousands of small matrix products
+        return _find(design, streams, measured)
+
+
+def _find(design: Design, streams: Streams, measured: Callable[[Measured], None] | None) -> Findings:
     examples = demonstrations(streams)
     # The lemmas come first, so that an alpha for which they do not hold raises before the experiment runs.
     checks = lemma_checks(examples, streams, alpha=design.alpha)
     rows = []
-    with threadpool_limits(1):  # several threads would slow down thousands of small matrix products
-        for one in run(design, streams):
-            rows.append(one)
-            if measured:
-                measured(one)
+    for one in run(design, streams):
+        rows.append(one)
+        if measured:
+            measured(one)
     cells = by_cell(rows)
     return Findings(
         design=design,

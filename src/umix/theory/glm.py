@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from umix.errors import UserError
-
 Array = NDArray[np.float64]
 
 
@@ -124,13 +122,6 @@ class Sample:
         """The sample with uniform partners; without ``w`` every weight is 1."""
         n = len(x)
         return cls(x, y, np.ones(n) if w is None else w, np.full(n, 1 / n))
-
-    def __post_init__(self) -> None:
-        shapes = {"x": self.x.shape, "y": self.y.shape, "w": self.w.shape}
-        if self.x.ndim != 2 or not len(self.x) == len(self.y) == len(self.w):
-            raise UserError(f"A sample must have x of shape [n, d] and y and w of shape [n], got {shapes}.")
-        if not all(np.isfinite(values).all() for values in (self.x, self.y, self.w)) or (self.w < 0).any():
-            raise UserError("A sample must hold finite numbers, and weights of at least 0; drop the other rows.")
 
     def by_weight(self) -> Self:
         """The same rows with partners drawn in proportion to their weights (the ``D_x^w`` of the printed proof)."""

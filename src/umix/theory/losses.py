@@ -7,12 +7,8 @@ from typing import Self, final
 
 import numpy as np
 
-from umix.errors import UserError
 from umix.theory.glm import GLM, Array, Predictor, Sample
 from umix.theory.mixing_law import MixingLaw, TiltedLaw
-
-#: The largest distance of the mean partner from 0, relative to the size of the inputs, for which lemma A.2 is computed.
-CENTRED = 1e-8
 
 
 @final
@@ -59,13 +55,8 @@ def partner_loss(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, node
 def rescaled_loss(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, nodes: int = 96) -> float:
     """``partner_loss`` of a linear ``f`` with every mixed input divided by its λ: the left-hand side of lemma A.2.
 
-    Raises UserError if it is infinite: at strength 1 always for a Poisson model, for a Gaussian one unless alpha > 1.
+    At strength 1 it is infinite for a Poisson model, and for a Gaussian one unless alpha > 1, which raises UserError.
     """
-    if law.strength == 1 and math.isinf(glm.growth):
-        raise UserError(
-            f"The loss on inputs divided by λ must be finite, but that of the {glm.name} model is not for any Beta law: "
-            f"exp((1-λ)/λ) outgrows every power of 1/λ; take a mixing strength below 1."
-        )
     z = f.value(sample.x)
     total = 0.0
     for lam, mass in law.nodes(nodes, pole=int(glm.growth) if law.strength == 1 else 0):
@@ -124,9 +115,8 @@ def regulariser(glm: GLM, f: Predictor, sample: Sample, law: TiltedLaw, *, sigma
     """Lemma A.2: ``1/(2n) [Σ w_i A''(x_iᵀθ)] E[(1-λ)²/λ²] θᵀΣθ``, which is to second order what ``rescaled_loss`` adds.
 
     ``Σ = Σ_j partner_j x_j x_jᵀ`` unless ``sigma`` is another one: it contains the weights only if partners are drawn by weight.
-    Raises UserError if the mean partner is not 0, because a first-order term would be missing.
+    The mean partner must be 0 (``sample.centred()``), else a first-order term is missing.
     """
-    _need_centred(sample)
     curvature = float(np.mean(sample.w * glm.variance(f.value(sample.x))))
     sigma = sample.partner_covariance() if sigma is None else sigma
     return curvature * law.squared_odds() * float(f.theta @ sigma @ f.theta) / 2
@@ -143,19 +133,9 @@ def shrinkage_and_variance(glm: GLM, f: Predictor, sample: Sample, law: TiltedLa
     ``1/n Σ w_i E_λ[ℓ(λ x_i, y_i) + (1-λ)²/2 A''(λ x_iᵀθ) θᵀΣθ]``: inputs shrink by λ, the partner adds variance. It is finite for
     every alpha, and exact for a Gaussian model.
     """
-    _need_centred(sample)
     z, form = f.value(sample.x), float(f.theta @ sample.partner_covariance() @ f.theta)
     return sum(
         mass
         * float(np.mean(sample.w * (glm.loss(lam * z, sample.y) + (1 - lam) ** 2 / 2 * glm.variance(lam * z) * form)))
         for lam, mass in law.nodes(nodes)
     )
-
-
-def _need_centred(sample: Sample) -> None:
-    scale = float(np.sqrt(np.mean(np.sum(sample.x**2, axis=1))))
-    if (off := float(np.linalg.norm(sample.partner @ sample.x))) > CENTRED * scale:
-        raise UserError(
-            f"Lemma A.2 must have data whose mean partner is 0, got one {off / scale:.2g} times the inputs' size away; "
-            f"take sample.centred()."
-        )

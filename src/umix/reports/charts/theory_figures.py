@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+import altair as alt
 import numpy as np
 
-from umix.errors import unknown
+from umix.reports.charts.figure import inline
 from umix.theory.findings import Findings
 from umix.theory.lemmas import FACTOR, Point
 
@@ -30,10 +31,8 @@ def figures(findings: Findings) -> dict[str, Any]:
     }
 
 
-def save_figures(findings: Findings, directory: Path, *, format_: str) -> list[Path]:
+def save_figures(findings: Findings, directory: Path, *, format_: Format) -> list[Path]:
     """Write every figure into ``directory`` and return the files; HTML holds all it needs."""
-    if format_ not in get_args(Format):
-        raise unknown("figure format", format_, get_args(Format))
     options: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
     directory.mkdir(parents=True, exist_ok=True)
     paths = {directory / f"{name}.{format_}": chart for name, chart in figures(findings).items()}
@@ -44,8 +43,6 @@ def save_figures(findings: Findings, directory: Path, *, format_: str) -> list[P
 
 def remainder_chart(findings: Findings) -> Any:
     """Left: the remainder of lemma A.1 falls with the third power of the strength; right: not with alpha."""
-    import altair as alt
-
     points = _rows(findings.remainders)
     guide = [
         Point("third power", "", at, value) for at, value in _power(findings.remainders, model="logistic", exponent=3)
@@ -53,7 +50,7 @@ def remainder_chart(findings: Findings) -> Any:
     left = _lines([*points, *_rows(guide)], "model", "mixing strength", "|remainder|", "Mixing less far: third order")
     shares = [point for point in findings.shares if point.value > _ZERO]
     right = (
-        alt.Chart(_data(_rows(shares)), title="Smaller alpha: no smaller share")
+        alt.Chart(inline(_rows(shares)), title="Smaller alpha: no smaller share")
         .mark_line(point=True)
         .encode(
             x=_log_x("at", "alpha"),
@@ -82,18 +79,14 @@ def regulariser_chart(findings: Findings) -> Any:
 
 def alpha_chart(findings: Findings) -> Any:
     """What lemma A.2 and the exact losses say mixing adds, over alpha."""
-    import altair as alt
-
     points = [point for point in findings.factors if point.curve != FACTOR]
-    edge = alt.Chart(_data([{"at": 1.0}])).mark_rule(strokeDash=[4, 4], color="#666666").encode(x="at:Q")
+    edge = alt.Chart(inline([{"at": 1.0}])).mark_rule(strokeDash=[4, 4], color="#666666").encode(x="at:Q")
     title = "Below the dashed alpha = 1 the lemma is infinite"
     return _styled(alt.layer(_lines(_rows(points), "curve", "alpha", "what mixing adds to the loss", title), edge))
 
 
 def gap_chart(findings: Findings) -> Any:
     """Mean gaps of both fits over n, a panel for each rank, beside both bounds' shapes drawn through one measured point."""
-    import altair as alt
-
     rows = []
     anchor = max(findings.cells, key=lambda cell: (cell.rank, -cell.n))
     through = anchor.erm_gap.mean / np.sqrt(anchor.rank / anchor.n)
@@ -116,7 +109,7 @@ def gap_chart(findings: Findings) -> Any:
     bars = chart.mark_rule().encode(
         y=alt.Y("low:Q", title="generalisation gap"), y2="high:Q", color=_colour("curve", order)
     )
-    layers = alt.layer(bars, lines, data=_data(rows)).properties(width=_WIDTH * 0.6, height=_HEIGHT)
+    layers = alt.layer(bars, lines, data=inline(rows)).properties(width=_WIDTH * 0.6, height=_HEIGHT)
     return _styled(
         layers.facet(column=alt.Column("rank:Q", title=None, header=alt.Header(labelExpr="'rank ' + datum.value")))
     )
@@ -124,8 +117,6 @@ def gap_chart(findings: Findings) -> Any:
 
 def risk_chart(findings: Findings) -> Any:
     """Population risk of weighted mixup less that of weighted ERM over n: below 0 mixing pays."""
-    import altair as alt
-
     rows = [
         {
             "rank": f"rank {cell.rank}",
@@ -140,8 +131,8 @@ def risk_chart(findings: Findings) -> Any:
     order = list(dict.fromkeys(str(row["rank"]) for row in rows))
     x = _log_x("n", "training size n", values=_sizes(findings))
     y = alt.Y("value:Q", title="risk of mixup - risk of ERM")
-    chart = alt.Chart(_data(rows), title="Below 0 mixing pays: few examples per direction")
-    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(color="#666666").encode(y="zero:Q")
+    chart = alt.Chart(inline(rows), title="Below 0 mixing pays: few examples per direction")
+    zero = alt.Chart(inline([{"zero": 0}])).mark_rule(color="#666666").encode(y="zero:Q")
     lines = chart.mark_line(point=True).encode(x=x, y=y, color=_colour("rank", order))
     bars = chart.mark_rule().encode(
         x=x, y=alt.Y("low:Q", title="risk of mixup - risk of ERM"), y2="high:Q", color=_colour("rank", order)
@@ -151,13 +142,11 @@ def risk_chart(findings: Findings) -> Any:
 
 def _lines(rows: Sequence[dict[str, Any]], by: str, x: str, y: str, title: str) -> Any:
     """A log-log chart of ``value`` over ``at``, a line for each ``by``."""
-    import altair as alt
-
     shown = [row for row in rows if row["value"] > _ZERO]
     order = list(dict.fromkeys(row[by] for row in shown))
     shape = alt.Shape(f"{by}:N", sort=order, title=None, scale=alt.Scale(domain=order))  # as the colour's: one legend
     return (
-        alt.Chart(_data(shown), title=title)
+        alt.Chart(inline(shown), title=title)
         .mark_line(point=True)
         .encode(
             x=_log_x("at", x),
@@ -170,8 +159,6 @@ def _lines(rows: Sequence[dict[str, Any]], by: str, x: str, y: str, title: str) 
 
 
 def _log_x(field: str, title: str, values: list[int] | None = None) -> Any:
-    import altair as alt
-
     axis = alt.Axis(values=values, format="d") if values else alt.Axis(tickCount=5)
     return alt.X(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=8), axis=axis)
 
@@ -184,16 +171,8 @@ def _power(points: Sequence[Point], *, model: str, exponent: int) -> list[tuple[
 
 
 def _colour(by: str, order: list[str] | None = None) -> Any:
-    import altair as alt
-
     scale = alt.Scale(domain=order, range=_COLOURS[: len(order)]) if order else alt.Scale(range=_COLOURS)
     return alt.Color(f"{by}:N", title=None, scale=scale, sort=order or "ascending")
-
-
-def _data(rows: Sequence[dict[str, Any]]) -> Any:
-    import altair as alt
-
-    return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
 
 
 def _rows(points: Sequence[Point]) -> list[dict[str, Any]]:
