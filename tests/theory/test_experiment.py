@@ -5,7 +5,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from umix.core.streams import stream
-from umix.errors import UserError
 from umix.theory.experiment import (
     Design,
     Measured,

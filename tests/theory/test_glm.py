@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from umix.errors import UserError
 from umix.theory.glm import GLM, GLMS, LOGISTIC, Predictor, Sample
 
 TORCH = {

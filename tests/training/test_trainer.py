@@ -144,13 +144,6 @@ def test_a_window_longer_than_the_stage_is_refused_before_training(trainer: Make
     assert not (tmp_path / "run").exists()
 
 
-def test_a_stage_is_trained_as_it_is_described(trainer: Make) -> None:
-    with pytest.raises(ValueError, match=r"trained by trainer\.reference"):
-        trainer().trajectory(ErmStage("trajectory", 1))
-    with pytest.raises(ValueError, match=r"trained by trainer\.trajectory"):
-        trainer().reference(ErmStage("reference", 1, record="online"))
-
-
 @dataclass(frozen=True, eq=False)
 class NeedsGroups(Objective):
     needs_groups = True

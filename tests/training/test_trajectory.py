@@ -145,11 +145,6 @@ def test_a_number_of_examples_that_is_none_is_refused(n: object) -> None:
         Trajectory(n)  # type: ignore[arg-type]
 
 
-def test_a_state_without_epochs_is_refused() -> None:
-    with pytest.raises(UserError, match="but it holds n, and not all"):
-        Trajectory(3).load_state_dict({"n": 3})
-
-
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     correct = (np.random.default_rng(2).random((33, 5)) < 0.5).astype(float)
     correct[3, 4] = np.nan
@@ -240,41 +235,11 @@ def test_a_trajectory_goes_on_from_its_state_in_the_middle_of_an_epoch(tmp_path:
         Trajectory(20).load_state_dict(Trajectory(19).state_dict())
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"correct": None},
-        {"visited": torch.zeros(3, 3, dtype=torch.uint8)},
-        {"correct": torch.zeros(2, 2, dtype=torch.uint8), "visited": torch.zeros(2, 2, dtype=torch.uint8)},
-        {"open": torch.zeros(1, 3, dtype=torch.uint8)},
-        {"correct": [[0, 0, 0]]},
-    ],
-    ids=["missing", "more epochs", "fewer examples", "half of an open epoch", "no tensor"],
-)
-def test_a_damaged_state_is_refused_and_changes_nothing(damage: dict[str, object]) -> None:
-    trajectory = recorded(np.ones((20, 2)))
-    state = {**trajectory.state_dict(), **damage}
-    with pytest.raises(UserError, match="it is damaged"):
-        trajectory.load_state_dict({name: value for name, value in state.items() if value is not None})
-    assert trajectory.rates() == [1.0, 1.0]
-    with pytest.raises(UserError, match="the number of its examples"):
-        Trajectory.from_state_dict({})
-
-
 def test_a_state_keeps_the_fingerprint_of_its_data_and_that_of_other_data_is_refused() -> None:
     state = Trajectory(3, fingerprint="abc").state_dict()
     assert Trajectory.from_state_dict(state).fingerprint == "abc"
     with pytest.raises(UserError, match="the data xyz, got one of abc"):
         Trajectory(3, fingerprint="xyz").load_state_dict(state)
-
-
-@pytest.mark.parametrize(
-    "shapes", [((2,), (3, 2), (2,)), ((3,), (2, 2), (2,)), ((2,), (2, 2), (2, 1)), ((2,), (2,), (2,))]
-)
-def test_a_batch_whose_parts_do_not_fit_is_refused_when_it_is_seen(shapes: tuple[tuple[int, ...], ...]) -> None:
-    index, logits, y = (torch.zeros(shape) for shape in shapes)
-    with pytest.raises(UserError, match=r"logits \[batch, classes\] of two classes or more and labels \[batch\], got"):
-        Trajectory(5).see(index.long(), logits, y.long())
 
 
 def test_one_process_has_nothing_to_gather() -> None:

@@ -26,8 +26,6 @@ class BestWeights:
     def __init__(self, directory: Path | None, *, hold: bool = False) -> None:
         self._directory = directory
         self._hold = hold
-        self._settled = 0  # epochs that were compared so far
-        self._selected: set[int] = set()  # those of them that some rule selects
         self._waiting: dict[int, dict[str, Tensor]] = {}
         self._size = 0  # bytes that wait
         self.held: dict[int, dict[str, Tensor]] = {}
@@ -48,11 +46,7 @@ class BestWeights:
         """
         if not self._waiting:
             return
-        # The best of all epochs is a new one or was the best before; after a checkpoint was restored all are compared.
-        goes_on = self._settled == min(self._waiting)
-        among = sorted({*self._selected, *self._waiting}) if goes_on else list(range(val.epochs))
-        self._settled, self._selected = val.epochs, {among[place] for place in selected_epochs(val.only(among))}
-        wanted = self._selected | ({val.epochs - 1} if last else set())
+        wanted = selected_epochs(val) | ({val.epochs - 1} if last else set())
         new = {epoch: weights for epoch, weights in self._waiting.items() if epoch in wanted}
         self._waiting, self._size = {}, 0
         if self._hold:

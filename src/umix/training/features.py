@@ -90,14 +90,11 @@ class _Files:
         """The features of the splits whose files are there; ``warn`` is told which are damaged."""
         small = sum(path.stat().st_size for path in self.paths.values() if path.exists()) <= _IN_MEMORY
         inputs = {}
-        for name, split in task.splits.items():
-            read = partial(_open, self.paths[name], len(split), self.keys[name], small)
+        for name in task.splits:
+            read = partial(_open, self.paths[name], self.keys[name], small)
             features = unless_damaged(self.paths[name], read, again="they are computed again", warn=warn)
             if features is not None:
                 inputs[name] = features
-        if len({x[0].shape for x in inputs.values() if len(x)}) > 1:
-            warn("warning: The features of all splits must be as many, but they are not; they are computed again.")
-            return {}
         return inputs
 
     def featured(self, task: Task, inputs: Mapping[str, Tensor | Mapped]) -> Featured:
@@ -189,16 +186,12 @@ def _order(x: object) -> Tensor:
     return length.argsort(stable=True)
 
 
-def _open(path: Path, n: int, key: str, small: bool) -> Tensor | Mapped:
-    """The features at ``path``; a file of another length is refused before memory is taken for them."""
+def _open(path: Path, key: str, small: bool) -> Tensor | Mapped:
+    """The features at ``path``, in memory if they are ``small``."""
     with reading(path, "features", fix="delete it"):
         values = np.load(path, mmap_mode="r")
-    if values.ndim != 2 or len(values) != n or values.dtype != np.float32:
-        raise UserError(f"{path} must hold {n} rows of float32, got {values.dtype} {list(values.shape)}; delete it.")
     if small:
         values = np.array(values)
-        if not np.isfinite(values).all():
-            raise UserError(f"{path} must hold finite features, but some are not; delete it.")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable")  # batches are copies, so nothing writes to the file
         z = torch.from_numpy(values)

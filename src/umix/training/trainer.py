@@ -181,8 +181,6 @@ class Trainer:
 
     def reference(self, stage: ErmStage) -> Net:
         """The net at the end of ``stage``."""
-        if stage.record is not None:
-            raise ValueError(f"A stage that records must be trained by trainer.trajectory, got {stage}.")
         shared, net = self._erm_fit(stage), self.fresh_net(stage.name)
         with locked(shared.directory):
             self.run_fit(shared, net, MeanRisk(), Shuffled(), Unobserved())

@@ -19,7 +19,7 @@ In several processes each of which sees some of the examples, call ``trajectory.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeGuard, final
+from typing import Any, Self, final
 
 import numpy as np
 import torch
@@ -75,7 +75,13 @@ class Trajectory:
 
         For an example that is seen again the last one counts. The tensors may be changed and used again afterwards.
         """
-        if index.dim() != 1 or y.shape != index.shape or not _are_logits(logits, len(index)):
+        if (
+            index.dim() != 1
+            or y.shape != index.shape
+            or logits.dim() != 2
+            or logits.shape[1] < 2
+            or len(logits) != len(y)
+        ):
             raise UserError(
                 f"Trajectory.see must be given indices [batch], logits [batch, classes] of two classes or more and labels [batch], "
                 f"got {list(logits.shape)} for indices {list(index.shape)} and labels {list(y.shape)}; of one logit z per "
@@ -249,51 +255,28 @@ class Trajectory:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """A trajectory that goes on where ``state_dict`` was taken."""
-        n = state.get("n")
-        if not isinstance(n, int) or n < 0:
-            raise UserError(f"The state of a trajectory must say the number of its examples, n, got {n!r}.")
-        trajectory = cls(n)
+        trajectory = cls(state["n"])
         trajectory.load_state_dict(state)
         return trajectory
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where ``state_dict`` was taken; a state that does not fit raises and changes nothing."""
+        """Go on where ``state_dict`` was taken; the state of other examples raises and changes nothing."""
         if state.get("n") != self.n:
-            raise UserError(
-                f"The state of a trajectory must be that of {self.n} examples, as state_dict gives it, got {state.get('n')} with "
-                f"the entries {', '.join(map(str, state))}."
-            )
+            raise UserError(f"The state of a trajectory must be that of {self.n} examples, got {state.get('n')}.")
         fingerprint = state.get("fingerprint", "")
         if self.fingerprint and fingerprint and fingerprint != self.fingerprint:
             raise UserError(
                 f"The state of a trajectory must be that of the data {self.fingerprint}, got one of {fingerprint}; its examples "
                 "are others or in another order."
             )
-        damaged = UserError(
-            f"The state of a trajectory must hold {self.n} bits per epoch, as state_dict gives it, but it holds "
-            f"{', '.join(map(str, state))}, and not all are so; it is damaged: train from the start."
-        )
-        correct, visited = self._epochs_in(state, damaged)
-        opened = state.get("open")
-        if opened is not None and not (self._are_bits(opened) and len(opened) == 2):
-            raise damaged
-        parts = {name: Trajectory.from_state_dict(state[name]) for name in ("val", "test") if name in state}
         self._pending, self._pending_size = [], 0
-        self._correct, self._visited = correct, visited
-        self._open = None if opened is None else tuple(opened.cpu().numpy().copy())
+        self._correct, self._visited = (list(state[name].cpu().numpy().copy()) for name in ("correct", "visited"))
+        self._open = tuple(state["open"].cpu().numpy().copy()) if "open" in state else None
         self.fingerprint = self.fingerprint or fingerprint
-        self.val, self.test = parts.get("val", self.val), parts.get("test", self.test)
-
-    def _epochs_in(self, state: Mapping[str, Any], damaged: UserError) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The rows of packed bits in ``state``, one per epoch; raises ``damaged`` where they are not those of ``n`` examples."""
-        correct, visited = state.get("correct"), state.get("visited")
-        if not self._are_bits(correct) or not self._are_bits(visited) or len(correct) != len(visited):
-            raise damaged
-        return list(correct.cpu().numpy().copy()), list(visited.cpu().numpy().copy())
-
-    def _are_bits(self, rows: Any) -> TypeGuard[Tensor]:
-        """Whether these are rows of packed bits, one bit for every example."""
-        return isinstance(rows, Tensor) and rows.dtype == torch.uint8 and rows.shape[1:] == (-(-self.n // 8),)
+        self.val, self.test = (
+            Trajectory.from_state_dict(state[name]) if name in state else part
+            for name, part in (("val", self.val), ("test", self.test))
+        )
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str | None = None) -> Self:
@@ -318,7 +301,3 @@ class Trajectory:
         part = cls(int(metadata[f"{prefix}n"]), fingerprint=metadata[f"{prefix}fingerprint"])
         part._correct, part._visited = (list(tensors[f"{prefix}{name}"].numpy()) for name in ("correct", "visited"))
         return part
-
-
-def _are_logits(logits: Tensor, n: int) -> bool:
-    return logits.dim() == 2 and len(logits) == n and logits.shape[1] > 1
