@@ -15,7 +15,7 @@ from umix.core.streams import torch_stream
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.mixup_risk import MIXERS
-from umix.nets.fleet import Fleet, can_stack
+from umix.nets.fleet import can_stack, fleet_of
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.nets.tabular import TableEncoder, Tabular, bin_edges
@@ -202,7 +202,7 @@ def test_members_of_a_fleet_share_the_encoder():
     x = _rows()
     net = _net(x)
     assert can_stack(net)
-    fleet = Fleet(net, 3)
+    fleet = fleet_of(net, 3)
     assert torch.equal(fleet.encode(x), net.encode(x))
     for logits in fleet(x):
         torch.testing.assert_close(logits, net(x))
@@ -211,12 +211,12 @@ def test_members_of_a_fleet_share_the_encoder():
 
 def test_members_that_drop_out_of_a_fleet_take_no_part_of_the_encoder_with_them(tmp_path: Path):
     x = _rows()
-    fleet = Fleet(_net(x, bins=0), 2)  # as many members as numbers
+    fleet = fleet_of(_net(x, bins=0), 2)  # as many members as numbers
     tensors = {f"net/{name}": tensor for name, tensor in fleet.state_dict().items()}
     write_tensors(tmp_path / "both", tensors, {"kind": "checkpoint", "fit": "a"})
     thin_checkpoint(tmp_path / "both", tmp_path / "one", fit="b", members=[1], of=2)
     kept, _ = read_tensors(tmp_path / "one", kind="checkpoint")
-    left = Fleet(_net(x, bins=0), 1)
+    left = fleet_of(_net(x, bins=0), 1)
     left.load_state_dict({name.removeprefix("net/"): tensor for name, tensor in kept.items()})
     torch.testing.assert_close(left(x)[0], fleet(x)[1])
 

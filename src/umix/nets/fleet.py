@@ -59,38 +59,18 @@ class Stacked(nn.Module):
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.transpose(1, 2))
 
 
-@final
-class Fleet(nn.Module):
-    """Stacked copies of a net that ``can_stack``; every member starts with its weights.
+def fleet_of(net: Net, members: int) -> Net:
+    """Stacked copies of a net that ``can_stack``, all with its weights; features and logits have the member as their first axis.
 
-    All parameters have the member as their first axis, so a part of the fleet is a slice of it, with the same encoder.
+    All parameters have it too, so a part of the fleet is a slice of it. The encoder, which has no parameters, is shared.
     """
+    *body, head = [_stacked(layer, members) for layer in _layers(net)]
+    return Net(nn.Sequential(*body), head, encoder=net.encoder, is_linear=net.is_linear)
 
-    def __init__(self, net: Net, members: int) -> None:
-        super().__init__()
-        self.is_linear = net.is_linear
-        self.encoder = net.encoder  # shared by all members: it has no parameters
-        *body, head = [_stacked(layer, members) for layer in _layers(net)]
-        self.body = nn.Sequential(*body)
-        self.head = head
-        self.companion = None
 
-    def encode(self, x: Tensor) -> Tensor:
-        """``x`` [batch, ...] as numbers that may be mixed, the same for all members."""
-        if self.encoder is None:
-            return x
-        numbers: Tensor = self.encoder(x)
-        return numbers
-
-    def features(self, x: Tensor) -> Tensor:
-        """The inputs of the heads: [members, batch, width], or the encoded inputs where there is nothing but a head."""
-        z: Tensor = self.body(self.encode(x))
-        return z
-
-    def forward(self, x: Tensor, *, encoded: bool = False) -> Tensor:
-        """Logits, [members, batch, classes]; with ``encoded``, ``x`` is what ``encode`` returned, mixed perhaps."""
-        logits: Tensor = self.head(self.body(x if encoded else self.encode(x)))
-        return logits
+def is_fleet(net: Net) -> bool:
+    """Whether ``net`` is a fleet."""
+    return isinstance(net.head, Stacked)
 
 
 def _stacked(layer: nn.Module, members: int) -> nn.Module:

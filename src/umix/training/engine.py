@@ -19,7 +19,7 @@ from torch import Tensor, distributed, nn
 
 from umix.errors import Setting, UserError, unknown
 from umix.limits import require_count
-from umix.nets.fleet import Fleet
+from umix.nets.fleet import is_fleet
 from umix.nets.net import Net
 from umix.training.parallel import SharedNet
 
@@ -105,9 +105,7 @@ class Engine:
         is used at every pixel.
         """
         before = torch.get_num_threads()
-        convolves = not isinstance(cast(nn.Module, net), Fleet) and any(
-            parameter.dim() > 2 for parameter in net.parameters()
-        )
+        convolves = not is_fleet(net) and any(parameter.dim() > 2 for parameter in net.parameters())
         if not convolves and sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
             torch.set_num_threads(1)
         try:

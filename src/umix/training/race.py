@@ -29,7 +29,7 @@ from umix.core.judging import Judging
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.nets.estimators.estimator import Fitted
-from umix.nets.fleet import Fleet, clip_each
+from umix.nets.fleet import clip_each, fleet_of
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT, RACE_COUNTS
 from umix.store import locked, read_tensors, remove, unless_damaged, write_tensors
@@ -340,7 +340,7 @@ def _run(
     if isinstance(net.body, Fitted):
         net.body.in_race = True
     if lane.is_fleet:
-        net = cast(Net, Fleet(net, len(lane.names)))
+        net = fleet_of(net, len(lane.names))
     check_given(lane.objective, groups=trainer.groups, weights=train.weight is not None)
     directory = cast(Path, stage.directory)
     with locked(directory):

@@ -8,13 +8,13 @@ from typing import Any, Literal, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.errors import UserError
-from umix.nets.fleet import Fleet
+from umix.nets.fleet import is_fleet
 from umix.nets.net import Net
 from umix.training.objective import Objective, State
 from umix.training.race import FleetObjective
@@ -56,9 +56,9 @@ def mix_features(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Gen
     return net.head(mix(net.features(x), pair, lam, dim=_examples(net))), lam
 
 
-def _examples(net: nn.Module) -> int:
+def _examples(net: Net) -> int:
     """The dimension of the examples in features and logits: those of a fleet have the members first."""
-    return 1 if isinstance(net, Fleet) else 0
+    return 1 if is_fleet(net) else 0
 
 
 MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix": mix_boxes, "features": mix_features})
