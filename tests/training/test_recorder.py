@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from umix.data.task import Task
-from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.training.evaluate import correctness
 from umix.training.fit_settings import FitSettings
@@ -41,21 +39,6 @@ def test_a_reopened_recorder_goes_on_after_the_checkpoint(moons: Task, tmp_path:
     assert (again.trajectory.epochs, again.trajectory.val.epochs) == (2, 2)
     again.observe(net, 2)
     assert (again.trajectory.epochs, again.trajectory.val.epochs) == (3, 3)
-
-
-def test_a_file_without_validation_examples_is_refused_where_the_checkpoint_is_ahead(
-    moons: Task, tmp_path: Path
-) -> None:
-    train, val = moons.splits["train"], moons.splits["val"]
-    net = MLP(hidden=(8,)).build(train.x[0], 2)
-    old = Recorder.open(stage_in(tmp_path), {"train": train, "val": val}, record="epoch_end")
-    old.observe(net, 0)
-    old.trajectory.val = None
-    old.trajectory.save(tmp_path / "trajectory.safetensors")
-    with pytest.raises(
-        UserError, match=r"must hold the 1 epochs of the checkpoint beside it, got 0; delete this folder"
-    ):
-        Recorder.open(stage_in(tmp_path), {"train": train, "val": val}, record="epoch_end").restore(1, {})
 
 
 def test_test_examples_are_recorded_where_they_are_given_and_survive_the_way_to_disk(

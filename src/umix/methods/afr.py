@@ -133,6 +133,4 @@ def shifted_weights(p: Tensor, b: Tensor, *, gamma: float) -> Tensor:
     >>> shifted_weights(torch.tensor([0.9, 0.1]), torch.ones(2), gamma=0.0).tolist()
     [0.5, 0.5]
     """
-    if not gamma >= 0:
-        raise ValueError(f"gamma must be at least 0, got {gamma}.")
     return (b.double().log() - gamma * p.double()).softmax(0)

@@ -54,7 +54,7 @@ class WeightsFromFile(Backbone, abc.ABC):
 
     @property
     def content(self) -> str:
-        return "" if self.weights is None else file_content(self.weights)
+        return "" if self.weights is None else files_hash([self.weights])
 
 
 class Provider(Backbone, abc.ABC):
@@ -86,13 +86,6 @@ class LibraryNet(WeightsFromFile, Provider, abc.ABC):
     @property
     def title(self) -> str:
         return f"{self.name}:{self.model}"
-
-
-def file_content(path: Path) -> str:
-    """The hash of a file of weights; raises UserError if there is no such file."""
-    if not path.is_file():
-        raise UserError(f"There is no file of weights at {path}.")
-    return files_hash([path])
 
 
 @final

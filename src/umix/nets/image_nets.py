@@ -12,9 +12,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, unknown
-from umix.nets.backbone import LibraryNet, file_content, require_images, without_last_layer
+from umix.nets.backbone import LibraryNet, require_images, without_last_layer
 from umix.nets.library import library
-from umix.nets.weight_files import load_weights
+from umix.nets.weight_files import files_hash, load_weights
 
 # What the nets of MONAI call the numbers of channels and of classes.
 _CHANNELS, _CLASSES = ("in_channels", "n_input_channels", "in_chns"), ("out_channels", "num_classes", "classes")
@@ -35,7 +35,7 @@ class TorchVision(LibraryNet):
     def content(self) -> str:
         """The file's hash, or the name of the weights, which holds a hash too."""
         if self.weights is not None:
-            return file_content(self.weights)
+            return files_hash([self.weights])
         return str(self._recommended().url).rpartition("/")[2] if self.pretrained else ""
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
@@ -79,7 +79,7 @@ class Timm(LibraryNet):
     def content(self) -> str:
         """The file's hash, or the name and tag of the weights."""
         if self.weights is not None:
-            return file_content(self.weights)
+            return files_hash([self.weights])
         if not self.pretrained:
             return ""
         known = self._timm().get_pretrained_cfg(self.model)

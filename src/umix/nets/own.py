@@ -49,12 +49,7 @@ class OwnNet(WeightsFromFile):
     @property
     def content(self) -> str:
         file = own_module(self.factory).__file__
-        paths = [] if file is None else [Path(file)]
-        if self.weights is not None:
-            if not self.weights.is_file():
-                raise UserError(f"There is no file of weights at {self.weights}.")
-            paths.append(self.weights)
-        return files_hash(paths)
+        return files_hash([Path(path) for path in (file, self.weights) if path is not None])
 
     @property
     def names_its_weights(self) -> bool:

@@ -34,20 +34,6 @@ from umix.training.stage import Stage, StageReport
 from umix.training.trajectory import Trajectory
 
 
-def stored_trajectory(path: Path, splits: Mapping[str, Split], *, epochs: int = 0) -> Trajectory:
-    """The trajectory at ``path`` of these ``splits``: train, val and perhaps test; UserError where it is of other examples.
-
-    It must have so many ``epochs`` at least, and every example must have been seen in each.
-    """
-    trajectory = Trajectory.load(path, fingerprint=splits["train"].fingerprint)
-    parts = {"train": trajectory, "val": trajectory.val, "test": trajectory.test}
-    for name, split in splits.items():
-        part = parts[name]
-        if part is None or part.n != len(split) or part.epochs < epochs or not part.is_whole:
-            raise UserError(f"{path} must hold every epoch of the {len(split)} examples of {name}; delete it.")
-    return trajectory
-
-
 @final
 class Recorder:
     """The observer that ends an epoch of ``trajectory``, and saves it before a checkpoint is written.
@@ -97,10 +83,9 @@ class Recorder:
         train, path = splits["train"], None if stage.directory is None else stage.directory / TRAJECTORY
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None:
-            recorded = {"train": train, "val": splits["val"]} | ({} if test is None else {"test": test})
             known = unless_damaged(
                 path,
-                partial(stored_trajectory, path, recorded),
+                partial(Trajectory.load, path, fingerprint=train.fingerprint),
                 again=f"the stage {stage.name} starts again",
                 warn=warn,
             )
@@ -152,7 +137,7 @@ def cross_fit(
     began, path = time.perf_counter(), None if stage.directory is None else stage.directory / TRAJECTORY
     train, epochs = splits["train"], stage.settings.epochs
     if path is not None:
-        read = partial(stored_trajectory, path, splits, epochs=epochs)
+        read = partial(Trajectory.load, path, fingerprint=train.fingerprint)
         known = unless_damaged(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
         if known is not None:
             _remove_folds(path.parent)  # of a process that was killed while it removed them

@@ -64,12 +64,6 @@ class Trajectory:
         """The number of finished epochs."""
         return len(self._correct)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every example was seen in every finished epoch."""
-        every = np.packbits(np.ones(self.n, dtype=bool))
-        return all(np.array_equal(row, every) for row in self._visited)
-
     def see(self, index: Tensor, logits: Tensor, y: Tensor) -> None:
         """Record the predictions of a batch in the current epoch, from its logits [batch, classes].
 

@@ -95,10 +95,8 @@ class AttributeModel:
     def predict(self, z: Floats, y: Ints) -> Floats:
         """P(t | z, y) of new rows, [n, values]; 0 for values that were not seen with the row's class.
 
-        Classes without known rows cannot be predicted and raise ValueError.
+        Every class of them must have known rows.
         """
-        if y.max(initial=0) >= len(self.counts) or not (self.counts.sum(1)[y] > 0).all():
-            raise ValueError("Every class of the new rows must have known rows.")
         shares = np.exp(_log_shares(_logits(self.head, z, y), self.counts[y] > 0))
         for label in np.unique(y):
             inside = y == label
@@ -133,8 +131,8 @@ def em_shares(p: Floats, known: Floats) -> Floats:
 def fit_attribute_model(known: KnownRows, rng: np.random.Generator) -> AttributeModel:
     """The model with the lowest log loss on rows that were held out, calibrated on them.
 
-    Folds are stratified by class and value. The only row of a class and value is in every fit and in no score. For the scores,
-    each fold is also calibrated by the others.
+    Folds are stratified by class and value, one of which must have two rows. The only row of a class and value is in every fit and
+    in no score. For the scores, each fold is also calibrated by the others.
     """
     with threadpool_limits(1):  # sums must not depend on the number of threads, and these are too small to share
         return _best_model(known, rng)
@@ -143,8 +141,6 @@ def fit_attribute_model(known: KnownRows, rng: np.random.Generator) -> Attribute
 def _best_model(known: KnownRows, rng: np.random.Generator) -> AttributeModel:
     counts, fold = known.counts(), _folds(known, rng)
     held = fold >= 0
-    if not held.any():
-        raise ValueError("Some class and value must have two known rows, got at most one of each.")
     y, t, n_values = known.y[held], known.t[held], counts.shape[1]
     best: tuple[float, Floats, Floats] | None = None  # log loss, calibrated head, logits of held-out rows
     for pooled in (True, False):
