@@ -105,7 +105,6 @@ class Campaign:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.seed = folder, seed
-        os.environ["RAY_TMPDIR"] = str(folder)  # so that auto finds no cluster of other people
         self._context = worker_context()
         self._kinds: dict[str, Kind] = {}
         self._undisturbed: dict[str, Undisturbed] = {}

@@ -98,7 +98,7 @@ def test_weights_of_another_architecture_and_pickles_are_refused(tmp_path):
     torch.save({"x": types.SimpleNamespace()}, tmp_path / "pickle.pth")
     with pytest.raises(UserError, match="must hold tensors by name and nothing else"):
         built(net_settings("monai:resnet10", weights=tmp_path / "pickle.pth"))
-    with pytest.raises(UserError, match="absent.pth must be a file that can be read"):
+    with pytest.raises(UserError, match=r"absent\.pth must be a file that can be read"):
         net_settings("monai:resnet10", weights=tmp_path / "absent.pth").content  # noqa: B018
 
 

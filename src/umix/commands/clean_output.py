@@ -25,7 +25,8 @@ def clean_output() -> Iterator[None]:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            with contextlib.suppress(OSError):  # it cannot be flushed any more, which the first printed line will show
+                stream.reconfigure(errors="backslashreplace")
     if sys.warnoptions or _FOR_CHILDREN in os.environ:
         yield
         return
