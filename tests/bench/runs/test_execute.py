@@ -11,7 +11,6 @@ import torch
 from umix import load_net, load_run
 from umix.bench.runs.execute import execute
 from umix.bench.runs.places import Places
-from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.core.selection import RULES
@@ -164,14 +163,6 @@ def test_the_oracle_is_marked_and_never_below_a_rule(finished: Path) -> None:
     record = execute(spec(length=2), out=finished)
     assert record.oracle().select == "oracle_test"
     assert all(record.oracle().worst >= record.summary(rule).worst for rule in RULES)
-
-
-def test_a_record_of_an_earlier_version_has_all_rules_but_those_of_losses_and_uncertainty(finished: Path) -> None:
-    record = execute(spec(length=2), out=finished).model_dump()
-    for counts in record["split_counts"].values():
-        del counts["quintile_rates"], counts["tail_losses"]
-    old = RunRecord(**record)
-    assert {rule for rule in RULES if not old.has(rule)} == {"uncertainty_quintile", "cvar"}
 
 
 def test_a_run_whose_kept_weights_were_lost_says_so_and_starts_its_fit_again(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class RunRecord(Stored):
     )
     key: str
     fingerprint: str
-    rows: str = ""  # the same for every form of the inputs; empty in runs of earlier versions
+    rows: str = ""  # the same for every form of the inputs
     groups: list[str]
     group_columns: list[str] = Field(default_factory=list, description="the label and the group columns")
     group_parts: list[list[str]] = Field(default_factory=list, description="their values for every group")
