@@ -88,7 +88,7 @@ def camelyon17(tmp_path: Path) -> Folder:
 
 @pytest.fixture
 def train_presets(tmp_path: Path) -> Callable[..., None]:
-    """Trains one epoch of every method that a preset of the task has settings for, with a tiny net."""
+    """Plans every method that a preset of the task has settings for, and trains one epoch of UMIX with a tiny net."""
 
     def train(task: str, root: Path, preset: str) -> None:
         from umix.bench.runs.execute import execute
@@ -105,6 +105,8 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
             if method == "jtt":
                 short |= {"identification_epochs": 1}
             spec = RunSpec(task=task, method=method, settings=short, preset=preset)
+            if method != "umix":
+                continue
             record = execute(spec, places=Places(tmp_path / "runs", root=root))
             assert record.counts["test"].hits.shape[0] == 1
             assert record.input_shape == [3, 16, 16]

@@ -83,7 +83,6 @@ def test_what_is_no_image_is_left_out_and_said(tmp_path):
     assert sum(len(split) for split in task.splits.values()) == 20
     assert "1 files that are no images are left out." in task.notes
     assert "1 images lie in no class folder and are left out." in task.notes
-    assert "Folders without images: 'empty'." in task.notes
 
 
 def test_links_are_followed_and_a_loop_ends(tmp_path):

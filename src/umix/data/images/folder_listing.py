@@ -27,18 +27,16 @@ PATH, FOLDER, SPLIT = "path", "folder", "split"
 @final
 @dataclass(frozen=True)
 class FolderImages:
-    """The images below a folder (sorted names relative to it), how many other files there are, and empty folders."""
+    """The images below a folder (sorted names relative to it), and how many other files there are."""
 
     names: tuple[str, ...]
     others: int
-    empty: tuple[str, ...]
 
 
 def find_images(folder: Path) -> FolderImages:
     """The images below ``folder``; hidden files are ignored, links are followed, and no folder is entered twice."""
     require_folder(folder)
     names: list[str] = []
-    empty: list[str] = []
     others, entered = 0, set()
     for place, folders, files in os.walk(folder, followlinks=True):
         state = os.stat(place)
@@ -55,9 +53,7 @@ def find_images(folder: Path) -> FolderImages:
             if not is_utf8(name):  # as unpacked from an archive of another system
                 raise UserError(f"The names of images must be text in UTF-8, got {name!r}; rename it.")
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
-        if not images and not folders:
-            empty.append(where.as_posix())
-    return FolderImages(tuple(sorted(names)), others, tuple(sorted(empty)))
+    return FolderImages(tuple(sorted(names)), others)
 
 
 def require_folder(folder: Path) -> None:
@@ -86,8 +82,6 @@ def by_folder(folder: Path) -> tuple["polars.DataFrame", list[str]]:
         notes.append(f"{len(parts) - len(inside)} images lie in no class folder and are left out.")
     if found.others:
         notes.append(f"{found.others} files that are no images are left out.")
-    if found.empty:
-        notes.append(f"Folders without images: {_listed(found.empty)}.")
     columns = {PATH: ["/".join(part) for part in inside], FOLDER: [part[depth] for part in inside]}
     if divided:
         columns[SPLIT] = [part[0] for part in inside]

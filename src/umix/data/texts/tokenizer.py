@@ -102,8 +102,6 @@ class Tokenizer:
             raise UserError(
                 f"The tokenizer of {model} must have a padding token to make batches of texts; it has none."
             )
-        if not isinstance(longest, int | float) or not longest >= 1:
-            raise UserError(f"model_max_length of the tokenizer of {model} must be at least 1, got {longest!r}.")
         return cls(found.backend_tokenizer.to_str(), pad=int(pad), length=int(min(length, longest)))
 
     def encode(self, texts: Sequence[str]) -> tuple[TokenIds, int]:
