@@ -12,18 +12,15 @@ from rich.markup import escape
 
 from umix.commands.flags import (
     DataFlags,
-    Decide,
     Json,
+    JudgeFlags,
     Log,
-    MinGroup,
     MlflowUri,
     NetFlags,
     Out,
     Quiet,
     Select,
     TrustCode,
-    UseGroups,
-    judge_settings,
     parse_names,
     parse_settings,
 )
@@ -92,9 +89,7 @@ def bench(
     schema: _Schema = False,
     net: NetFlags | None = None,
     select: Select = None,
-    min_group: MinGroup = None,
-    use_groups: UseGroups = None,
-    decide: Decide = None,
+    judge: JudgeFlags | None = None,
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -129,7 +124,7 @@ def bench(
     given = {key: value for key, value in changes.items() if value is not None}
     study = _study(tasks, methods, file, given, trust_code=trust_code)
     data = data or DataFlags()
-    settings = parse_settings(set_) | (net or NetFlags()).settings() | judge_settings(min_group, use_groups, decide)
+    settings = parse_settings(set_) | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
     with _naming_file(file):
         if select is not None:
             known_rule(select)

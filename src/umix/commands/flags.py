@@ -89,15 +89,6 @@ class DeviceFlags:
         return engine_for(devices=self.devices, nodes=self.nodes, strategy=self.strategy)
 
 
-MinGroup = Annotated[
-    int | None,
-    Parameter(
-        help="Examples from which on a group is judged by its rate, default 30. A smaller one is judged only where its 95 % "
-        "interval lies wholly below that of the worst larger group. 1 judges all, as papers do."
-    ),
-]
-
-
 def _chosen(type_: Any, tokens: Sequence[Token]) -> Any:
     """The value of a flag with choices; the word none, which Cyclopts would take for a flag that is left out, is no choice."""
     (token,) = tokens
@@ -106,24 +97,41 @@ def _chosen(type_: Any, tokens: Sequence[Token]) -> Any:
     return token.value
 
 
-UseGroups = Annotated[
-    Literal["test", "val", "train"] | None,
-    Parameter(
-        converter=_chosen,
-        help="How far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train. "
-        "Default train.",
-    ),
-]
+@final
+@Parameter(name="*")
+@dataclass(frozen=True)
+class JudgeFlags:
+    """What groups are used for, which of them are judged, and how classes are decided."""
+
+    min_group: Annotated[
+        int | None,
+        Parameter(
+            help="Examples from which on a group is judged by its rate, default 30. A smaller one is judged only where its 95 % "
+            "interval lies wholly below that of the worst larger group. 1 judges all, as papers do."
+        ),
+    ] = None
+    use_groups: Annotated[
+        Literal["test", "val", "train"] | None,
+        Parameter(
+            converter=_chosen,
+            help="How far known groups may be used: test, only reported; val, also to choose an epoch; train, also to train. "
+            "Default train.",
+        ),
+    ] = None
+    decide: Annotated[
+        Literal["biases", "argmax"] | None,
+        Parameter(
+            converter=_chosen,
+            help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
+            "argmax. Default biases; argmax for the presets paper and reference.",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The flags that were given, as settings of a run."""
+        return _given("judge", asdict(self))
 
 
-Decide = Annotated[
-    Literal["biases", "argmax"] | None,
-    Parameter(
-        converter=_chosen,
-        help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
-        "argmax. Default biases; argmax for the presets paper and reference.",
-    ),
-]
 ReadDecide = Annotated[
     Literal["biases", "argmax"] | None,
     Parameter(
@@ -131,32 +139,6 @@ ReadDecide = Annotated[
         help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told.",
     ),
 ]
-
-
-Budget = Annotated[
-    float | None,
-    Parameter(
-        help="How far a contest (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
-        "Default: 0.1 where no groups decide, else any."
-    ),
-]
-
-
-def judge_settings(
-    min_group: int | None, use_groups: str | None, decide: str | None = None, budget: float | None = None
-) -> dict[str, Any]:
-    """The settings of ``--min-group``, ``--use-groups``, ``--decide`` and ``--budget`` that were given."""
-    if budget is not None and not 0 <= budget <= 1:
-        raise UserError(
-            f"--budget must be a share of the examples, a number in [0, 1], got {budget:g}; 0.02 is two points."
-        )
-    given = {
-        "judge.min_group": min_group,
-        "judge.use_groups": use_groups,
-        "judge.decide": decide,
-        "judge.budget": budget,
-    }
-    return {key: value for key, value in given.items() if value is not None}
 
 
 @final
@@ -201,10 +183,6 @@ class TableFlags:
         str | None, Parameter(help="Arrays: table with the label of each row, in the order of the .npy file.")
     ] = None
 
-    def settings(self) -> dict[str, Any]:
-        """The flags that were given, as settings of the task."""
-        return task_settings(asdict(self))
-
 
 @final
 @Parameter(name="*", group="For images")
@@ -221,17 +199,6 @@ class ImageFlags:
     ] = None
     path: Annotated[str | None, Parameter(help="Column of that table that names the images.")] = None
 
-    def settings(self) -> dict[str, Any]:
-        """The flags that were given, as settings of the task."""
-        return task_settings(
-            {
-                "label_from": self.label_from,
-                "folders": self.folders,
-                "metadata": self.metadata,
-                "path_column": self.path,
-            }
-        )
-
 
 @final
 @Parameter(name="*", group="For texts")
@@ -242,10 +209,6 @@ class TextFlags:
     text: Annotated[
         str | None, Parameter(help="Column of the texts, the only input; word counts unless the net reads tokens.")
     ] = None
-
-    def settings(self) -> dict[str, Any]:
-        """The flags that were given, as settings of the task."""
-        return task_settings(asdict(self))
 
 
 @final
@@ -265,7 +228,8 @@ class DataFlags:
     @property
     def own_data(self) -> dict[str, Any]:
         """The flags about the user's own data, as settings of a run."""
-        return self.table.settings() | self.images.settings() | self.texts.settings()
+        flags = asdict(self.table) | asdict(self.images) | asdict(self.texts)
+        return _given("task", {"path_column" if name == "path" else name: value for name, value in flags.items()})
 
     def settings(self) -> dict[str, Any]:
         """The flags that change the results, as settings of a run."""
@@ -278,9 +242,9 @@ class DataFlags:
         return Places(out, root=self.root, cache=self.cache, stream=self.no_cache)
 
 
-def task_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a task that are not None, as settings of a run."""
-    return {f"task.{name}": value for name, value in options.items() if value is not None}
+def _given(part: str, flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that are not None, as settings of this part of a run."""
+    return {f"{part}.{name}": value for name, value in flags.items() if value is not None}
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -9,13 +9,11 @@ from cyclopts import Parameter
 from umix.commands.doctor import print_first_finding
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
-    Budget,
     DataFlags,
-    Decide,
     DeviceFlags,
     Json,
+    JudgeFlags,
     Log,
-    MinGroup,
     MlflowUri,
     NetFlags,
     Out,
@@ -23,8 +21,6 @@ from umix.commands.flags import (
     Select,
     Set,
     TrustCode,
-    UseGroups,
-    judge_settings,
     parse_names,
     parse_settings,
 )
@@ -43,12 +39,16 @@ def run(
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
-    min_group: MinGroup = None,
-    use_groups: UseGroups = None,
-    budget: Budget = None,
+    judge: JudgeFlags | None = None,
+    budget: Annotated[
+        float | None,
+        Parameter(
+            help="How far a contest (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
+            "Default: 0.1 where no groups decide, else any."
+        ),
+    ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
     time: Annotated[float | None, Parameter(help="With METHOD best: seconds after which its race ends.")] = None,
-    decide: Decide = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
@@ -73,13 +73,8 @@ def run(
     if select is not None:
         known_rule(select)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
-    settings |= (
-        data.settings()
-        | where.settings()
-        | (net or NetFlags()).settings()
-        | judge_settings(min_group, use_groups, decide, budget)
-    )
-    settings |= _contest_settings(method, trials, time)
+    settings |= data.settings() | where.settings() | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
+    settings |= _contest_settings(method, trials, time, budget)
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset, trust_code=trust_code)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])
@@ -115,8 +110,8 @@ def run(
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _contest_settings(method: str, trials: int | None, time: float | None) -> dict[str, float]:
-    """The limits of a contest as settings of ``best``; other methods hold none."""
+def _contest_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:
+    """The limits of a contest as settings; trials and time are those of ``best`` alone."""
     limits = {name: value for name, value in (("trials", trials), ("time", time)) if value is not None}
     if limits and method != "best":
         raise UserError(f"--{next(iter(limits))} must be given with METHOD best, got {method!r}; leave the flag out.")
@@ -124,4 +119,9 @@ def _contest_settings(method: str, trials: int | None, time: float | None) -> di
         require_count("trials", trials)
     if time is not None and not 0 < time < math.inf:
         raise UserError(f"--time must be a number of seconds above 0, got {time:g}.")
-    return {f"best.{name}": value for name, value in limits.items()}
+    if budget is not None and not 0 <= budget <= 1:
+        raise UserError(
+            f"--budget must be a share of the examples, a number in [0, 1], got {budget:g}; 0.02 is two points."
+        )
+    settings = {f"best.{name}": value for name, value in limits.items()}
+    return settings if budget is None else {**settings, "judge.budget": budget}

@@ -8,17 +8,14 @@ from rich.markup import escape
 
 from umix.commands.flags import (
     DataFlags,
-    Decide,
     Json,
-    MinGroup,
+    JudgeFlags,
     NetFlags,
     Out,
     Quiet,
     Select,
     Set,
     TrustCode,
-    UseGroups,
-    judge_settings,
     parse_settings,
 )
 from umix.core.words import counted
@@ -49,9 +46,7 @@ def tune(
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
-    min_group: MinGroup = None,
-    use_groups: UseGroups = None,
-    decide: Decide = None,
+    judge: JudgeFlags | None = None,
     prune: Annotated[
         Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "halving",
@@ -77,10 +72,7 @@ def tune(
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])
     settings = (
-        parse_settings(set_)
-        | data.settings()
-        | (net or NetFlags()).settings()
-        | judge_settings(min_group, use_groups, decide)
+        parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
     )
     space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     if len(space) < len(range_) + len(choices):
