@@ -30,7 +30,7 @@ def test_the_gain_and_its_price_are_told_in_points(record: Make) -> None:
     }
     said = headline("toy", runs, select=None, baseline="erm")
     assert said.method == "umix"
-    assert said.worst_name == "b"
+    assert said.worst.name == "b"
     assert said.sentences == (
         "On toy, the worst group of erm is b (100 test examples): 50.0 % (95 % interval 40.4 % to 59.6 %).",
         "umix gets 60.0 % (95 % interval 50.2 % to 69.1 %) of it right, 10.0 points more.",

@@ -50,10 +50,6 @@ class Headline:
     sentences: tuple[str, ...]
     reasons: tuple[str, ...]
 
-    @property
-    def worst_name(self) -> str:
-        return self.worst.name
-
 
 def headline(
     task: str, runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, baseline: str | None
