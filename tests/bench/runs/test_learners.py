@@ -15,7 +15,6 @@ from umix.cli import main
 from umix.core.epoch_counts import Counts
 from umix.core.selection import best_score
 from umix.data.rows.table_file import read_table
-from umix.data.tables.source import TableSource
 from umix.nets.estimators.estimator import Fitted
 from umix.reports.arrange import arrange
 
@@ -220,7 +219,7 @@ def test_images_are_refused_for_trees_before_anything_is_trained(tmp_path: Path)
 
 def test_a_table_is_read_once_for_all_learners(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    monkeypatch.setattr(TableSource, "read", lambda self: read.append(self) or read_table(self.path))
+    monkeypatch.setattr("umix.data.tables.source.read_table", lambda path: read.append(path) or read_table(path))
     execute(spec(shop, net="auto", data_seed=7, epochs=1), out=tmp_path)
     assert len(read) == 1
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from umix.errors import UserError
 from umix.store import ensure_writable
 
 #: The folder beside the runs that holds a lock file for each of them.
@@ -38,6 +39,13 @@ def run_lock(out: Path, name: str, *, wait: bool = True, note: Callable[[str], N
         lock.acquire()
     try:
         yield
+    except UserError:
+        if not (out / name).exists():  # refused before anything was written: nothing is left behind
+            with contextlib.suppress(OSError):
+                _path(out, name).unlink()
+                (out / LOCKS).rmdir()
+                out.rmdir()
+        raise
     finally:
         lock.release()
 
