@@ -30,7 +30,9 @@ setup: $(READY)
 demo: $(READY)
 	$(BIN)/umix demo
 
-test: lint types layers pytest
+# Types are checked beside the tests: mypy uses one core, and most of the first minute.
+test: lint layers
+	@$(MAKE) --no-print-directory -j2 types pytest
 
 test-system: $(READY) chromium
 	$(BIN)/pytest -n logical --maxprocesses 4 -m system

@@ -1,5 +1,6 @@
 """Data that many tests share."""
 
+import os
 import shutil
 import sys
 import tomllib
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything reads it: several tests run at once, each in one thread
+
 import torch
 from hypothesis import HealthCheck, settings
 

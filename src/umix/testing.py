@@ -40,7 +40,7 @@ _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
 _FIT = FitSettings(epochs=3, lr=0.05, batch_size=88)
 _SHORT_FIT = FitSettings(epochs=2, lr=0.05, batch_size=88)
 _NET = MLP(hidden=(16,))
-_KILLS = 6  # most times that a run is killed
+_KILLS = 3  # most times that a run is killed
 
 
 class ContractError(AssertionError):

@@ -99,8 +99,8 @@ def _signature(trained: TrainedModel, example: Any) -> Any:
     if isinstance(reader, ArrayPreprocessing):
         inputs = [TensorSpec(np.dtype(np.float32), (-1, *reader.shape))]
     elif isinstance(reader, TablePreprocessing):
-        inputs = [ColSpec(AnyType(), name) for name in _used(reader)]  # type: ignore[no-untyped-call]
-        inputs += [ColSpec(AnyType(), reader.id, required=False)] if reader.id else []  # type: ignore[no-untyped-call]
+        inputs = [ColSpec(AnyType(), name) for name in _used(reader)]
+        inputs += [ColSpec(AnyType(), reader.id, required=False)] if reader.id else []
     else:
         inputs = [ColSpec("string", name) for name in example.columns]
     ids = [PATH] if isinstance(reader, ImageReader) else []

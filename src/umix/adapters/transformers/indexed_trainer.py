@@ -46,7 +46,7 @@ class IndexedTrainer(Trainer, abc.ABC):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **options: Any) -> Any:
         """Train as ``Trainer`` does; what was learnt of the examples is resumed from the checkpoint as well."""
         if resume_from_checkpoint is True:
-            folder = get_last_checkpoint(str(self.args.output_dir))  # type: ignore[no-untyped-call]
+            folder = get_last_checkpoint(str(self.args.output_dir))
         else:
             folder = resume_from_checkpoint or None
         self._checkpoint = None if folder is None else Path(folder)
