@@ -35,9 +35,9 @@ from umix.methods.parts.contest import Candidate, contest
 from umix.methods.parts.mixup_risk import FleetMixup, MixupRisk
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
-from umix.nets.fleet import Fleet
+from umix.nets.fleet import fleet_of
 from umix.nets.mlp import MLP, Linear
-from umix.nets.net import Net, NetSettings
+from umix.nets.net import NetSettings
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
@@ -149,7 +149,7 @@ def bare_loops(split: Split, weights: Tensor) -> Callable[[], None]:
 
 def fleet_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], None]:
     """One epoch of all members together, as a race trains them."""
-    fleet = cast(Net, Fleet(Linear().build(split.example, 2), MEMBERS))
+    fleet = fleet_of(Linear().build(split.example, 2), MEMBERS)
     prepared = Engine("cpu").prepare(fleet, HEAD.make_optimizer(fleet), precision="32-true")
     together = FleetMixup(MixupRisk(weights=weights, sigma=sigma, alpha=ALPHA))
 

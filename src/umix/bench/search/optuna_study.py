@@ -228,11 +228,25 @@ def all_trials(study: "optuna.Study") -> list[Trial]:
     return trials
 
 
+def _check_settings(search: Search, trial: Trial) -> None:
+    """Raise UserError if a stored trial has settings that the search cannot have drawn: a shared database may name code."""
+    for key in {**search.space, **trial.settings}:
+        setting = search.space.get(key)
+        if setting is None or key not in trial.settings or not setting.allows(trial.settings[key]):
+            raise UserError(
+                f"The study {search.name!r} must hold trials of this search, but trial {trial.number} has "
+                f"{key}={trial.settings.get(key)!r}; choose another ",
+                Setting("name"),
+                ".",
+            )
+
+
 def make_result(search: Search, study: "optuna.Study") -> SearchResult:
     """The result of ``search``; its best settings are also written as a preset file."""
     trials = all_trials(study)
     order = sorted(trials, key=lambda trial: (-math.inf if trial.value is None else trial.value, -trial.number))[::-1]
     best, first = order[0], next((trial for trial in trials if trial.start and trial.value is not None), None)
+    _check_settings(search, best)
     best_settings = {**search.shared, **best.settings}
     path = search.out / f"tuned-{search.name}.toml"
     select = study.get_trials(deepcopy=False)[best.number].user_attrs["select"]

@@ -107,6 +107,12 @@ class SearchedSetting:
             return self.default in self.values
         return isinstance(self.default, int | float) and self.values.low <= self.default <= self.values.high
 
+    def allows(self, value: Any) -> bool:
+        """Whether ``value``, which another process may have stored, is one that a trial of this search has."""
+        if isinstance(self.values, list) or isinstance(value, bool) or not isinstance(value, int | float):
+            return value == self.default or (isinstance(self.values, list) and value in self.values)
+        return value == self.default or self.values.low <= value <= self.values.high
+
     def rounded(self, value: Any) -> Any:
         """``value`` rounded to three digits, so that it is easy to write down, and clipped to the range."""
         if isinstance(self.values, list) or self.whole or value == self.default:
