@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
-	@echo "make test   format, lint, types, layers and the tests that need nothing but Python: under 4 minutes"
+	@echo "make test   format, lint, types, layers and the tests that need nothing but Python: about four minutes"
 	@echo "make test-system  the other tests: processes, signals, Ray, a browser, full disks, optional libraries, the documentation"
 	@echo "make check  the inner loop, under a minute: lint, types, layers and a few tests of every package"
 	@echo "make bench  measure speed and quality; rewrites benchmarks/results/*.json"
