@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Compiled files are kept, whatever the environment says: without them every test process compiles all tests again.
+unexport PYTHONDONTWRITEBYTECODE
+# What make test runs. The files that are left out are system tests as a whole, and import their library first, which takes seconds.
+ORDINARY := -n logical --maxprocesses 4 -m "not system" --ignore=tests/adapters/test_lightning.py --ignore=tests/bench/executors/test_ray.py
 
 .PHONY: help setup demo test test-system chromium check lint types layers pytest format bench docs dist flakes test-minimum clean
 
@@ -52,7 +56,7 @@ SLICE := $(addprefix tests/,core/test_weights.py core/test_mixing.py core/test_s
   exports/test_state_dict.py reports/tables reports/test_comparison.py reports/page/test_headline.py commands/test_listings.py \
   commands/test_predict.py test_store.py test_registry.py test_settings.py)
 check: lint types layers
-	$(BIN)/pytest -q -n logical --maxprocesses 4 -m "not system" -k "not keeps_the_contract or erm" $(SLICE)
+	$(BIN)/pytest -q $(ORDINARY) -k "not keeps_the_contract or erm" $(SLICE)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -65,7 +69,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest -n logical --maxprocesses 4 -m "not system"
+	$(BIN)/pytest $(ORDINARY)
 
 format: $(READY)
 	$(BIN)/ruff format .
@@ -100,7 +104,7 @@ test-minimum:
 	rm -rf $(MINIMUM) && $(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[hf,search]' \
 	  'pytest<9' fairlearn hypothesis pytest-randomly pytest-socket pytest-xdist
-	$(MINIMUM)/bin/pytest -q -n logical --maxprocesses 4 -m "not system" tests
+	$(MINIMUM)/bin/pytest -q $(ORDINARY) tests
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .cache site
