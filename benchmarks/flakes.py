@@ -1,6 +1,7 @@
-"""Whether the tests pass every time: ``make test`` again and again while every core is busy, then ``make test-system``.
+"""Whether the tests pass every time: ``make test`` and ``make test-system`` again and again, both at once.
 
-Every run has an order of its own (pytest-randomly).
+Each keeps the cores busy for the other. Once one is done, a process for every core computes without end in its place. Every run has
+an order of its own (pytest-randomly).
 
 Run: python benchmarks/flakes.py --test 10 --system 5   (rewrites benchmarks/results/flakes.json)
 """
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from measure import write
@@ -49,30 +51,36 @@ def run(target: str) -> dict[str, Any]:
     }
 
 
+def repeated(target: str, times: int, content: dict[str, Any]) -> None:
+    """Run ``make TARGET`` so many times, and write what happened after every run."""
+    runs: list[dict[str, Any]] = []
+    for _ in range(times):
+        runs.append(run(target))
+        print(f"make {target}: {runs[-1]}", flush=True)
+        content[f"make {target}"] = {
+            "runs": len(runs),
+            "failures": sum(one["failed"] for one in runs),
+            "failing tests": sorted({name for one in runs for name in one["failing tests"]}),
+            "each": runs,
+        }
+        write("flakes", content, show=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--test", type=int, default=10, help="runs of make test while every core is busy")
+    parser.add_argument("--test", type=int, default=10, help="runs of make test")
     parser.add_argument("--system", type=int, default=5, help="runs of make test-system")
     arguments = parser.parse_args()
     content: dict[str, Any] = {"cores": os.cpu_count()}
-    for target, times, load in (
-        ("test", arguments.test, busy_cores()),
-        ("test-system", arguments.system, nullcontext()),
-    ):
-        runs: list[dict[str, Any]] = []
-        with load:
-            for _ in range(times):
-                runs.append(run(target))
-                print(f"make {target}: {runs[-1]}", flush=True)
-                failing = sorted({name for one in runs for name in one["failing tests"]})
-                failures = sum(one["failed"] for one in runs)
-                content[f"make {target}"] = {
-                    "runs": len(runs),
-                    "failures": failures,
-                    "failing tests": failing,
-                    "each": runs,
-                }
-                write("flakes", content, show=False)
+    system = Thread(target=repeated, args=("test-system", arguments.system, content))
+    test = Thread(target=repeated, args=("test", arguments.test, content))
+    system.start()
+    test.start()
+    while test.is_alive() and system.is_alive():  # each of the two keeps the cores busy for the other
+        time.sleep(1)
+    with busy_cores():
+        test.join()
+        system.join()
 
 
 if __name__ == "__main__":
