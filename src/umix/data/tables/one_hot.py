@@ -28,23 +28,24 @@ class OneHot(nn.Module):
     deviation: Tensor
     origin: Tensor  # of each 0/1 column, the column of the codes and the code that it is 1 for
     code: Tensor
-    gap_code: Tensor  # of each 0/1 column, the code that stands for a gap
+    gap_code: Tensor  # of each column of the codes, the code that stands for a gap; of a quantity any
     marked: Tensor  # columns of the codes whose gaps are marked
     order: Tensor  # where each column of the matrix is among all quantities, then all 0/1 columns, then all marks
 
     def __init__(self, columns: Sequence[TableColumn]) -> None:
         super().__init__()
-        quantities, hot, marked, mixed = list[int](), list[tuple[int, int, int]](), list[int](), list[str]()
-        place = 0
+        quantities, hot, marked, mixed = list[int](), list[tuple[int, int]](), list[int](), list[str]()
+        gap_codes, place = list[float](), 0
         for one in columns:
             if one.kind == "category" and one.width:
                 n = len(one.values) + one.gaps
-                hot += [(place, code, len(one.values)) for code in range(1 if n == 2 else 0, n)]
+                hot += [(place, code) for code in range(1 if n == 2 else 0, n)]
                 mixed += ["hot"] * (1 if n == 2 else n)
             else:
                 quantities += range(place, place + one.width)
                 mixed += ["quantity"] * one.width
                 marked += [place] if one.gaps and one.width else []
+            gap_codes += [float(len(one.values))] * one.width
             place += one.width
         used = [one for one in columns if one.width and one.kind != "category"]
         first = {"quantity": iter(range(len(quantities))), "hot": iter(range(len(quantities), len(mixed)))}
@@ -53,13 +54,14 @@ class OneHot(nn.Module):
             ("quantities", torch.tensor(quantities, dtype=torch.int64)),
             ("mean", torch.tensor([mean for one in used for mean in one.mean], dtype=torch.float64)),
             ("deviation", torch.tensor([value for one in used for value in one.deviation], dtype=torch.float64)),
-            ("origin", torch.tensor([column for column, _, _ in hot], dtype=torch.int64)),
-            ("code", torch.tensor([float(code) for _, code, _ in hot])),
-            ("gap_code", torch.tensor([float(gap) for _, _, gap in hot])),
+            ("origin", torch.tensor([column for column, _ in hot], dtype=torch.int64)),
+            ("code", torch.tensor([float(code) for _, code in hot])),
+            ("gap_code", torch.tensor(gap_codes)),
             ("marked", torch.tensor(marked, dtype=torch.int64)),
             ("order", torch.tensor(order, dtype=torch.int64)),
         ):
             self.register_buffer(name, values, persistent=False)
+        self.in_order = order == sorted(order)
 
     @property
     def width(self) -> int:
@@ -70,10 +72,11 @@ class OneHot(nn.Module):
         # Rounded to float32 after each step.
         scaled = x.index_select(1, self.quantities).double().sub(self.mean).float().double().div(self.deviation).float()
         scaled = scaled.clamp(-FARTHEST, FARTHEST).nan_to_num(0.0)
-        codes = x.index_select(1, self.origin)
-        hot = codes.where(~codes.isnan(), self.gap_code).eq(self.code).float()
-        marks = x.index_select(1, self.marked).isnan().float()
-        return torch.cat([scaled, hot, marks], dim=1).index_select(1, self.order)
+        gaps = x.isnan()
+        hot = x.where(~gaps, self.gap_code).index_select(1, self.origin).eq(self.code).float()
+        marks = gaps.index_select(1, self.marked).float()
+        made = torch.cat([scaled, hot, marks], dim=1)
+        return made if self.in_order else made.index_select(1, self.order)
 
     def whole(self, x: Tensor) -> Tensor:
         """The matrix of a whole table, made some rows at a time."""
