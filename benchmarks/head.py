@@ -22,13 +22,13 @@ from torch import Tensor, nn
 
 from umix.core.streams import stream
 from umix.data.task import Split, Task
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.mlp import Linear
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
 SIZES = ((7_500, 1280, 64), (7_500, 2048, 64), (7_500, 2048, 256), (20_000, 2048, 128))  # examples, features, batch
 
@@ -106,7 +106,7 @@ def whole_fit(n: int, width: int, batch_size: int, repeats: int) -> dict[str, fl
 
     def by_umix() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            Trainer(task, Linear(), settings, directory=Path(folder), engine=Engine("cpu")).fit(MeanRisk())
+            Context(task, Linear(), settings, directory=Path(folder), engine=Engine("cpu")).fit(MeanRisk())
 
     seconds = interleaved({"bare": by_hand, "umix": by_umix}, repeats=repeats, clock=time.process_time)
     return {

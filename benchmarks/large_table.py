@@ -3,7 +3,7 @@
 A CSV with 12 columns of numbers, 8 of texts (2 to 57 values, some cells empty) and a label, 1.2 GB for 8,000,000 rows. Each
 variant runs in a process of its own: hash, read, classes, groups, stratified split, float32 inputs of all splits. The peak is
 that of the whole process, with Python, torch and polars. The one-hot variant gets a tenth of the rows. "erm" and "umix" are whole
-runs with trees, the folder with predictions included; umix has weights pool=example eta=10, so that nothing is raced.
+runs with trees, the folder with predictions included; umix has weights pool=example eta=10, so that nothing is selected.
 
 Run: python benchmarks/large_table.py — needs 4 GB of memory; rewrites benchmarks/results/large_table.json.
 """

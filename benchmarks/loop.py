@@ -20,12 +20,12 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk, Objective
 from umix.training.trajectory import Trajectory
 

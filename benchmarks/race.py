@@ -1,10 +1,10 @@
-"""What a race costs, in final fits, and how much faster a fleet is than as many hand-written PyTorch loops.
+"""What a selection costs, in final fits, and how much faster stacked nets are than as many hand-written PyTorch loops.
 
-A race is what UMIX does to settle what is left to it (``auto``): 40 kinds of weights on a linear head, 16 on another net. It is
-measured over one final fit of the same trainer: weighted mixup on the same data with the same settings. Both are in memory, and the
-final fit also counts hits on test, which a race never looks at. A race keeps the checkpoints of its rounds in a temporary folder.
-The last part compares one epoch of a fleet of 16 with 16 hand-written loops over preloaded tensors; both weigh examples and mix
-nothing. One line shows the fleet with mixup, as races use it, against the same loops without it.
+A selection is what UMIX does to choose what is left to it (``auto``): among 40 kinds of weights on a linear head, 16 on another
+net. It is measured over one final fit of the same context: weighted mixup on the same data with the same settings. Both are in
+memory, and the final fit also counts hits on test, which a selection never looks at. A selection keeps the checkpoints of its
+rounds in a temporary folder. The last part compares one epoch of 16 stacked nets with 16 hand-written loops over preloaded tensors;
+both weigh examples and mix nothing. One line shows them with mixup, as selections use it, against the same loops without it.
 
 Everything runs on one torch thread, in turn. Times are processor times, which other programs on the machine disturb less than
 wall-clock times.
@@ -31,17 +31,18 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
-from umix.methods.parts.contest import Candidate, contest
-from umix.methods.parts.mixup_risk import FleetMixup, MixupRisk
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
-from umix.nets.fleet import fleet_of
 from umix.nets.mlp import MLP, Linear
 from umix.nets.net import NetSettings
+from umix.nets.stacked import stack_of
+from umix.selection.halving import StackedMixup
+from umix.selection.select import Candidate, select
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
-from umix.training.trainer import Trainer
+from umix.training.mixup_risk import MixupRisk
 
 SIGMA, ALPHA = 0.5, 0.5
 MEMBERS = 16
@@ -88,42 +89,42 @@ class Case:
     @classmethod
     def of(cls, task: Task, net: NetSettings, settings: FitSettings) -> "Case":
         method = UMIX(eta="auto", pool="auto", length="auto", sigma=SIGMA, alpha=ALPHA)
-        trainer = Trainer(task, net, settings, engine=Engine("cpu"))
-        measured = method.measure(trainer)
-        return cls(task, net, settings, measured, method.candidates(measured, trainer, objective))
+        context = Context(task, net, settings, engine=Engine("cpu"))
+        measured = method.measure(context)
+        return cls(task, net, settings, measured, method.candidates(measured, context, objective))
 
-    def trainer(self, directory: Path | None = None) -> Trainer:
+    def context(self, directory: Path | None = None) -> Context:
         hold = directory is None
-        return Trainer(self.task, self.net, self.settings, directory=directory, hold=hold, engine=Engine("cpu"))
+        return Context(self.task, self.net, self.settings, directory=directory, hold=hold, engine=Engine("cpu"))
 
-    def race(self) -> None:
-        contest(self.trainer(), self.candidates, uncertain=self.measured.uncertain, content="benchmark")
+    def selection(self) -> None:
+        select(self.context(), self.candidates, uncertain=self.measured.uncertain, content="benchmark")
 
     def final_fit(self) -> None:
-        self.trainer().fit(self._final)
+        self.context().fit(self._final)
 
     def final_fit_in_folder(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            self.trainer(Path(folder)).fit(self._final)
+            self.context(Path(folder)).fit(self._final)
 
     @property
     def _final(self) -> MixupRisk:
         return objective(cast(Tensor, self.candidates[-1].weights))
 
 
-def race_cost(case: Case, repeats: int) -> dict[str, float]:
-    """The time of a race over that of one final fit."""
+def selection_cost(case: Case, repeats: int) -> dict[str, float]:
+    """The time of a selection over that of one final fit."""
     seconds = interleaved(
-        {"race": case.race, "final fit": case.final_fit, "in a folder": case.final_fit_in_folder},
+        {"selection": case.selection, "final fit": case.final_fit, "in a folder": case.final_fit_in_folder},
         repeats=repeats,
         clock=time.process_time,
     )
     return {
         "candidates": len(case.candidates),
-        "race / final fit": ratio(seconds, "race", "final fit"),
-        "race / final fit with checkpoints": ratio(seconds, "race", "in a folder"),
+        "selection / final fit": ratio(seconds, "selection", "final fit"),
+        "selection / final fit with checkpoints": ratio(seconds, "selection", "in a folder"),
         "final fit seconds": round(statistics.median(seconds["final fit"]), 3),
-        "race seconds": round(statistics.median(seconds["race"]), 3),
+        "selection seconds": round(statistics.median(seconds["selection"]), 3),
     }
 
 
@@ -147,11 +148,11 @@ def bare_loops(split: Split, weights: Tensor) -> Callable[[], None]:
     return epoch
 
 
-def fleet_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], None]:
-    """One epoch of all members together, as a race trains them."""
-    fleet = fleet_of(Linear().build(split.example, 2), MEMBERS)
-    prepared = Engine("cpu").prepare(fleet, HEAD.make_optimizer(fleet), precision="32-true")
-    together = FleetMixup(MixupRisk(weights=weights, sigma=sigma, alpha=ALPHA))
+def stacked_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], None]:
+    """One epoch of all members together, as a selection trains them."""
+    nets = stack_of(Linear().build(split.example, 2), MEMBERS)
+    prepared = Engine("cpu").prepare(nets, HEAD.make_optimizer(nets), precision="32-true")
+    together = StackedMixup(MixupRisk(sigma=sigma, alpha=ALPHA), weights)
 
     def epoch() -> None:
         order = Shuffled().draw(split, stream(0, "fit", "order"))
@@ -162,22 +163,22 @@ def fleet_epoch(split: Split, weights: Tensor, sigma: float) -> Callable[[], Non
     return epoch
 
 
-def fleet_gain(split: Split, repeats: int) -> dict[str, float]:
-    """How much faster an epoch of a fleet is than as many hand-written loops."""
+def stacked_gain(split: Split, repeats: int) -> dict[str, float]:
+    """How much faster an epoch of stacked nets is than as many hand-written loops."""
     weights = torch.rand(len(split), MEMBERS) + 0.5
     seconds = interleaved(
         {
             "loops": bare_loops(split, weights),
-            "fleet": fleet_epoch(split, weights, 0.0),
-            "mixup": fleet_epoch(split, weights, SIGMA),
+            "stacked": stacked_epoch(split, weights, 0.0),
+            "mixup": stacked_epoch(split, weights, SIGMA),
         },
         repeats=repeats,
         clock=time.process_time,
     )
     return {
-        "loops / fleet": ratio(seconds, "loops", "fleet"),
-        "loops / fleet with mixup": ratio(seconds, "loops", "mixup"),
-        "fleet epoch seconds": round(statistics.median(seconds["fleet"]), 4),
+        "loops / stacked": ratio(seconds, "loops", "stacked"),
+        "loops / stacked with mixup": ratio(seconds, "loops", "mixup"),
+        "stacked epoch seconds": round(statistics.median(seconds["stacked"]), 4),
     }
 
 
@@ -210,15 +211,15 @@ def main() -> None:
         task = task_of(5_000 // part, 1_200 // part, width)
         case = Case.of(task, Linear(), head)
         name = f"linear head, {len(task.splits['train'])} × {width}"
-        add(name, race_cost(case, arguments.repeats), "race / final fit", "at most", 3)
+        add(name, selection_cost(case, arguments.repeats), "selection / final fit", "at most", 3)
     task = task_of(20_000 // part, 4_000 // part, 100)
     case = Case.of(task, MLP(hidden=(128, 64)), mlp)
     name = f"mlp 128-64, {len(task.splits['train'])} × 100"
-    add(name, race_cost(case, arguments.repeats), "race / final fit", "at most", 5)
+    add(name, selection_cost(case, arguments.repeats), "selection / final fit", "at most", 5)
     for width in WIDTHS:
         split = task_of(5_000 // part, 8, width).splits["train"]
-        name = f"fleet of {MEMBERS}, {len(split)} × {width}"
-        add(name, fleet_gain(split, 3 * arguments.repeats), "loops / fleet", "at least", 8)
+        name = f"{MEMBERS} stacked, {len(split)} × {width}"
+        add(name, stacked_gain(split, 3 * arguments.repeats), "loops / stacked", "at least", 8)
     if not arguments.smoke:
         write("race", {"results": result}, show=False)
     print(table(rows))

@@ -301,7 +301,7 @@ def measured(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> d
             }
             for use in uses
         },
-        "decisions": {
+        "choices": {
             use: {method: [decided(record) for record in records_of(method, use) or []] for method in CHOOSING}
             for use in uses
         },
@@ -311,8 +311,8 @@ def measured(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> d
 
 
 def decided(record: RunRecord) -> dict[str, Any]:
-    """What the run chose, without the standings of the candidates that it did not choose."""
-    return {key: value for key, value in record.decisions.items() if key not in ("standings", "frontier")}
+    """What the run chose, without the results of the candidates that it did not choose."""
+    return {key: value for key, value in record.choices.items() if key not in ("candidates", "frontier")}
 
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -413,7 +413,7 @@ def chosen_table(results: Results) -> list[str]:
     """The method that best chose on every set under every use, once where all seeds agree; empty if best was not measured."""
     lines = ["| data, groups | " + " | ".join(USES) + " |", "|---|" + "---|" * len(USES)]
     for name, result in results.items():
-        made = [result["decisions"].get(use, {}).get("best", []) for use in USES]
+        made = [result["choices"].get(use, {}).get("best", []) for use in USES]
         named = [dict.fromkeys(str(one.get("method", "?")) for one in choices) for choices in made]
         if any(named):
             lines.append(f"| {name} | {' | '.join(', '.join(methods) or '–' for methods in named)} |")
@@ -478,7 +478,7 @@ def merged(new: dict[str, Any], earlier: dict[str, Any] | None) -> dict[str, Any
     same = ("seeds", "training rows")
     if earlier is None or any(earlier[key] != new[key] for key in same):
         return new
-    kept = {key: {**earlier[key], **new[key]} for key in ("uses", "decisions")}
+    kept = {key: {**earlier[key], **new[key]} for key in ("uses", "choices")}
     ordered = {key: {use: found[use] for use in USES if use in found} for key, found in kept.items()}
     return {**new, **ordered}
 

@@ -15,6 +15,7 @@ import inspect
 import time
 from collections.abc import Callable
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 import torch
 from loop import bare, erm_step, mlp
@@ -30,12 +31,12 @@ from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import run_epoch
 from umix.training.progress import EpochLog
 from umix.training.stage import FINAL
-from umix.training.trainer import Trainer
 
 BATCH, N = 128, 10_000
 LATE = 10_000  # the first step's number: late in the fit, so that annealed penalties have their full weight
@@ -61,45 +62,45 @@ def task() -> Task:
     return Task("synthetic", {"train": split(N), "val": split(500), "test": split(500)}, ("0", "1"))
 
 
-def trainer_for(method: Method, data: Task) -> Trainer:
+def context_for(method: Method, data: Task) -> Context:
     settings = FitSettings(epochs=1, batch_size=BATCH, lr=0.01)
-    return Trainer(data, MLP(hidden=(64,)), settings, groups=method.needs_groups, engine=Engine("cpu"))
+    return Context(data, MLP(hidden=(64,)), settings, groups=method.needs_groups, engine=Engine("cpu"))
 
 
-def final_fit(method: Method, trainer: Trainer) -> dict[str, Any] | None:
-    """The arguments with which the method calls ``trainer.fit``; None if it makes its net in another way.
+def final_fit(method: Method, context: Context) -> dict[str, Any] | None:
+    """The arguments with which the method calls ``Context.fit``, the context among them; None if it makes its net in another way.
 
     Stages before the final fit are trained: what they find may be among the arguments.
     """
-    signature = inspect.signature(trainer.fit)
+    signature = inspect.signature(Context.fit)
 
     def capture(*args: Any, **kwargs: Any) -> NoReturn:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         raise CapturedError(given.arguments)
 
-    trainer.fit = capture
     try:
-        method.train(trainer)
+        with patch.object(Context, "fit", capture):
+            method.train(context)
     except CapturedError as captured:
         return captured.arguments
     return None
 
 
 def epoch_of(method: Method, data: Task) -> Callable[[], None] | None:
-    """A function that runs an epoch of the method's final fit as ``Trainer.fit`` does; None if the method has no final fit."""
-    trainer = trainer_for(method, data)
-    given = final_fit(method, trainer)
+    """A function that runs an epoch of the method's final fit as ``Context.fit`` does; None if the method has no final fit."""
+    given = final_fit(method, context_for(method, data))
     if given is None:
         return None
-    net = trainer.fresh_net(FINAL)
+    context = given["self"]
+    net = context.fresh_net(FINAL)
     if given["companion"]:
-        net.companion = trainer.fresh_net(FINAL, "companion")
+        net.companion = context.fresh_net(FINAL, "companion")
     objective = given["objective"].logging_lambda(EpochLog().see_lambda)
-    sampler, train = given["sampler"] or Shuffled(), trainer.splits["train"]
-    optimizer = trainer.final_settings.make_optimizer(net)
-    prepared = trainer.engine.prepare(net, optimizer, precision="32-true")
-    state: dict[str, Tensor] = dict(objective.init(len(trainer.task.training_groups)))
+    sampler, train = given["sampler"] or Shuffled(), context.splits["train"]
+    optimizer = context.final_settings.make_optimizer(net)
+    prepared = context.engine.prepare(net, optimizer, precision="32-true")
+    state: dict[str, Tensor] = dict(objective.init(len(context.task.training_groups)))
 
     def epoch() -> None:
         order = sampler.draw(train, stream(0, FINAL, "order"))[:N]
@@ -125,10 +126,10 @@ def operators(epoch: Callable[[], None]) -> float:
 
 def outside_of_fits(method: Method, data: Task) -> float | None:
     """Whole training time over the time spent in fits (which include the evaluation after each epoch); None without fits."""
-    trainer = trainer_for(method, data)
+    context = context_for(method, data)
     began = time.perf_counter()
-    method.train(trainer)
-    seconds, reports = time.perf_counter() - began, trainer.reports.values()
+    method.train(context)
+    seconds, reports = time.perf_counter() - began, context.journal.reports.values()
     return round(seconds / sum(report.seconds for report in reports), 3) if reports else None
 
 

@@ -23,7 +23,7 @@ from umix.bench.study.study import Study
 from umix.bench.study.study_plan import make_grid
 from umix.reports.arrange import arrange
 from umix.reports.comparison import compare
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
 BUDGET = {"workers_ratio": 0.6, "overhead_ms": 50.0, "load_seconds": 5.0}
 RUNS = 24  # 2 methods × 12 seeds
@@ -72,7 +72,7 @@ def overhead(folder: Path, *, repeats: int) -> dict[str, object]:
         done = list(Serial().run(specs, Places(folder / f"overhead-{repeat}"), lambda event: None))
         middle = time.perf_counter()
         for spec in specs:
-            spec.plan.method.train(Trainer(task, spec.plan.net, spec.plan.fit, spec.plan.stages, seed=spec.seed))
+            spec.plan.method.train(Context(task, spec.plan.net, spec.plan.fit, spec.plan.stages, seed=spec.seed))
         end = time.perf_counter()
         if any(outcome.record is None for outcome in done):
             raise SystemExit("A run has failed.")

@@ -26,6 +26,7 @@ from umix.data.tables.source import task_from_table
 from umix.data.task import Split, Task
 from umix.nets.net import Net
 from umix.nets.registry import net_settings
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.evaluate import evaluate
 from umix.training.fit import fit
@@ -34,7 +35,6 @@ from umix.training.loop import descend
 from umix.training.objective import MeanRisk
 from umix.training.progress import EpochLog, Silent
 from umix.training.stage import Stage
-from umix.training.trainer import Trainer
 
 TABLES: dict[str, dict[str, Any]] = {
     "adult": {"label": "income", "groups": "sex", "split": "split"},
@@ -84,13 +84,13 @@ class OnValidation:
 class Predicting:
     """Predicts val and test after every epoch, as runs do; what it predicts is not looked at."""
 
-    trainer: Trainer
+    context: Context
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
 
     def observe(self, net: Net, epoch: int) -> None:
         for name in ("val", "test"):
-            evaluate(net, self.trainer.splits[name], n_classes=self.trainer.task.n_classes, batch_size=256)
+            evaluate(net, self.context.splits[name], n_classes=self.context.task.n_classes, batch_size=256)
 
     def tensors(self) -> dict[str, Tensor]:
         return {}
@@ -102,20 +102,20 @@ def load(folder: Path, table: str, seed: int) -> dict[str, Task]:
     return {"mlp": one_hot(codes), "tabular": codes}
 
 
-def trainer_of(tasks: Mapping[str, Task], variant: str, seed: int, epochs: int | None = None) -> Trainer:
+def context_of(tasks: Mapping[str, Task], variant: str, seed: int, epochs: int | None = None) -> Context:
     name, options = VARIANTS[variant]
     settings = FitSettings(**preset("table", "default")["fit"])
     settings = settings if epochs is None else settings.updated({"epochs": epochs})
     task = tasks[name]
-    return Trainer(task, net_settings(name, **options).on_columns(task.categories), settings, seed=seed)
+    return Context(task, net_settings(name, **options).on_columns(task.categories), settings, seed=seed)
 
 
-def train(trainer: Trainer, net: Net, observer: Any) -> None:
-    stage = Stage("fit", trainer.settings, trainer.seed, "", None)
+def train(context: Context, net: Net, observer: Any) -> None:
+    stage = Stage("fit", context.settings, context.seed, "", None)
     fit(
         stage,
         net,
-        trainer.splits["train"],
+        context.splits["train"],
         MeanRisk(),
         n_groups=0,
         sampler=Shuffled(),
@@ -129,9 +129,9 @@ def train(trainer: Trainer, net: Net, observer: Any) -> None:
 
 def quality(tasks: Mapping[str, Task], variant: str, seed: int) -> dict[str, float]:
     """Of one fit, on validation."""
-    trainer = trainer_of(tasks, variant, seed)
-    seen = OnValidation(trainer.splits["val"], trainer.task.n_classes)
-    train(trainer, trainer.fresh_net(), seen)
+    context = context_of(tasks, variant, seed)
+    seen = OnValidation(context.splits["val"], context.task.n_classes)
+    train(context, context.fresh_net(), seen)
     last = statistics.mean(seen.accuracy[-3:]), statistics.mean(seen.log_loss[-3:])
     return dict(zip(MEASURED, (max(seen.accuracy), last[0], min(seen.log_loss), last[1]), strict=True))
 
@@ -140,9 +140,9 @@ def times(tasks: Mapping[str, Task]) -> dict[str, float]:
     """The time of an epoch, as a ratio to ``mlp``."""
     runs = {}
     for variant in TIMED:
-        trainer = trainer_of(tasks, variant, 0, epochs=1)
-        net = trainer.fresh_net()
-        runs[variant] = lambda trainer=trainer, net=net: train(trainer, net, Predicting(trainer))
+        context = context_of(tasks, variant, 0, epochs=1)
+        net = context.fresh_net()
+        runs[variant] = lambda context=context, net=net: train(context, net, Predicting(context))
     seconds = interleaved(runs, repeats=REPEATS, clock=time.process_time)
     return {variant: ratio(seconds, variant, "mlp") for variant in TIMED}
 

@@ -29,14 +29,14 @@ from umix.core.statistics import Spread
 from umix.core.streams import stream
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.reweight import balancing_weights
 from umix.nets.estimators.boosted import LightGBM, Trees
 from umix.nets.estimators.estimator import EstimatorSettings
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
 #: By name: the file and the settings of its columns.
 SETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -156,8 +156,8 @@ def plain(job: Job) -> dict[str, Any]:
     weights = balancing_weights(train, by="group", scheme="inverse", beta=0.0).double().numpy()
     found: dict[str, Any] = {}
     for name, net in (("HistGradientBoosting", Trees()), ("LightGBM", LightGBM())):
-        trainer = Trainer(task, net.on_columns(task.categories), FitSettings(epochs=20), seed=job.seed)
-        ours = trainer.logits(trainer.fit(MeanRisk()), "test").argmax(dim=1).numpy()
+        context = Context(task, net.on_columns(task.categories), FitSettings(epochs=20), seed=job.seed)
+        ours = context.logits(context.fit(MeanRisk()).net, "test").argmax(dim=1).numpy()
         for how, weight in (("", None), (", group weights", weights)):
             seed = int(stream(job.seed, "fit", "init").integers(2**31))
             model = library_models(seed, task.categories)[name]
@@ -216,7 +216,7 @@ def measured(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         for net in NETS
     }
     chosen = {
-        row: [record.decisions.get("learner", {}).get("name", "") for record in found.get(("auto", row), [])]
+        row: [record.choices.get("learner", {}).get("name", "") for record in found.get(("auto", row), [])]
         for row in SHOWN["auto"]
     }
     return {
@@ -289,11 +289,11 @@ def timed(task: Task, kind: str, net: EstimatorSettings) -> dict[str, Callable[[
             model.predict_proba(task.splits[name].x.numpy())
 
     def ours() -> None:
-        Trainer(task, learner, FitSettings(epochs=20)).fit(BatchRisk(weights=weights))
+        Context(task, learner, FitSettings(epochs=20)).fit(BatchRisk(weights=weights))
 
     def crossed() -> None:
         stage = ErmStage("trajectory", 20, record="online")
-        Trainer(task, learner, FitSettings(epochs=20)).trajectory(stage)
+        Context(task, learner, FitSettings(epochs=20)).trajectory(stage)
 
     return {"alone": alone, "alone with predictions": predicting, "umix": ours, "trajectory": crossed}
 

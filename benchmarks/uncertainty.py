@@ -16,8 +16,8 @@ from umix.core.statistics import Spread, paired
 from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
 from umix.reports.metrics import auroc
 from umix.reports.training_examples import minority_groups
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
 TASKS = ("four_moons", "colored_digits")
 SEEDS = range(5)
@@ -31,8 +31,8 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
     train = task.splits["train"]
     rare = train.member[:, minority_groups(train.groups.sizes.numpy())].any(dim=1).numpy()
     epochs = plan.fit.epochs
-    trainer = Trainer(task, plan.net, plan.fit, plan.stages, seed=seed)
-    trajectory = trainer.trajectory(ErmStage("trajectory", epochs, record="online"))
+    context = Context(task, plan.net, plan.fit, plan.stages, seed=seed)
+    trajectory = context.trajectory(ErmStage("trajectory", epochs, record="online"))
     preset = plan.method.length
     windows = {f"trajectory, first {length} epochs": length for length in sorted({preset, 10, epochs})}
     found = {
@@ -42,7 +42,7 @@ def measured(task_name: str, seed: int) -> dict[str, tuple[float, float]]:
     for size in SIZES:
         for length in (epochs, preset):  # trained to the end, or stopped at the end of the trajectory's window
             stages = {**plan.stages, "ensemble": {"epochs": length}}
-            own = Trainer(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per trainer
+            own = Context(task, plan.net, plan.fit, stages, seed=seed)  # every stage once per context
             name = f"ensemble of {size}" + ("" if length == epochs else f", stopped after {length} epochs")
             found[name] = (
                 auroc(rare, ensemble_uncertainty(own, ensemble_members(size, epochs)).train.numpy()),

@@ -23,8 +23,8 @@ from umix.checkpoint_pace import CheckpointTimer
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
 
 # The same examples in every run, however long they take: a suite that fails now and then teaches people to ignore it.
 settings.register_profile(
@@ -69,15 +69,15 @@ def moons() -> Task:
 
 
 @pytest.fixture
-def trainer(moons: Task) -> Callable[..., Trainer]:
-    """Makes trainers that differ only in what a test says."""
+def context(moons: Task) -> Callable[..., Context]:
+    """Makes contexts that differ only in what a test says."""
 
-    def make(**changes: object) -> Trainer:
+    def make(**changes: object) -> Context:
         directory = changes.get("directory")
         if isinstance(directory, Path):
             changes.setdefault("cache", directory / "stages")
         settings = FitSettings(**{"epochs": 4, "lr": 0.05, "batch_size": 32, **changes.pop("fit", {})})
-        return Trainer(**{"task": moons, "net": MLP(hidden=(16,)), "settings": settings, **changes})
+        return Context(**{"task": moons, "net": MLP(hidden=(16,)), "settings": settings, **changes})
 
     return make
 

@@ -10,8 +10,8 @@ from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH, USUAL, CheckpointPace, CheckpointTimer
 from umix.core.epoch_counts import Counts
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
 AT_THE_END = CheckpointPace(least=1e6, most=1e6)
 
@@ -59,11 +59,11 @@ def test_every_epoch_is_every_epoch() -> None:
     assert written(EVERY_EPOCH, epoch=0.0, cost=5.0, epochs=3) == [0, 1, 2]
 
 
-def test_the_last_epoch_of_a_fit_always_ends_with_a_checkpoint(trainer: Callable[..., Trainer], tmp_path: Path) -> None:
-    trainer(directory=tmp_path, pace=AT_THE_END).fit(MeanRisk())
-    again = trainer(directory=tmp_path)
+def test_the_last_epoch_of_a_fit_always_ends_with_a_checkpoint(context: Callable[..., Context], tmp_path: Path) -> None:
+    context(directory=tmp_path, pace=AT_THE_END).fit(MeanRisk())
+    again = context(directory=tmp_path)
     again.fit(MeanRisk())
-    assert again.reports["fit"].reused
+    assert again.journal.reports["fit"].reused
 
 
 @pytest.mark.parametrize(("pace", "again"), [(EVERY_EPOCH, [2, 3]), (AT_THE_END, [0, 1, 2, 3])])

@@ -25,8 +25,8 @@ class Mine(Method):
     "Mine."
     name = "mine"
     paper = "none"
-    def train(self, trainer):
-        return trainer.fit(MeanRisk())
+    def train(self, context):
+        return context.fit(MeanRisk())
 """
 PROVIDER = """
 from typing import ClassVar

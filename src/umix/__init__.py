@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from umix.errors import MachineError, UserError
     from umix.methods.registry import METHODS, method
     from umix.settings import Range
+    from umix.training.context import Context
     from umix.training.fit_settings import FitSettings
-    from umix.training.trainer import Trainer
     from umix.training.trajectory import Trajectory
 
 _HOME = {
@@ -55,7 +55,7 @@ _HOME = {
     "Study": "umix.bench.study.study",
     "StudyResult": "umix.api.study",
     "Task": "umix.data.task",
-    "Trainer": "umix.training.trainer",
+    "Context": "umix.training.context",
     "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
@@ -83,6 +83,7 @@ _HOME = {
 __all__ = [
     "METHODS",
     "TASKS",
+    "Context",
     "FitSettings",
     "GroupCounts",
     "Groups",
@@ -97,7 +98,6 @@ __all__ = [
     "Study",
     "StudyResult",
     "Task",
-    "Trainer",
     "Trajectory",
     "UMIXClassifier",
     "UserError",

@@ -13,8 +13,8 @@ RECORD = "record.json"
 FAILED = "failed.json"
 #: The checkpoint of an unfinished fit: the final fit has it in the run's folder, a shared stage in the folder of the stage.
 CHECKPOINT = "checkpoint.safetensors"
-#: What a race has counted of its candidates in one stage; the checkpoint goes when they have dropped out or the race is over.
-RACE_COUNTS = "race.safetensors"
+#: The validation counts of candidates in one stage; the checkpoint goes when they have dropped out or one is chosen.
+SELECTION_COUNTS = "selection.safetensors"
 #: Uncertainty, weight, inferred environment or group, and label of every training example, as far as the method has them.
 EXAMPLES = "examples.safetensors"
 #: Features of the most uncertain training examples and of as many others, for the report.

@@ -11,7 +11,7 @@ import pickle
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +28,14 @@ from umix.methods.method import Method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
+from umix.selection.halving import SELECTION
 from umix.store import read_tensors
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import TICK
 from umix.training.progress import MEASURES, Progress, Silent
-from umix.training.race import RACE
 from umix.training.stage import FINAL, StageInputs, erm_fit
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 _TASK = FourMoons(sizes=(120, 12, 12, 120), eval_size=40)
 _FIT = FitSettings(epochs=3, lr=0.05, batch_size=88)
@@ -62,7 +63,7 @@ def check_training(method: Method) -> None:
     """
     task, generators = _task(), _global_generators()
     before = task.fingerprint
-    net = _train(method, trainer := _trainer(task=task, settings=_SHORT_FIT))
+    net = _train(method, context := _context(task=task, settings=_SHORT_FIT)).net
     untouched = generators == _global_generators()
     _require(untouched, method, "must draw from the stream it is given, never from the global generators")
     after = Task(task.name, {name: replace(split) for name, split in task.splits.items()}, task.classes).fingerprint
@@ -70,13 +71,13 @@ def check_training(method: Method) -> None:
     without_groups = not method.needs_groups and not method.needs_some_groups
 
     def repeated(task: Task | None = None, seed: int = 0) -> bool:
-        return _equal(net, _train(method, _trainer(task=task, settings=_SHORT_FIT, seed=seed)))
+        return _equal(net, _train(method, _context(task=task, settings=_SHORT_FIT, seed=seed)).net)
 
     if not (without_groups and repeated(_task(_in_one_group))):
         _require(repeated(), method, "must give the same net for the same seed")
         _require(not without_groups, method, "must not use training groups without declaring needs_groups")
     _require(not repeated(seed=1), method, "must give another net for another seed")
-    _require_described_stages(method, trainer)
+    _require_described_stages(method, context)
 
 
 def check_resume(method: Method) -> None:
@@ -118,16 +119,16 @@ def check_finite_on_hostile_batches(method: Method) -> None:
     constant = _task(lambda split: replace(_few(split), x=torch.ones_like(_tensor(_few(split)))))
     cases = {"batches of one example": (1, few), "batches that miss groups": (3, few), "constant inputs": (8, constant)}
     for name, (batch_size, task) in cases.items():
-        net = _train(method, _trainer(settings=FitSettings(epochs=1, lr=0.01, batch_size=batch_size), task=task))
+        settings = FitSettings(epochs=1, lr=0.01, batch_size=batch_size)
+        net = _train(method, _context(settings=settings, task=task)).net
         finite = all(torch.isfinite(parameter).all() for parameter in net.parameters())
         _require(finite, method, f"must keep the parameters finite on {name}")
 
 
 def check_beats_chance(method: Method) -> None:
     """The method reaches an accuracy above chance on four_moons."""
-    trainer = _trainer(settings=FitSettings(epochs=8, lr=0.3, batch_size=64))
-    _train(method, trainer)
-    counts = trainer.history.counts("test")
+    result = _train(method, _context(settings=FitSettings(epochs=8, lr=0.3, batch_size=64)))
+    counts = result.history.counts("test")
     best = float(counts.all_hits.max()) / counts.n
     _require(best > 0.6, method, f"must beat chance on four_moons, got an accuracy of {best:.2f} of two classes")
 
@@ -157,12 +158,11 @@ class _Attempt:
         self.left = directory.with_name(f"{directory.name}+")
         self.epochs: list[str] = []
         self.notes: list[str] = []
-        self.net: Net | None = None
+        self.result: TrainResult | None = None
         self._most, self._dies = most, dies
         self._stage, self._step = "", 0
-        self.trainer = _trainer(directory=directory, progress=self)
         with contextlib.suppress(_KilledError):
-            self.net = _train(method, self.trainer)
+            self.result = _train(method, _context(directory=directory, progress=self))
 
     def start(self, stage: str, *, total: int, done: int) -> None:
         self._stage, self._step = stage, done
@@ -185,15 +185,19 @@ class _Attempt:
 
 def _differences(first: _Attempt, second: _Attempt) -> Iterator[str]:
     """What two attempts that were not killed do not have in common."""
-    one, other = first.trainer, second.trainer
-    if first.net is None or second.net is None or not _equal(first.net, second.net):
+    one, other = first.result, second.result
+    if one is None or other is None:
+        raise ContractError("A run that is not killed must end.")
+    if not _equal(one.net, other.net):
         yield "net"
     if not all(_equal_counts(one.history.counts(name), other.history.counts(name)) for name in ("val", "test")):
         yield "counts"
-    if str(one.decisions) != str(other.decisions):
+    if str(one.choices) != str(other.choices):
         yield "choices"
     if one.warnings != other.warnings:
         yield "warnings"
+    if not _equal_tensors(one.per_example, other.per_example):
+        yield "values of each example"
     of_first, of_second = (_files(attempt.directory) for attempt in (first, second))
     for name in sorted({*of_first, *of_second}):
         if of_first.get(name) != of_second.get(name):
@@ -215,17 +219,17 @@ def _checkpoint(path: Path) -> object:
     return metadata, {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}
 
 
-def _require_described_stages(method: Method, trainer: Trainer) -> None:
+def _require_described_stages(method: Method, context: Context) -> None:
     """The stages before the final fit were those that ``erm_stages`` describes, and ``stages`` lists their settings.
 
     A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
     Several of the same kind have a number behind the listed name: ``twins``, ``twins-1``.
     """
-    described = method.erm_stages(trainer.settings.epochs)
-    inputs = StageInputs.of(trainer.task, trainer.net)
-    keys = [erm_fit(stage, inputs, trainer.settings, trainer.stages, seed=trainer.seed).key for stage in described]
-    names = [name for name in trainer.reports if name not in (FINAL, RACE)]
-    trained, later = [trainer.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
+    described = method.erm_stages(context.settings.epochs)
+    inputs = StageInputs.of(context.task, context.net)
+    keys = [erm_fit(stage, inputs, context.settings, context.stages, seed=context.seed).key for stage in described]
+    names = [name for name in context.journal.reports if name not in (FINAL, SELECTION)]
+    trained, later = [context.journal.reports[name].key for name in names[: len(keys)]], names[len(keys) :]
     _require(trained == keys, method, f"must train the stages that erm_stages describes ({keys}), got {trained}")
     kinds = {re.sub(r"-\d+$", "", name) for name in later}
     _require(kinds <= set(method.stages), method, f"must name {later} in its class variable stages")
@@ -233,16 +237,16 @@ def _require_described_stages(method: Method, trainer: Trainer) -> None:
     _require(not unlisted, method, f"must name {unlisted} in its class variable stages")
 
 
-def _trainer(
+def _context(
     *,
     task: Task | None = None,
     settings: FitSettings = _FIT,
     seed: int = 0,
     directory: Path | None = None,
     progress: Progress | None = None,
-) -> Trainer:
+) -> Context:
     cache = None if directory is None else directory / "stages"
-    return Trainer(
+    return Context(
         task or _task(),
         _NET,
         settings,
@@ -254,9 +258,8 @@ def _trainer(
     )
 
 
-def _train(method: Method, trainer: Trainer) -> Net:
-    trainer.groups = method.needs_groups
-    return method.train(trainer)
+def _train(method: Method, context: Context) -> TrainResult:
+    return method.train(replace(context, groups=method.needs_groups))
 
 
 def _task(change: Callable[[Split], Split] = lambda split: split) -> Task:
@@ -286,9 +289,11 @@ def _global_generators() -> tuple[bytes, str]:
 
 
 def _equal(first: Net, second: Net) -> bool:
-    return all(
-        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
-    )
+    return _equal_tensors(first.state_dict(), second.state_dict())
+
+
+def _equal_tensors(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(tensor, second[name]) for name, tensor in first.items())
 
 
 def _equal_counts(first: Counts, second: Counts) -> bool:

@@ -11,8 +11,8 @@ from umix.data.samplers import Shuffled
 from umix.data.task import Task
 from umix.methods.umix import UMIX
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
 
 
 class SameRun:
@@ -22,15 +22,16 @@ class SameRun:
 
     def __init__(self, task: Task, *, mixing: str = "input") -> None:
         settings = FitSettings(epochs=self.epochs, lr=self.lr, batch_size=self.batch_size)
-        self.trainer = Trainer(task, MLP(hidden=(16,)), settings, seed=0)
+        self.context = Context(task, MLP(hidden=(16,)), settings, seed=0)
         self.train = task.splits["train"]
         method = UMIX(eta=self.eta, sigma=self.sigma, alpha=self.alpha, length=self.epochs, mixing=mixing)  # type: ignore[arg-type]
-        self.net = method.train(self.trainer)
-        self.weights: Tensor = self.trainer.kept["weight"]
+        result = method.train(self.context)
+        self.net = result.net
+        self.weights: Tensor = result.per_example["weight"]
 
     def first_net(self, stage: str) -> nn.Module:
         """The net of the ``stage`` before its first step: ``trajectory`` or ``fit``."""
-        return self.trainer.fresh_net(stage)
+        return self.context.fresh_net(stage)
 
     def order(self, stage: str, epoch: int) -> list[int]:
         """The examples in the order in which the ``stage`` visits them."""

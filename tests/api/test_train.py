@@ -140,7 +140,7 @@ def test_a_given_eta_is_kept_whatever_it_costs() -> None:
     noise = polars.DataFrame({"x": rng.normal(size=400), "y": rng.choice(["no", "yes"], 400)})
     task = umix.task_from_table(noise, label="y")
     result = umix.train(task, "umix", eta=30, fit={"epochs": 3})
-    assert result.record.decisions["eta"] == 30
+    assert result.record.choices["eta"] == 30
     assert result.weights()["weight"].n_unique() > 1
     assert "auto: " in str(result)
 

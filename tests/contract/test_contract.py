@@ -1,6 +1,7 @@
 """Every method keeps the contract; and the contract catches methods that do not."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal, final, get_args, get_origin
 
@@ -26,9 +27,10 @@ from umix.testing import (
     check_resume,
     check_training,
 )
+from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 #: Settings that keep a method's stages short on the small task; everything else is its default.
 SHORT: dict[str, dict[str, object]] = {
@@ -214,8 +216,8 @@ def broken(objective: Callable[[], Objective], label: str) -> type[Method]:
         name: ClassVar[str] = label
         paper: ClassVar[str] = "none"
 
-        def train(self, trainer: Trainer) -> Net:
-            return trainer.fit(objective())
+        def train(self, context: Context) -> TrainResult:
+            return context.fit(objective())
 
     return Broken
 
@@ -229,31 +231,30 @@ class CountsItsAttempts(Method):
     name: ClassVar[str] = "counts"
     paper: ClassVar[str] = "none"
 
-    def train(self, trainer: Trainer) -> Net:
-        if trainer.directory is not None:
-            trainer.directory.mkdir(exist_ok=True)
-            with open(trainer.directory / "attempts.txt", "a") as attempts:
+    def train(self, context: Context) -> TrainResult:
+        if context.directory is not None:
+            context.directory.mkdir(exist_ok=True)
+            with open(context.directory / "attempts.txt", "a") as attempts:
                 attempts.write("another")
-        return trainer.fit(MeanRisk())
+        return context.fit(MeanRisk())
 
 
 class PeeksAtGroups(Method):
     name: ClassVar[str] = "peeks"
     paper: ClassVar[str] = "none"
 
-    def train(self, trainer: Trainer) -> Net:
-        size = float(trainer.task.splits["train"].groups.sizes[0])
-        trainer.seed = int(size)
-        return trainer.fit(MeanRisk())
+    def train(self, context: Context) -> TrainResult:
+        size = float(context.task.splits["train"].groups.sizes[0])
+        return replace(context, seed=int(size)).fit(MeanRisk())
 
 
 class HidesItsStage(Method):
     name: ClassVar[str] = "hides"
     paper: ClassVar[str] = "none"
 
-    def train(self, trainer: Trainer) -> Net:
-        trainer.reference(ErmStage("reference", 1))
-        return trainer.fit(MeanRisk())
+    def train(self, context: Context) -> TrainResult:
+        context.reference(ErmStage("reference", 1))
+        return context.fit(MeanRisk())
 
 
 class DoesNotListItsStage(Method):
@@ -263,9 +264,9 @@ class DoesNotListItsStage(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        trainer.reference(*self.erm_stages(trainer.settings.epochs))
-        return trainer.fit(MeanRisk())
+    def train(self, context: Context) -> TrainResult:
+        context.reference(*self.erm_stages(context.settings.epochs))
+        return context.fit(MeanRisk())
 
 
 @pytest.mark.parametrize(

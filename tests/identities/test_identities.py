@@ -8,9 +8,9 @@ import torch
 from umix.methods.erm import ERM
 from umix.methods.umix import UMIX
 from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def same(first: Net, second: Net) -> bool:
@@ -19,14 +19,14 @@ def same(first: Net, second: Net) -> bool:
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_umix_without_weights_and_mixing_is_erm(trainer: Make, seed: int, normalize: bool) -> None:
-    umix = UMIX(eta=0.0, sigma=0.0, length=2, normalize=normalize).train(trainer(seed=seed))
-    assert same(umix, ERM().train(trainer(seed=seed)))
+def test_umix_without_weights_and_mixing_is_erm(context: Make, seed: int, normalize: bool) -> None:
+    umix = UMIX(eta=0.0, sigma=0.0, length=2, normalize=normalize).train(context(seed=seed)).net
+    assert same(umix, ERM().train(context(seed=seed)).net)
 
 
-def test_umix_with_weights_is_not_erm(trainer: Make) -> None:
-    assert not same(UMIX(eta=5.0, sigma=0.0, length=2).train(trainer()), ERM().train(trainer()))
+def test_umix_with_weights_is_not_erm(context: Make) -> None:
+    assert not same(UMIX(eta=5.0, sigma=0.0, length=2).train(context()).net, ERM().train(context()).net)
 
 
-def test_umix_with_mixing_is_not_erm(trainer: Make) -> None:
-    assert not same(UMIX(eta=0.0, sigma=1.0, length=2).train(trainer()), ERM().train(trainer()))
+def test_umix_with_mixing_is_not_erm(context: Make) -> None:
+    assert not same(UMIX(eta=0.0, sigma=1.0, length=2).train(context()).net, ERM().train(context()).net)

@@ -18,18 +18,18 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.afr import AFR, NearStart
 from umix.methods.parts.layer_fit import divided
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk
 from umix.training.stage import SideStage, side_fit
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 SHORT = {"layer_epochs": 3, "steps": 4}
 
 
-def reference(run: Trainer, share: float = 0.8) -> tuple[Net, Tensor]:
+def reference(run: Context, share: float = 0.8) -> tuple[Net, Tensor]:
     """The ERM net of a run and the rows that it was not shown."""
     seen, held_out = divided(run.task.splits["train"].y, share=share, seed=run.seed, what="reference")
     stage = SideStage("reference", run.settings.epochs, content=f"ERM on {share!r} of every class")
@@ -41,18 +41,18 @@ def layer_of(net: Net) -> Tensor:
     return torch.cat([head.weight.detach(), head.bias.detach()[:, None]], dim=1)
 
 
-def test_only_the_last_layer_of_the_reference_is_trained_again(trainer: Make) -> None:
-    net, (erm, _) = AFR(**SHORT).train(trainer()), reference(trainer())
+def test_only_the_last_layer_of_the_reference_is_trained_again(context: Make) -> None:
+    net, (erm, _) = AFR(**SHORT).train(context()).net, reference(context())
     for a, b in zip(net.body.parameters(), erm.body.parameters(), strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(layer_of(net), layer_of(erm))
 
 
-def test_the_steps_are_clipped_gradient_descent_on_the_weighted_loss_of_unseen_rows(trainer: Make) -> None:
-    run = trainer(fit={"epochs": 2})
+def test_the_steps_are_clipped_gradient_descent_on_the_weighted_loss_of_unseen_rows(context: Make) -> None:
+    run = context(fit={"epochs": 2})
     method = AFR(gamma=3.0, lam=0.2, layer_lr=0.1, **SHORT)
-    found = run.logits(method.train(run), "test").double()
-    other = trainer(fit={"epochs": 2})
+    found = run.logits(method.train(run).net, "test").double()
+    other = context(fit={"epochs": 2})
     erm, held_out = reference(other)
     train = other.task.splits["train"]
     y, z = train.y[held_out], erm.features(train.x[held_out]).detach().double()
@@ -73,14 +73,14 @@ def test_the_steps_are_clipped_gradient_descent_on_the_weighted_loss_of_unseen_r
     torch.testing.assert_close(found, test @ phi[:, :-1].T + phi[:, -1], atol=1e-4, rtol=1e-4)
 
 
-def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(trainer: Make) -> None:
-    method, run = AFR(gamma=0.0, **SHORT), trainer()
+def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(context: Make) -> None:
+    method, run = AFR(gamma=0.0, **SHORT), context()
     erm, held_out = reference(run)
     rows = run.splits["train"].rows(held_out)
     balanced = MixupRisk(weights=inverse_frequency(rows.y), sigma=0.0, alpha=1.0)
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4))
-    torch.testing.assert_close(layer_of(method.train(trainer())), layer_of(expected))
+    expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4)).net
+    torch.testing.assert_close(layer_of(method.train(context()).net), layer_of(expected))
 
 
 def test_without_a_shift_and_with_equal_classes_it_is_a_plain_fit_of_the_last_layer() -> None:
@@ -92,12 +92,12 @@ def test_without_a_shift_and_with_equal_classes_it_is_a_plain_fit_of_the_last_la
     torch.testing.assert_close(found, MeanRisk().risk(net, batch, {}, np.random.default_rng(0))[0])
 
 
-def test_a_large_penalty_returns_erm(trainer: Make) -> None:
-    erm, _ = reference(trainer())
+def test_a_large_penalty_returns_erm(context: Make) -> None:
+    erm, _ = reference(context())
     moved = [
         float(
             (
-                layer_of(AFR(gamma=2.0, lam=lam, layer_lr=0.01, steps=50, layer_epochs=4).train(trainer()))
+                layer_of(AFR(gamma=2.0, lam=lam, layer_lr=0.01, steps=50, layer_epochs=4).train(context()).net)
                 - layer_of(erm)
             ).norm()
         )
@@ -106,25 +106,25 @@ def test_a_large_penalty_returns_erm(trainer: Make) -> None:
     assert moved[0] > 5 * moved[1] > 25 * moved[2] > 0
 
 
-def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(trainer: Make) -> None:
-    plain, mixed = (AFR(sigma=sigma, **SHORT).train(trainer()) for sigma in (0.0, 1.0))
+def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(context: Make) -> None:
+    plain, mixed = (AFR(sigma=sigma, **SHORT).train(context()).net for sigma in (0.0, 1.0))
     assert torch.equal(plain.body[0].weight, mixed.body[0].weight)
     assert not torch.equal(layer_of(plain), layer_of(mixed))
-    run = trainer()
+    run = context()
     erm, held_out = reference(run)
     rows = run.splits["train"].rows(held_out)
     method = AFR(sigma=1.0, alpha=0.5, **SHORT)
     mu = method.weights(run.logits(erm, rows), rows.y)
     umix = MixupRisk(weights=len(rows) * mu, sigma=1.0, alpha=0.5, mixing="features")
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=Passes(4))
+    expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=Passes(4)).net
     assert torch.equal(layer_of(mixed), layer_of(expected))
 
 
-def test_the_lambda_of_mixed_steps_is_logged_with_a_penalty_too(trainer: Make) -> None:
-    run = trainer()
+def test_the_lambda_of_mixed_steps_is_logged_with_a_penalty_too(context: Make) -> None:
+    run = context()
     AFR(sigma=1.0, lam=0.1, **SHORT).train(run)
-    assert all(0 < row["lambda"] < 1 for row in run.logs["fit"].rows())
+    assert all(0 < row["lambda"] < 1 for row in run.journal.logs["fit"].rows())
 
 
 def test_runs_with_the_same_share_share_the_reference(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_runs_with_the_same_share_share_the_reference(tmp_path: Path) -> None:
     assert len(records[0].counts["val"].hits) == 3  # an epoch of the last layer is an epoch of the run
 
 
-def test_classes_of_one_row_leave_nothing_to_hold_out(trainer: Make, moons: Task) -> None:
+def test_classes_of_one_row_leave_nothing_to_hold_out(context: Make, moons: Task) -> None:
     train = moons.splits["train"].rows(torch.tensor([0, 139]))
     with pytest.raises(UserError, match="must hold training rows out, but every class has a single row, 2 in all"):
-        AFR().train(trainer(task=replace(moons, splits={**moons.splits, "train": train})))
+        AFR().train(context(task=replace(moons, splits={**moons.splits, "train": train})))
 
 
 def test_the_penalty_is_on_the_way_from_the_parameters_before_the_first_step() -> None:

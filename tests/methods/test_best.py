@@ -1,4 +1,4 @@
-"""best: a contest between methods with whatever is known of the groups."""
+"""best: a selection among methods with whatever is known of the groups."""
 
 from dataclasses import replace
 
@@ -13,12 +13,13 @@ from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.methods.best import said
-from umix.methods.parts.contest import Candidate, Standing, Verdict, by_score, contest, standing_of
+from umix.methods.best import selection_summary
 from umix.nets.mlp import MLP
+from umix.selection.halving import SELECTION
+from umix.selection.select import Candidate, CandidateResult, Selection, by_score, result_of, select
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
 #: Few candidates that are soon trained, among them all that a test lets win; DFR is the last.
 FEW = {"best.trials": 11}
@@ -58,7 +59,7 @@ def shared(tmp_path_factory):
 def test_the_winner_is_the_run_of_its_own_method(shared, use_groups):
     task, judge = shortcut(), {"judge.use_groups": use_groups}
     best = run(task, shared, **judge)
-    chosen = best.decisions
+    chosen = best.choices
     settings = {
         name: value for name, value in chosen.items() if name.startswith((f"{chosen['method']}.", "trajectory."))
     }
@@ -80,7 +81,7 @@ def test_what_is_known_of_the_groups_decides_what_is_tried(shared):
     task, tried = shortcut(), {}
     for use_groups in ("test", "val", "train"):
         record = run(task, shared, **{"judge.use_groups": use_groups})
-        tried[use_groups] = {standing["candidate"] for standing in record.decisions["standings"]}
+        tried[use_groups] = {one["candidate"] for one in record.choices["candidates"]}
     assert {"erm", "reweight by=class"} <= tried["test"]
     assert not any("group" in name for name in tried["test"])
     assert "group_mixup power=1 groups_from=few" in tried["val"]
@@ -101,55 +102,55 @@ def test_the_record_says_whose_groups_the_winner_trains_with(shared):
     used = {use: run(task, shared, **{"judge.use_groups": use}) for use in ("test", "val", "train")}
     assert used["test"].group_use == "none"
     for use, split in (("val", "validation"), ("train", "training")):
-        with_groups = used[use].decisions["method"] in ("group_mixup", "group_dro")
+        with_groups = used[use].choices["method"] in ("group_mixup", "group_dro")
         assert used[use].group_use == (
-            split if with_groups else "none" if used[use].decisions["method"] != "dfr" else "validation"
+            split if with_groups else "none" if used[use].choices["method"] != "dfr" else "validation"
         )
 
 
 def test_what_was_chosen_and_what_the_others_reached_is_said(shared):
     record = run(shortcut(), shared)
-    assert record.decisions["chosen"].startswith("best chose ")
-    assert "erm + threshold" in record.decisions["others"]
-    worst = [point["worst"] for point in record.decisions["frontier"]]
+    assert record.choices["chosen"].startswith("best chose ")
+    assert "erm + threshold" in record.choices["others"]
+    worst = [point["worst"] for point in record.choices["frontier"]]
     assert worst == sorted(worst, reverse=True)
 
 
-def standing(name: str, worst: float, average: float, score: float = 0.5) -> Standing:
-    return Standing(name, score, worst, average, epochs=3)
+def result(name: str, worst: float, average: float, score: float = 0.5) -> CandidateResult:
+    return CandidateResult(name, score, worst, average, epochs=3)
 
 
-def verdict(*standings: Standing) -> Verdict:
-    plain = {"erm": standing("erm", 0.4, 0.7)}
-    return Verdict(Candidate("erm", "erm", {}, MeanRisk()), standings, plain, (), "worst")
+def selection(*results: CandidateResult) -> Selection:
+    plain, context = {"erm": result("erm", 0.4, 0.7)}, Context(shortcut(10), MLP(hidden=()))
+    return Selection(Candidate("erm", "erm", {}, MeanRisk()), results, plain, (), "worst", context)
 
 
-def test_the_average_is_compared_with_the_best_of_erm_and_not_with_the_epochs_that_it_raced():
-    found = verdict(standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8))
-    assert said(found, found.standings[0], erm=0.9)["chosen"] == (
+def test_the_average_is_compared_with_the_best_of_erm_and_not_with_its_epochs_in_the_selection():
+    found = selection(result("umix eta=3", 0.6, 0.85), result("erm", 0.5, 0.8))
+    assert selection_summary(found, erm=0.9)["chosen"] == (
         "best chose umix eta=3: 50.0% on validation by the worst group, where groups of few examples are pulled towards the rate "
         "of their class; 85.0% on average, 5.0 points below ERM's best average by argmax."
     )
-    assert said(found, found.standings[0], erm=0.85)["chosen"].endswith("the same as ERM's best average by argmax.")
-    assert "1.0 points above" in said(found, found.standings[0], erm=0.84)["chosen"]
+    assert selection_summary(found, erm=0.85)["chosen"].endswith("the same as ERM's best average by argmax.")
+    assert "1.0 points above" in selection_summary(found, erm=0.84)["chosen"]
 
 
 def test_what_every_kind_reached_says_what_is_over_the_budget_and_names_no_threshold_under_argmax():
-    found = verdict(
-        standing("umix eta=3", 0.6, 0.85), standing("erm", 0.5, 0.8), standing("group_dro", 0.7, 0.6, float("nan"))
+    found = selection(
+        result("umix eta=3", 0.6, 0.85), result("erm", 0.5, 0.8), result("group_dro", 0.7, 0.6, float("nan"))
     )
-    assert said(found, found.standings[0], erm=0.9)["others"] == (
+    assert selection_summary(found, erm=0.9)["others"] == (
         "By the same score the best of every kind reached: erm + threshold 50.0%, UMIX's weights 50.0%, GroupDRO over the budget. "
         "ERM by argmax has 40.0% in the worst group there."
     )
-    assert "threshold" not in said(found, found.standings[0], erm=0.9, decides=False)["others"]
+    assert "threshold" not in selection_summary(found, erm=0.9, decides=False)["others"]
 
 
-def test_a_single_trial_is_trained_without_a_contest_and_says_so(tmp_path):
+def test_a_single_trial_is_trained_without_a_selection_and_says_so(tmp_path):
     record = run(shortcut(300), tmp_path, **{"best.trials": 1})
-    assert record.decisions["method"] == "erm"
-    assert record.decisions["chosen"] == "best trained erm, the only candidate: trials=1 allows no contest."
-    assert "race" not in record.stages
+    assert record.choices["method"] == "erm"
+    assert record.choices["chosen"] == "best trained erm, the only candidate: trials=1 allows no other."
+    assert SELECTION not in record.stages
 
 
 def validation_average(record) -> float:
@@ -173,31 +174,31 @@ def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
 
 def test_trials_limit_the_candidates(tmp_path):
     record = run(shortcut(300), tmp_path, **{"best.trials": 3})
-    assert len(record.decisions["standings"]) == 3
+    assert len(record.choices["candidates"]) == 3
 
 
 def test_dfr_is_compared_with_the_others_on_all_of_validation(tmp_path, monkeypatch):
     counted = {}
 
-    def standing(name, counts, *rest, **options):
+    def counted_result(name, counts, *rest, **options):
         counted[name] = counts
-        return standing_of(name, counts, *rest, **options)
+        return result_of(name, counts, *rest, **options)
 
-    monkeypatch.setattr("umix.methods.best.standing_of", standing)
+    monkeypatch.setattr("umix.methods.best.result_of", counted_result)
     task = shortcut(300)
     run(task, tmp_path, **FEW)
     assert counted["dfr"].sizes.tolist() == task.splits["val"].groups.sizes.tolist()
 
 
 def test_dfr_is_not_tried_where_only_the_weights_of_examples_are_wanted():
-    trainer = Trainer(shortcut(300), MLP(hidden=()), FitSettings(epochs=3, lr=0.02, batch_size=64), only_weigh=True)
-    method("best").train(trainer)
-    assert "dfr" not in [standing["candidate"] for standing in trainer.decisions["standings"]]
+    context = Context(shortcut(300), MLP(hidden=()), FitSettings(epochs=3, lr=0.02, batch_size=64), only_weigh=True)
+    choices = method("best").train(context).choices
+    assert "dfr" not in [one["candidate"] for one in choices["candidates"]]
 
 
-def test_a_race_out_of_time_is_judged_by_its_first_round(tmp_path):
+def test_a_selection_out_of_time_is_judged_by_its_first_round(tmp_path):
     record = run(shortcut(300), tmp_path, **{"best.time": 1e-6})
-    assert record.stages["race"].epochs == 1
+    assert record.stages[SELECTION].epochs == 1
 
 
 def test_groups_that_cannot_be_told_apart_are_not_spread_and_the_run_says_so(tmp_path):
@@ -208,7 +209,7 @@ def test_groups_that_cannot_be_told_apart_are_not_spread_and_the_run_says_so(tmp
     random = Groups.cells(val.y, place, labels=["0", "1"], attributes=["a", "b"])
     noisy = Task("noisy", {**task.splits, "val": Split(val.x, val.y, random)}, task.classes)
     record = run(noisy, tmp_path, **{"judge.use_groups": "val"})
-    assert "no better than chance" in record.decisions["not tried"]
+    assert "no better than chance" in record.choices["not tried"]
 
 
 def test_blank_validation_groups_are_enough_for_a_few(tmp_path):
@@ -219,7 +220,7 @@ def test_blank_validation_groups_are_enough_for_a_few(tmp_path):
     attribute = torch.where(torch.arange(len(val)) < 300, val.groups.attribute, -1)
     few = replace(val, groups=replace(val.groups, member=member, attribute=attribute))
     record = run(Task("few", {**task.splits, "val": few}, task.classes), tmp_path, **{"judge.use_groups": "val"})
-    assert any("groups_from=few" in standing["candidate"] for standing in record.decisions["standings"])
+    assert any("groups_from=few" in one["candidate"] for one in record.choices["candidates"])
 
 
 class Stopping:
@@ -266,13 +267,13 @@ def test_a_run_stopped_in_its_fit_or_in_a_trial_of_dfr_ends_as_if_nothing_had_ha
             run(task, tmp_path / "stopped", watched=watched[stop], **FEW)
     again = run(task, tmp_path / "stopped", **FEW)
     assert again.split_counts == whole.split_counts
-    assert again.decisions == whole.decisions
+    assert again.choices == whole.choices
     assert again.warnings == whole.warnings
     assert files_of(again) == files_of(whole)
 
 
 def test_a_resumed_run_with_another_winner_does_not_go_on_from_the_first_ones_checkpoint(tmp_path, monkeypatch):
-    """A contest with a time limit may come further when the run is resumed, and choose another candidate."""
+    """A selection with a time limit may come further when the run is resumed, and choose another candidate."""
     task = shortcut(300)
     won_by("erm", monkeypatch)
     with pytest.raises(KeyboardInterrupt):
@@ -286,13 +287,13 @@ def test_a_resumed_run_with_another_winner_does_not_go_on_from_the_first_ones_ch
 def won_by(name, monkeypatch):
     """Let the candidate ``name`` win, whatever validation says of it."""
 
-    def decided(trainer, candidates, **options):
-        verdict = contest(trainer, candidates, **options)
-        standings = by_score([replace(one, score=2.0 if one.name == name else -1.0) for one in verdict.standings])
-        winner = next((one for one in candidates if one.name == name), verdict.winner)
-        return replace(verdict, winner=winner, standings=tuple(standings))
+    def decided(context, candidates, **options):
+        found = select(context, candidates, **options)
+        results = by_score([replace(one, score=2.0 if one.name == name else -1.0) for one in found.results])
+        winner = next((one for one in candidates if one.name == name), found.winner)
+        return replace(found, winner=winner, results=tuple(results))
 
-    monkeypatch.setattr("umix.methods.best.contest", decided)
+    monkeypatch.setattr("umix.methods.best.select", decided)
 
 
 @pytest.mark.parametrize("name", ["dfr", "reweight by=class", "group_mixup power=1"])
@@ -300,7 +301,7 @@ def test_the_weights_that_are_kept_are_those_that_the_winner_trains_with(tmp_pat
     won_by(name, monkeypatch)
     task = shortcut(300)
     best = run(task, tmp_path, **FEW)
-    assert best.decisions["method"] == name.split()[0]
+    assert best.choices["method"] == name.split()[0]
     kept, alone = load_examples(best), read_examples(run(task, tmp_path, name.split()[0]))
     assert ("weight" in kept.columns) == (alone is not None)
     if alone is not None:

@@ -16,29 +16,29 @@ from umix.data.task import Task
 from umix.methods.cnc import CnC, ContrastiveRisk, contrastive_risk
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def parameters(net: Net) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
 
 
-def predictions(run: Trainer, epochs: int) -> torch.Tensor:
+def predictions(run: Context, epochs: int) -> torch.Tensor:
     return run.logits(run.reference(ErmStage("reference", epochs)), "train").argmax(1)
 
 
-def test_weight_zero_is_erm_on_the_balanced_rows(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = CnC(weight=0.0, reference_epochs=2).train(run)
+def test_weight_zero_is_erm_on_the_balanced_rows(context: Make) -> None:
+    run, other = context(), context()
+    result = CnC(weight=0.0, reference_epochs=2).train(run)
     y = run.task.splits["train"].y
     wrong = (predictions(other, 2) != y).long()
-    assert torch.equal(run.kept["environment"], wrong)
-    expected = other.fit(MeanRisk(), sampler=Balanced(2 * y + wrong))
-    torch.testing.assert_close(parameters(net), parameters(expected))
+    assert torch.equal(result.per_example["environment"], wrong)
+    expected = other.fit(MeanRisk(), sampler=Balanced(2 * y + wrong)).net
+    torch.testing.assert_close(parameters(result.net), parameters(expected))
 
 
 def test_the_risk_is_the_share_of_contrast_and_of_loss() -> None:
@@ -56,27 +56,26 @@ def test_the_risk_is_the_share_of_contrast_and_of_loss() -> None:
     assert risk.item() == pytest.approx(0.6 * contrast.item() + 0.4 * loss.item(), rel=1e-6)
 
 
-def test_contrast_draws_the_features_of_a_class_together(trainer: Make) -> None:
+def test_contrast_draws_the_features_of_a_class_together(context: Make) -> None:
     found = {}
     for weight in (0.0, 0.75):
-        run = trainer(fit={"epochs": 10})
-        net = CnC(weight=weight).train(run)
+        run = context(fit={"epochs": 10})
+        net = CnC(weight=weight).train(run).net
         train = run.task.splits["train"]
         found[weight] = contrastive_risk(
-            net.features(train.x), train.y, predictions(trainer(), 5), temperature=0.1
+            net.features(train.x), train.y, predictions(context(), 5), temperature=0.1
         ).item()
     assert found[0.75] < 0.8 * found[0.0]
 
 
-def test_without_mistakes_of_the_reference_it_is_class_balanced_erm_and_says_so(trainer: Make, moons: Task) -> None:
+def test_without_mistakes_of_the_reference_it_is_class_balanced_erm_and_says_so(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     easy = replace(train, x=4 * torch.nn.functional.one_hot(train.y, 2).float())
     task = Task("easy", {**moons.splits, "train": easy}, moons.classes)
-    run = trainer(task=task)
-    net = CnC(reference_epochs=3).train(run)
-    assert any("no features can be contrasted" in warning for warning in run.warnings)
-    expected = trainer(task=task).fit(MeanRisk(), sampler=Balanced(easy.y))
-    assert torch.equal(parameters(net), parameters(expected))
+    result = CnC(reference_epochs=3).train(context(task=task))
+    assert any("no features can be contrasted" in warning for warning in result.warnings)
+    expected = context(task=task).fit(MeanRisk(), sampler=Balanced(easy.y)).net
+    assert torch.equal(parameters(result.net), parameters(expected))
 
 
 RNG = np.random.default_rng(0)

@@ -11,10 +11,10 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.coral import CORAL, AlikeFeaturesRisk
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 
 
@@ -42,19 +42,19 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(trainer: Make, optimizer: str) -> None:
-    run = trainer(groups=True, fit={"optimizer": optimizer})
-    coral = CORAL(gamma=0.0).train(run)
-    erm = trainer(groups=True, fit={"optimizer": optimizer})
-    expected = erm.fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(context: Make, optimizer: str) -> None:
+    run = context(groups=True, fit={"optimizer": optimizer})
+    coral = CORAL(gamma=0.0).train(run).net
+    erm = context(groups=True, fit={"optimizer": optimizer})
+    expected = erm.fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     assert all(torch.equal(a, b) for a, b in zip(coral.parameters(), expected.parameters(), strict=True))
 
 
-def test_the_penalty_brings_the_means_of_the_domains_closer(trainer: Make) -> None:
+def test_the_penalty_brings_the_means_of_the_domains_closer(context: Make) -> None:
     spreads = []
     for gamma in (0.0, 10.0):
-        run = trainer(groups=True, fit={"epochs": 10})
-        net = CORAL(gamma=gamma).train(run)
+        run = context(groups=True, fit={"epochs": 10})
+        net = CORAL(gamma=gamma).train(run).net
         features, group = run.features(net, "train"), run.splits["train"].group
         spreads.append(torch.stack([features[group == g].mean(0) for g in range(4)]).var(0).mean().item())
     assert spreads[1] < spreads[0] / 2

@@ -12,10 +12,11 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from umix.data.task import Split
 from umix.methods.registry import method
+from umix.training.context import Context
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 HOST, DEVICE = torch.device("cpu"), torch.device("meta")  # torch needs nothing installed for this one
 
 
@@ -95,16 +96,16 @@ def test_the_device_has_no_float64() -> None:
     ],
 )
 def test_weights_clusters_and_layers_are_computed_without_float64_on_the_device(
-    trainer: Make, monkeypatch: pytest.MonkeyPatch, name: str, settings: dict[str, Any]
+    context: Make, monkeypatch: pytest.MonkeyPatch, name: str, settings: dict[str, Any]
 ) -> None:
     def untrained(
-        run: Trainer, stage: object, net: object, objective: Objective, *rest: object, **more: object
+        run: Context, stage: object, net: object, objective: Objective, *rest: object, **more: object
     ) -> State:
         return objective.init(4)
 
-    run = trainer(only_weigh=True)
-    monkeypatch.setattr(Trainer, "run_fit", untrained)
-    monkeypatch.setattr(Trainer, "adopt", lambda run, net, val=None: net)
-    run.splits = on_device(run.splits)
+    run = context(only_weigh=True)
+    run = replace(run, splits=on_device(run.splits))
+    monkeypatch.setattr(Context, "run_fit", untrained)
+    monkeypatch.setattr(Context, "adopt", lambda run, net, val=None: TrainResult(net, run.new_history(1, val=val)))
     with WithDevice():
         method(name, **settings).train(run)

@@ -22,9 +22,9 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
 from umix.nets.mlp import MLP
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def blobs(n: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -85,35 +85,36 @@ def spurious() -> Task:
     return Task("spurious", splits, ("no", "yes"))
 
 
-def test_the_last_layer_forgets_the_spurious_input(trainer: Make, spurious: Task) -> None:
-    run = trainer(task=spurious, net=MLP(hidden=()), fit={"epochs": 1})
-    head = DFR().train(run).head
+def test_the_last_layer_forgets_the_spurious_input(context: Make, spurious: Task) -> None:
+    run = context(task=spurious, net=MLP(hidden=()), fit={"epochs": 1})
+    result = DFR().train(run)
+    head = result.net.head
     true, loud = (head.weight[1] - head.weight[0]).detach().abs()
     assert loud < 0.01 * true
-    assert (run.history.counts("test").hits[0] >= 48).all()  # of 50 in every cell
+    assert (result.history.counts("test").hits[0] >= 48).all()  # of 50 in every cell
 
 
-def halves_of(run: Trainer, method: DFR) -> tuple[np.ndarray, np.ndarray]:
+def halves_of(run: Context, method: DFR) -> tuple[np.ndarray, np.ndarray]:
     group = run.task.splits["val"].group.numpy()
     return stratified_split(group, share=method.share, rng=stream(run.seed, "dfr", "half"))
 
 
-def test_selection_sees_only_the_half_that_was_not_fitted(trainer: Make) -> None:
-    run, method = trainer(), DFR()
-    net = method.train(run)
+def test_selection_sees_only_the_half_that_was_not_fitted(context: Make) -> None:
+    run, method = context(), DFR()
+    result = method.train(run)
     chosen, rest = halves_of(run, method)
     assert not set(chosen) & set(rest)
     unseen = run.task.splits["val"].rows(torch.from_numpy(rest))
-    hits = net(unseen.x).argmax(dim=1) == unseen.y
-    assert run.history.counts("val").hits.tolist() == [torch.bincount(unseen.group[hits], minlength=4).tolist()]
-    assert run.history.counts("val").sizes.tolist() == [10] * 4
-    assert run.history.counts("test").sizes.tolist() == run.task.splits["test"].groups.sizes.tolist()
+    hits = result.net(unseen.x).argmax(dim=1) == unseen.y
+    assert result.history.counts("val").hits.tolist() == [torch.bincount(unseen.group[hits], minlength=4).tolist()]
+    assert result.history.counts("val").sizes.tolist() == [10] * 4
+    assert result.history.counts("test").sizes.tolist() == run.task.splits["test"].groups.sizes.tolist()
 
 
-def test_cross_fitted_logits_are_those_of_the_layer_that_was_fitted_to_the_other_part(trainer: Make) -> None:
-    run, method = trainer(), DFR(repeats=2)
-    logits = method.cross_fitted(trainer())
-    net = method.train(run)
+def test_cross_fitted_logits_are_those_of_the_layer_that_was_fitted_to_the_other_part(context: Make) -> None:
+    run, method = context(), DFR(repeats=2)
+    logits = method.cross_fitted(context())
+    net = method.train(run).net
     chosen, rest = halves_of(run, method)
     val = run.task.splits["val"]
     np.testing.assert_allclose(logits[rest], net(val.x[rest]).detach(), atol=1e-5)
@@ -121,9 +122,9 @@ def test_cross_fitted_logits_are_those_of_the_layer_that_was_fitted_to_the_other
     assert not torch.allclose(logits[chosen], net(val.x[chosen]).detach(), atol=0.1)
 
 
-def test_the_head_is_the_mean_of_refits_on_balanced_subsets_of_the_half(trainer: Make) -> None:
-    run, method = trainer(seed=3), DFR(repeats=3, c=0.3)
-    net = method.train(run)
+def test_the_head_is_the_mean_of_refits_on_balanced_subsets_of_the_half(context: Make) -> None:
+    run, method = context(seed=3), DFR(repeats=3, c=0.3)
+    net = method.train(run).net
     chosen, _ = halves_of(run, method)
     val = run.task.splits["val"]
     z = net.features(val.x[chosen]).detach().double().numpy()
@@ -140,9 +141,9 @@ def test_the_head_is_the_mean_of_refits_on_balanced_subsets_of_the_half(trainer:
     np.testing.assert_allclose(logits[:, 1] - logits[:, 0], np.mean(heads, axis=0), atol=1e-4)
 
 
-def test_one_balanced_subset_predicts_as_scikit_learn_on_the_half(trainer: Make) -> None:
-    run, method = trainer(), DFR(repeats=1, penalty="l2")
-    net = method.train(run)
+def test_one_balanced_subset_predicts_as_scikit_learn_on_the_half(context: Make) -> None:
+    run, method = context(), DFR(repeats=1, penalty="l2")
+    net = method.train(run).net
     chosen, _ = halves_of(run, method)
     val = run.task.splits["val"]
     z, y = net.features(val.x[chosen]).detach().double().numpy(), val.y.numpy()[chosen]
@@ -152,20 +153,18 @@ def test_one_balanced_subset_predicts_as_scikit_learn_on_the_half(trainer: Make)
     assert net(val.x[chosen]).argmax(dim=1).tolist() == model.predict(scaler.transform(z)).tolist()
 
 
-def test_a_group_that_validation_misses_is_reported_and_left_out(trainer: Make, moons: Task) -> None:
+def test_a_group_that_validation_misses_is_reported_and_left_out(context: Make, moons: Task) -> None:
     val = moons.splits["val"]
     partial = Task(moons.name, {**moons.splits, "val": val.rows(torch.nonzero(val.group != 2)[:, 0])}, moons.classes)
-    run = trainer(task=partial)
-    DFR().train(run)
-    assert run.warnings[0].startswith("Validation has no example of moon 2")
-    assert run.history.counts("val").sizes.tolist() == [10, 10, 0, 10]
+    result = DFR().train(context(task=partial))
+    assert result.warnings[0].startswith("Validation has no example of moon 2")
+    assert result.history.counts("val").sizes.tolist() == [10, 10, 0, 10]
 
 
-def test_a_fit_that_does_not_converge_is_reported(trainer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_does_not_converge_is_reported(context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("umix.methods.dfr._ITERATIONS", 1)
-    run = trainer()
-    DFR(repeats=2).train(run)
-    assert run.warnings == ["2 of 2 logistic regressions did not converge; try a smaller c."]
+    result = DFR(repeats=2).train(context())
+    assert result.warnings == ("2 of 2 logistic regressions did not converge; try a smaller c.",)
 
 
 SMALL = {"sizes": [40, 8, 8, 40], "eval_size": 10, "epochs": 2, "hidden": [8]}
@@ -196,9 +195,9 @@ def test_validation_groups_that_overlap_are_refused_before_training(
     execute(RunSpec(task="four_moons", method="erm", settings={"epochs": 1}), out=tmp_path)
 
 
-def test_validation_that_leaves_nothing_for_selection_is_refused(trainer: Make, moons: Task) -> None:
+def test_validation_that_leaves_nothing_for_selection_is_refused(context: Make, moons: Task) -> None:
     val = moons.splits["val"]
     one_each = torch.stack([torch.nonzero(val.group == g)[0, 0] for g in range(4)])
     task = Task(moons.name, {**moons.splits, "val": val.rows(one_each)}, moons.classes)
     with pytest.raises(UserError, match=r"two examples of a group, .* got 4 examples"):
-        DFR().train(trainer(task=task))
+        DFR().train(context(task=task))

@@ -11,9 +11,9 @@ from umix.methods.doro import Chi2DORO, CVaRDORO
 from umix.methods.dro import Chi2DRO, CVaRDRO
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 PAIRS = pytest.mark.parametrize(("doro", "dro"), [(CVaRDORO, CVaRDRO), (Chi2DORO, Chi2DRO)], ids=lambda kind: kind.name)
 
 
@@ -23,21 +23,21 @@ def same(first: Net, second: Net) -> bool:
 
 @PAIRS
 @pytest.mark.parametrize("alpha", [0.2, 0.7])
-def test_epsilon_zero_is_dro(trainer: Make, doro: type[CVaRDORO], dro: type[CVaRDRO], alpha: float) -> None:
-    assert same(doro(alpha=alpha, epsilon=0).train(trainer()), dro(alpha=alpha).train(trainer()))
+def test_epsilon_zero_is_dro(context: Make, doro: type[CVaRDORO], dro: type[CVaRDRO], alpha: float) -> None:
+    assert same(doro(alpha=alpha, epsilon=0).train(context()).net, dro(alpha=alpha).train(context()).net)
 
 
 @PAIRS
 def test_an_outlier_leads_dro_astray_and_not_doro(
-    trainer: Make, moons: Task, doro: type[CVaRDORO], dro: type[CVaRDRO]
+    context: Make, moons: Task, doro: type[CVaRDORO], dro: type[CVaRDRO]
 ) -> None:
     train = moons.splits["train"]
     x = train.x.clone()
     x[0] = x[-1] = 1e4  # one place, both labels: one of the two has the largest loss by far, and so it has a gradient
     spoilt = Task(moons.name, {**moons.splits, "train": replace(train, x=x)}, moons.classes)
     setting = {"task": spoilt, "net": MLP(hidden=()), "fit": {"batch_size": len(train), "epochs": 1}}
-    wild = dro().train(trainer(**setting))
-    calm = doro(epsilon=1.5 / len(train)).train(trainer(**setting))
+    wild = dro().train(context(**setting)).net
+    calm = doro(epsilon=1.5 / len(train)).train(context(**setting)).net
     largest = [max(float(p.detach().abs().max()) for p in net.parameters()) for net in (calm, wild)]
     assert largest[0] < 2
     assert largest[1] > 8

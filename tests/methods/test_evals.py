@@ -19,10 +19,10 @@ from umix.errors import UserError
 from umix.methods.evals import EVaLS, counts_of
 from umix.methods.parts.layer_fit import parts_of_validation
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def without_groups(task: Task) -> Task:
     return replace(task, splits=blank)
 
 
-def test_the_layer_is_a_logistic_regression_on_the_rows_of_extreme_losses(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = EVaLS(k=6, penalty="l2").train(run)
+def test_the_layer_is_a_logistic_regression_on_the_rows_of_extreme_losses(context: Make) -> None:
+    other = context()
+    result = EVaLS(k=6, penalty="l2").train(context())
     erm = other.reference(ErmStage("reference", 4))
-    held_out, rest = parts_of_validation(other, 0.5)
+    held_out, rest, _ = parts_of_validation(other, 0.5)
     losses = torch.nn.functional.cross_entropy(erm(held_out.x).detach(), held_out.y, reduction="none").numpy()
     y, z = held_out.y.numpy(), erm.features(held_out.x).detach().double().numpy()
     rows = []
@@ -60,38 +60,38 @@ def test_the_layer_is_a_logistic_regression_on_the_rows_of_extreme_losses(traine
     rows = np.sort(rows)
     scaler = StandardScaler().fit(z[rows])
     model = LogisticRegression(max_iter=1000).fit(scaler.transform(z[rows]), y[rows])
-    logits = net(held_out.x).detach().double().numpy()
+    logits = result.net(held_out.x).detach().double().numpy()
     np.testing.assert_allclose(logits[:, 1] - logits[:, 0], model.decision_function(scaler.transform(z)), atol=1e-3)
-    assert run.history.counts("val").n == len(rest) == 40
-    assert run.decisions == {}
+    assert result.history.counts("val").n == len(rest) == 40
+    assert result.choices == {}
 
 
 @pytest.mark.parametrize("groups", [True, False], ids=["groups choose", "environments choose"])
-def test_the_last_layer_forgets_the_spurious_input(trainer: Make, spurious: Task, groups: bool) -> None:
-    run = trainer(task=spurious if groups else without_groups(spurious), net=MLP(hidden=()), fit={"epochs": 1})
-    net = EVaLS().train(run)
+def test_the_last_layer_forgets_the_spurious_input(context: Make, spurious: Task, groups: bool) -> None:
+    run = context(task=spurious if groups else without_groups(spurious), net=MLP(hidden=()), fit={"epochs": 1})
+    result = EVaLS().train(run)
     test = spurious.splits["test"]
-    hits = (net(test.x).argmax(1) == test.y).float() @ test.member_float
+    hits = (result.net(test.x).argmax(1) == test.y).float() @ test.member_float
     assert (hits >= 45).all()  # of 50 in every cell; ERM hits none of two
-    assert run.decisions["k"] in (5, 10, 20, 40)
+    assert result.choices["k"] in (5, 10, 20, 40)
     what = "known group" if groups else "cell of class and inferred environment"
-    assert f"by the worst {what}" in run.decisions["reason"]
-    assert [one["candidate"] for one in run.decisions["standings"]] == ["k=0", "k=5", "k=10", "k=20", "k=40", "k=52"]
+    assert f"by the worst {what}" in result.choices["reason"]
+    assert [one["candidate"] for one in result.choices["candidates"]] == ["k=0", "k=5", "k=10", "k=20", "k=40", "k=52"]
 
 
-def test_groups_that_may_only_be_reported_do_not_choose(trainer: Make, spurious: Task) -> None:
+def test_groups_that_may_only_be_reported_do_not_choose(context: Make, spurious: Task) -> None:
     given = {"net": MLP(hidden=()), "fit": {"epochs": 1}}
-    hidden = trainer(task=spurious, judging=Judging(choose=False), **given)
-    absent = trainer(task=without_groups(spurious), **given)
-    assert torch.equal(EVaLS().train(hidden).head.weight, EVaLS().train(absent).head.weight)
-    assert hidden.decisions == absent.decisions
+    hidden = EVaLS().train(context(task=spurious, judging=Judging(choose=False), **given))
+    absent = EVaLS().train(context(task=without_groups(spurious), **given))
+    assert torch.equal(hidden.net.head.weight, absent.net.head.weight)
+    assert hidden.choices == absent.choices
 
 
-def test_a_k_beyond_half_of_the_smallest_class_is_lowered_for_all_classes(trainer: Make, spurious: Task) -> None:
+def test_a_k_beyond_half_of_the_smallest_class_is_lowered_for_all_classes(context: Make, spurious: Task) -> None:
     val = spurious.splits["val"]
     few = val.rows(torch.cat([torch.nonzero(val.y == 0)[:, 0], torch.nonzero(val.y == 1)[:24, 0]]))
     task = replace(spurious, splits={**spurious.splits, "val": few})
-    heads = [EVaLS(k=k).train(trainer(task=task, net=MLP(hidden=()))).head.weight for k in (6, 500)]
+    heads = [EVaLS(k=k).train(context(task=task, net=MLP(hidden=()))).net.head.weight for k in (6, 500)]
     assert torch.equal(*heads)  # 12 rows of the small class are in the first part
 
 
@@ -107,7 +107,7 @@ def test_the_counts_of_candidates_choose_as_those_of_epochs_do() -> None:
 
 @pytest.mark.parametrize("groups", [True, False], ids=["groups choose", "environments choose"])
 def test_where_labels_are_noise_the_layer_of_erm_stays(
-    trainer: Make, spurious: Task, groups: bool, monkeypatch: pytest.MonkeyPatch
+    context: Make, spurious: Task, groups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def noisy(split: Split) -> Split:
         flipped = torch.arange(len(split)) % 5 == 0
@@ -117,32 +117,32 @@ def test_where_labels_are_noise_the_layer_of_erm_stays(
     task = replace(spurious, splits={name: noisy(split) for name, split in spurious.splits.items()})
     given = {"net": MLP(hidden=()), "fit": {"epochs": 20}, "task": task if groups else without_groups(task)}
     monkeypatch.setattr("umix.methods.evals._TRIED", (0, 5, 10))
-    run, other = trainer(**given), trainer(**given)
-    kept = EVaLS().train(run).head.weight
-    assert run.decisions["k"] == 0
+    result, other = EVaLS().train(context(**given)), context(**given)
+    kept = result.net.head.weight
+    assert result.choices["k"] == 0
     assert torch.equal(kept, other.reference(ErmStage("reference", 20)).head.weight)
-    assert any("looks like noise" in one for one in run.warnings) != groups  # where groups choose, the average may fall
-    assert torch.equal(kept, EVaLS(k=0).train(trainer(**given)).head.weight)
+    noise = any("looks like noise" in one for one in result.warnings)
+    assert noise != groups  # where groups choose, the average may fall
+    assert torch.equal(kept, EVaLS(k=0).train(context(**given)).net.head.weight)
 
 
-def test_one_class_alone_is_refused(trainer: Make, moons: Task) -> None:
+def test_one_class_alone_is_refused(context: Make, moons: Task) -> None:
     val = moons.splits["val"]
     only = replace(moons, splits={**moons.splits, "val": val.rows(torch.nonzero(val.y == 0)[:, 0])})
     with pytest.raises(UserError, match="two classes in validation"):
-        EVaLS().train(trainer(task=only))
+        EVaLS().train(context(task=only))
 
 
-def test_a_regression_that_does_not_converge_is_reported(trainer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regression_that_does_not_converge_is_reported(context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("umix.methods.dfr._ITERATIONS", 1)
-    run = trainer()
-    EVaLS(k=3).train(run)
-    assert run.warnings[0].startswith("1 of 1 logistic regressions did not converge")
+    result = EVaLS(k=3).train(context())
+    assert result.warnings[0].startswith("1 of 1 logistic regressions did not converge")
 
 
 def test_a_run_says_which_k_it_chose(tmp_path: Path) -> None:
     settings = {"sizes": [40, 8, 8, 40], "eval_size": 20, "epochs": 2, "use_groups": "test"}
     record = execute(RunSpec(task="four_moons", method="evals", settings=settings), out=tmp_path)
-    assert record.decisions["k"] in (0, 5, 10, 20)
+    assert record.choices["k"] in (0, 5, 10, 20)
     assert record.group_use == "none"
     again = execute(RunSpec(task="four_moons", method="evals", settings=settings), out=tmp_path)
-    assert again.decisions == record.decisions
+    assert again.choices == record.choices

@@ -14,11 +14,11 @@ from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.fish import Fish, FreshRisk, MetaStep
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.engine import Engine, Prepared
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def batch_of(group: np.ndarray, *, step: int = 0) -> Batch:
@@ -45,17 +45,17 @@ def one_domain(task: Task) -> Task:
 @pytest.mark.parametrize(
     "fit", [{}, {"optimizer": "adam"}, {"clip_norm": 0.1, "weight_decay": 0.01}], ids=["sgd", "adam", "clipped"]
 )
-def test_one_domain_and_the_whole_way_is_erm_bit_by_bit(trainer: Make, moons: Task, fit: dict[str, object]) -> None:
+def test_one_domain_and_the_whole_way_is_erm_bit_by_bit(context: Make, moons: Task, fit: dict[str, object]) -> None:
     task = one_domain(moons)
-    fish = Fish(meta_lr=1.0).train(trainer(task=task, groups=True, fit=fit))
-    erm = trainer(task=task, fit=fit).fit(MeanRisk(), sampler=Balanced(task.splits["train"].group))
+    fish = Fish(meta_lr=1.0).train(context(task=task, groups=True, fit=fit)).net
+    erm = context(task=task, fit=fit).fit(MeanRisk(), sampler=Balanced(task.splits["train"].group)).net
     assert same(fish, erm)
 
 
-def test_warm_up_is_erm_on_balanced_batches_bit_by_bit(trainer: Make, moons: Task) -> None:
-    fish = Fish(warmup=1000).train(trainer(groups=True))
-    assert same(fish, trainer().fit(MeanRisk(), sampler=Balanced(moons.splits["train"].group)))
-    assert not same(fish, Fish(warmup=3).train(trainer(groups=True)))
+def test_warm_up_is_erm_on_balanced_batches_bit_by_bit(context: Make, moons: Task) -> None:
+    fish = Fish(warmup=1000).train(context(groups=True)).net
+    assert same(fish, context().fit(MeanRisk(), sampler=Balanced(moons.splits["train"].group)).net)
+    assert not same(fish, Fish(warmup=3).train(context(groups=True)).net)
 
 
 def gradient(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -12,14 +12,14 @@ from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.george import GEORGE, hardness
 from umix.methods.group_dro import GroupDRO
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.mlp import Linear
 from umix.nets.net import Net
+from umix.training.context import Context
+from umix.training.mixup_risk import MixupRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def parameters(net: Net) -> torch.Tensor:
@@ -38,31 +38,28 @@ def apart(moons: Task) -> Task:
     return Task("apart", splits, moons.classes)
 
 
-def test_one_cluster_per_class_is_group_dro_over_classes(trainer: Make) -> None:
-    run = trainer()
-    net = GEORGE(clusters=1, step_size=0.3, adjustment=2.0).train(run)
+def test_one_cluster_per_class_is_group_dro_over_classes(context: Make) -> None:
+    run = context()
+    result = GEORGE(clusters=1, step_size=0.3, adjustment=2.0).train(run)
     y = run.task.splits["train"].y
     objective = WorstGroupRisk(step_size=0.3, adjustment=2.0, sizes=torch.bincount(y), group=y)
-    assert torch.equal(parameters(net), parameters(trainer().fit(objective, sampler=Balanced(y))))
-    assert any("the groups are the classes alone" in warning for warning in run.warnings)
+    assert torch.equal(parameters(result.net), parameters(context().fit(objective, sampler=Balanced(y)).net))
+    assert any("the groups are the classes alone" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize("kind", ["gmm", "kmeans"])
-def test_clusters_that_are_the_groups_give_group_dro(trainer: Make, apart: Task, kind: str) -> None:
-    run, other = (trainer(task=apart, net=Linear()) for _ in range(2))
-    net = GEORGE(kind=kind, step_size=0.3).train(run)
-    assert torch.equal(groups_by_size(apart)[apart.splits["train"].group], run.kept["environment"])
-    other.groups = True
-    known = GroupDRO(step_size=0.3).train(other)
+def test_clusters_that_are_the_groups_give_group_dro(context: Make, apart: Task, kind: str) -> None:
+    inferred = GEORGE(kind=kind, step_size=0.3).train(context(task=apart, net=Linear()))
+    cluster = inferred.per_example["environment"]
+    assert torch.equal(groups_by_size(apart)[apart.splits["train"].group], cluster)
+    known = GroupDRO(step_size=0.3).train(context(task=apart, net=Linear(), groups=True))
     # Clusters are numbered by size, and the order of groups decides whose turn is when: compare what both have learned.
-    rates = [float(one.history.counts("val").all_hits[-1]) for one in (run, other)]
+    rates = [float(one.history.counts("val").all_hits[-1]) for one in (inferred, known)]
     assert rates[0] == pytest.approx(rates[1], abs=1)
-    assert net.head.weight.shape == known.head.weight.shape
-    objective = WorstGroupRisk(
-        step_size=0.3, adjustment=0.0, sizes=torch.bincount(run.kept["environment"]), group=run.kept["environment"]
-    )
-    expected = trainer(task=apart, net=Linear()).fit(objective, sampler=Balanced(run.kept["environment"]))
-    assert torch.equal(parameters(net), parameters(expected))
+    assert inferred.net.head.weight.shape == known.net.head.weight.shape
+    objective = WorstGroupRisk(step_size=0.3, adjustment=0.0, sizes=torch.bincount(cluster), group=cluster)
+    expected = context(task=apart, net=Linear()).fit(objective, sampler=Balanced(cluster))
+    assert torch.equal(parameters(inferred.net), parameters(expected.net))
 
 
 def groups_by_size(task: Task) -> torch.Tensor:
@@ -75,21 +72,21 @@ def groups_by_size(task: Task) -> torch.Tensor:
     return place
 
 
-def test_umix_follows_with_the_error_rates_of_the_clusters(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = GEORGE(then="umix", eta=9.0, by="hardness", reference_epochs=2).train(run)
-    y, cluster = other.task.splits["train"].y, run.kept["environment"]
+def test_umix_follows_with_the_error_rates_of_the_clusters(context: Make) -> None:
+    other = context()
+    result = GEORGE(then="umix", eta=9.0, by="hardness", reference_epochs=2).train(context())
+    y, cluster = other.task.splits["train"].y, result.per_example["environment"]
     wrong = other.logits(other.reference(ErmStage("reference", 2)), "train").argmax(1) != y
     u = class_means(wrong.float(), cluster)
     assert len(u.unique()) > 1
     objective = MixupRisk(weights=normalized(importance_weights(u, eta=9.0)), sigma=0.5, alpha=0.5)
-    assert torch.equal(parameters(net), parameters(other.fit(objective)))
+    assert torch.equal(parameters(result.net), parameters(other.fit(objective).net))
 
 
-def test_two_clusters_by_hardness_are_the_harder_and_the_easier_examples_of_a_class(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    GEORGE(by="hardness", kind="kmeans", clusters=2).train(run)
-    y, cluster = other.task.splits["train"].y, run.kept["environment"]
+def test_two_clusters_by_hardness_are_the_harder_and_the_easier_examples_of_a_class(context: Make) -> None:
+    other = context()
+    result = GEORGE(by="hardness", kind="kmeans", clusters=2).train(context())
+    y, cluster = other.task.splits["train"].y, result.per_example["environment"]
     hard = hardness(other.logits(other.reference(ErmStage("reference", 4)), "train"), y)
     for c in (0, 1):
         first, second = (hard[cluster == 2 * c + k] for k in (0, 1))

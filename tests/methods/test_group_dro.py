@@ -16,10 +16,11 @@ from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.mlp import MLP
+from umix.selection.halving import SELECTION
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 SIZES = torch.tensor([50, 5, 0, 20])
 
 
@@ -83,55 +84,50 @@ def test_equally_hard_groups_keep_equal_weights_where_batches_do_not_hold_all_al
     assert state["q"].tolist() == pytest.approx([0.25] * 4, abs=1e-4)
 
 
-def test_with_step_size_zero_it_is_balanced_erm(trainer: Make) -> None:
-    run = trainer(groups=True)
-    dro = GroupDRO(step_size=0.0).train(run)
-    other = trainer()
-    erm = other.fit(MeanRisk(), sampler=Balanced(other.splits["train"].group))
+def test_with_step_size_zero_it_is_balanced_erm(context: Make) -> None:
+    dro = GroupDRO(step_size=0.0).train(context(groups=True)).net
+    other = context()
+    erm = other.fit(MeanRisk(), sampler=Balanced(other.splits["train"].group)).net
     for a, b in zip(dro.parameters(), erm.parameters(), strict=True):
         torch.testing.assert_close(a, b, atol=2e-3, rtol=0)  # 160 examples: the last batch has not all groups alike
 
 
-def test_overlapping_groups_are_refused_and_declared_training_groups_used(trainer: Make, moons: Task) -> None:
+def test_overlapping_groups_are_refused_and_declared_training_groups_used(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     overlapping = Groups(torch.ones_like(train.member), train.groups.names)
     task = Task(moons.name, {**moons.splits, "train": replace(train, groups=overlapping)}, moons.classes)
     with pytest.raises(UserError, match="must be in exactly one of the groups"):
-        GroupDRO().train(trainer(task=task, groups=True))
+        GroupDRO().train(context(task=task, groups=True))
     declared = replace(train, groups=overlapping, training_groups=Groups.from_ids(train.y, ("no", "yes")))
-    run = trainer(task=Task(moons.name, {**moons.splits, "train": declared}, moons.classes), groups=True)
+    run = context(task=Task(moons.name, {**moons.splits, "train": declared}, moons.classes), groups=True)
     GroupDRO().train(run)
     assert run.task.training_groups == ("no", "yes")
 
 
-def test_an_auto_step_size_is_chosen_by_the_worst_validation_group_and_is_a_run_with_it(trainer: Make) -> None:
-    auto = trainer(groups=True)
-    net = GroupDRO(step_size="auto").train(auto)
-    chosen = auto.decisions["step_size"]
+def test_an_auto_step_size_is_chosen_by_the_worst_validation_group_and_is_a_run_with_it(context: Make) -> None:
+    auto = GroupDRO(step_size="auto").train(context(groups=True))
+    chosen = auto.choices["step_size"]
     assert chosen in (0.001, 0.01, 0.1)
-    assert "by the worst group" in auto.decisions["reason"]
-    assert len(auto.decisions["standings"]) == 3
-    again = GroupDRO(step_size=chosen).train(trainer(groups=True))
-    for a, b in zip(net.parameters(), again.parameters(), strict=True):
+    assert "by the worst group" in auto.choices["reason"]
+    assert len(auto.choices["candidates"]) == 3
+    again = GroupDRO(step_size=chosen).train(context(groups=True)).net
+    for a, b in zip(auto.net.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
-def test_where_no_validation_groups_may_choose_auto_is_the_papers_step_size(trainer: Make) -> None:
-    auto = trainer(groups=True, judging=Judging(choose=False))
-    net = GroupDRO(step_size="auto").train(auto)
-    assert "race" not in auto.reports
-    assert auto.decisions["step_size"] == 0.01
-    again = GroupDRO().train(trainer(groups=True))
-    for a, b in zip(net.parameters(), again.parameters(), strict=True):
+def test_where_no_validation_groups_may_choose_auto_is_the_papers_step_size(context: Make) -> None:
+    run = context(groups=True, judging=Judging(choose=False))
+    auto = GroupDRO(step_size="auto").train(run)
+    assert SELECTION not in run.journal.reports
+    assert auto.choices["step_size"] == 0.01
+    again = GroupDRO().train(context(groups=True)).net
+    for a, b in zip(auto.net.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
-def test_auto_with_a_few_known_groups_is_auto_where_these_are_all(trainer: Make) -> None:
-    known, few = trainer(groups=True), trainer()
-    nets = [
-        GroupDRO(step_size="auto").train(known),
-        GroupDRO(step_size="auto", groups_from="few").train(few),
-    ]
-    assert known.decisions["standings"] == few.decisions["standings"]
-    for a, b in zip(*(net.parameters() for net in nets), strict=True):
+def test_auto_with_a_few_known_groups_is_auto_where_these_are_all(context: Make) -> None:
+    known = GroupDRO(step_size="auto").train(context(groups=True))
+    few = GroupDRO(step_size="auto", groups_from="few").train(context())
+    assert known.choices["candidates"] == few.choices["candidates"]
+    for a, b in zip(known.net.parameters(), few.net.parameters(), strict=True):
         assert torch.equal(a, b)

@@ -19,9 +19,9 @@ from umix.methods.method import Method
 from umix.methods.mixup import Mixup
 from umix.methods.reweight import Resample, Reweight
 from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 FAST = {"epochs": 3, "task.sizes": [60, 12, 12, 60], "task.eval_size": 60, "net.hidden": [4]}
 FEW = [
     GroupMixup(groups_from="few"),
@@ -44,37 +44,35 @@ def without_training_groups(task: Task) -> Task:
     )
 
 
-def test_without_mixing_it_is_reweighting_by_group(trainer: Make) -> None:
-    mixed = GroupMixup(sigma=0.0).train(trainer(groups=True))
-    torch.testing.assert_close(parameters(mixed), parameters(Reweight(by="group").train(trainer(groups=True))))
+def test_without_mixing_it_is_reweighting_by_group(context: Make) -> None:
+    mixed = GroupMixup(sigma=0.0).train(context(groups=True)).net
+    torch.testing.assert_close(parameters(mixed), parameters(Reweight(by="group").train(context(groups=True)).net))
 
 
-def test_with_power_zero_it_is_mixup(trainer: Make) -> None:
-    flat = GroupMixup(power=0.0, sigma=1.0, alpha=0.2).train(trainer(groups=True))
-    torch.testing.assert_close(parameters(flat), parameters(Mixup().train(trainer())))
+def test_with_power_zero_it_is_mixup(context: Make) -> None:
+    flat = GroupMixup(power=0.0, sigma=1.0, alpha=0.2).train(context(groups=True)).net
+    torch.testing.assert_close(parameters(flat), parameters(Mixup().train(context()).net))
 
 
-def test_weights_follow_the_power_of_the_groups_sizes_and_are_saved(trainer: Make) -> None:
-    run = trainer(groups=True)
-    GroupMixup(power=0.5).train(run)
-    weight = run.kept["weight"]
+def test_weights_follow_the_power_of_the_groups_sizes_and_are_saved(context: Make) -> None:
+    run = context(groups=True)
+    weight = GroupMixup(power=0.5).train(run).per_example["weight"]
     assert (weight[run.task.splits["train"].group == 1] / weight[0]).tolist() == pytest.approx([6**0.5] * 10, rel=1e-6)
     assert weight.mean().item() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("few", FEW, ids=lambda method: f"{method.name}-{getattr(method, 'scheme', '')}")
-def test_where_all_training_groups_are_known_few_is_train(trainer: Make, few: Method) -> None:
+def test_where_all_training_groups_are_known_few_is_train(context: Make, few: Method) -> None:
     every = few.model_copy(update={"groups_from": "train"})
-    known, trained = few.train(trainer()), every.train(trainer(groups=True))
-    assert torch.equal(parameters(known), parameters(trained))
+    known, trained = few.train(context()), every.train(context(groups=True))
+    assert torch.equal(parameters(known.net), parameters(trained.net))
 
 
 @pytest.mark.parametrize("few", FEW, ids=lambda method: f"{method.name}-{getattr(method, 'scheme', '')}")
-def test_few_never_looks_at_training_groups_that_may_not_be_used(trainer: Make, moons: Task, few: Method) -> None:
-    hidden = trainer(task=without_training_groups(moons), use_groups="val")
-    net = few.train(hidden)
-    assert torch.equal(parameters(net), parameters(few.train(trainer(use_groups="val"))))
-    assert hidden.decisions["spread"]["known"] == len(moons.splits["val"])
+def test_few_never_looks_at_training_groups_that_may_not_be_used(context: Make, moons: Task, few: Method) -> None:
+    hidden = few.train(context(task=without_training_groups(moons), use_groups="val"))
+    assert torch.equal(parameters(hidden.net), parameters(few.train(context(use_groups="val")).net))
+    assert hidden.choices["spread"]["known"] == len(moons.splits["val"])
 
 
 def test_few_needs_no_training_groups_and_train_does() -> None:
@@ -99,7 +97,7 @@ def spec(method: str, **settings: object) -> RunSpec:
 def test_a_run_with_validation_groups_says_so_and_one_that_may_use_none_is_refused(method: str, tmp_path: Path) -> None:
     record = execute(spec(method, groups_from="few", use_groups="val"), out=tmp_path)
     assert record.group_use == "validation"
-    assert record.decisions["spread"]["known"] == 240
+    assert record.choices["spread"]["known"] == 240
     assert execute(spec(method, groups_from="few"), out=tmp_path).group_use == "training"
     with pytest.raises(
         UserError, match=r"with groups_from=few trains with the known groups .* use_groups=test does not"

@@ -12,12 +12,12 @@ from umix.data.samplers import Balanced
 from umix.methods.ib_irm import IBIRM, BottleneckRisk
 from umix.methods.irm import IRM
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 
 
@@ -40,25 +40,25 @@ def test_the_risk_is_that_of_numpy_at_every_stage(group: list[int], step: int, w
 
 
 @pytest.mark.parametrize("bottleneck_anneal", [0, 3, 500])
-def test_without_bottleneck_it_is_irm(trainer: Make, bottleneck_anneal: int) -> None:
+def test_without_bottleneck_it_is_irm(context: Make, bottleneck_anneal: int) -> None:
     narrow = IBIRM(bottleneck=0.0, penalty=5.0, anneal=7, bottleneck_anneal=bottleneck_anneal)
     plain = IRM(penalty=5.0, anneal=7)
-    nets = [method.train(trainer(groups=True)) for method in (narrow, plain)]
+    nets = [method.train(context(groups=True)).net for method in (narrow, plain)]
     assert all(torch.equal(a, b) for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
 
 
-def test_the_bottleneck_makes_features_vary_less_within_groups(trainer: Make) -> None:
+def test_the_bottleneck_makes_features_vary_less_within_groups(context: Make) -> None:
     spreads = []
     for bottleneck in (0.0, 10.0):
-        run = trainer(groups=True, fit={"epochs": 10})
-        net = IBIRM(penalty=1.0, bottleneck=bottleneck, bottleneck_anneal=10).train(run)
+        run = context(groups=True, fit={"epochs": 10})
+        net = IBIRM(penalty=1.0, bottleneck=bottleneck, bottleneck_anneal=10).train(run).net
         features, group = run.features(net, "train"), run.splits["train"].group
         spreads.append(np.mean([features[group == g].var(0).mean().item() for g in range(4)]))
     assert spreads[1] < spreads[0] / 2
 
 
 @pytest.mark.parametrize(("bottleneck", "expected"), [(10.0, [0, 7, 11]), (0.0, [0, 7])])
-def test_the_optimiser_forgets_wherever_a_weight_changes(trainer: Make, bottleneck: float, expected: list[int]) -> None:
+def test_the_optimiser_forgets_wherever_a_weight_changes(context: Make, bottleneck: float, expected: list[int]) -> None:
     steps: list[int] = []
 
     def spy(
@@ -68,7 +68,7 @@ def test_the_optimiser_forgets_wherever_a_weight_changes(trainer: Make, bottlene
             steps.append(b.step)
         return descend(p, o, b, s, rng, clip)
 
-    run = trainer(groups=True)
+    run = context(groups=True)
     objective = BottleneckRisk(n_groups=4, penalty=5.0, anneal=7, bottleneck=bottleneck, bottleneck_anneal=11)
     run.fit(objective, sampler=Balanced(run.splits["train"].group), step=spy)
     assert steps == expected

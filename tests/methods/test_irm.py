@@ -11,12 +11,12 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.irm import IRM, AnnealedRisk
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 
 
@@ -54,15 +54,15 @@ def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[
     assert risk.item() == pytest.approx(expected, rel=1e-8)
 
 
-def test_without_penalty_it_is_erm_on_balanced_batches(trainer: Make) -> None:
-    run = trainer(groups=True)
-    irm = IRM(penalty=0.0, anneal=0).train(run)
-    erm = trainer(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+def test_without_penalty_it_is_erm_on_balanced_batches(context: Make) -> None:
+    run = context(groups=True)
+    irm = IRM(penalty=0.0, anneal=0).train(run).net
+    erm = context(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     for ours, theirs in zip(irm.parameters(), erm.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def forgotten(run: Trainer, objective: Objective) -> list[int]:
+def forgotten(run: Context, objective: Objective) -> list[int]:
     """The steps that begin with an optimiser without momentum."""
     steps: list[int] = []
 
@@ -78,6 +78,6 @@ def forgotten(run: Trainer, objective: Objective) -> list[int]:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(trainer: Make, optimizer: str) -> None:
-    run = trainer(groups=True, fit={"optimizer": optimizer})
+def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(context: Make, optimizer: str) -> None:
+    run = context(groups=True, fit={"optimizer": optimizer})
     assert forgotten(run, AnnealedRisk(risk_of=irm_risk, n_groups=4, penalty=5.0, anneal=7)) == [0, 7]

@@ -19,10 +19,10 @@ from umix.data.batch import Batch
 from umix.methods.lff import FailureRisk, LfF
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.objective import State
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 N, CLASSES = 20, 3
 Y = torch.tensor([i % CLASSES for i in range(N)])
@@ -121,9 +121,9 @@ def test_losses_of_zero_weigh_one_half_and_stay_finite() -> None:
     assert relative_difficulty(biased, debiased).eq(0.5).all()
 
 
-def test_the_biased_net_fails_on_the_minority_and_the_debiased_one_less(trainer: Make) -> None:
-    run = trainer(fit={"epochs": 20, "lr": 0.1})
-    net = LfF().train(run)
+def test_the_biased_net_fails_on_the_minority_and_the_debiased_one_less(context: Make) -> None:
+    run = context(fit={"epochs": 20, "lr": 0.1})
+    net = LfF().train(run).net
     train = run.task.splits["train"]
     minority = (train.group == 1) | (train.group == 2)
     wrong = {name: (one(train.x).argmax(1) != train.y)[minority].float().mean() for name, one in pair(net).items()}
@@ -142,6 +142,6 @@ def test_the_saved_net_of_a_run_is_the_debiased_one_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.system
-def test_it_trains_in_mixed_precision(trainer: Make) -> None:
-    net = LfF().train(trainer(fit={"precision": "bf16-mixed", "epochs": 2}))
+def test_it_trains_in_mixed_precision(context: Make) -> None:
+    net = LfF().train(context(fit={"precision": "bf16-mixed", "epochs": 2})).net
     assert all(parameter.isfinite().all() for parameter in net.parameters())

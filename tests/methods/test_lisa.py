@@ -14,11 +14,11 @@ from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.lisa import LISA, GroupPairs, SelectivePairing, pair_halves
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.mlp import MLP
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import MixupRisk
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 ATTRIBUTE = np.random.default_rng(2).integers(2, size=40)
@@ -67,12 +67,12 @@ def test_the_risk_is_soft_label_cross_entropy_of_the_mixed_inputs() -> None:
     assert torch.allclose(risk, mixed_loss(logits, batch.y, torch.ones(40), torch.from_numpy(pair), lam).mean())
 
 
-def test_groups_without_attributes_are_refused(trainer: Make, moons: Task) -> None:
+def test_groups_without_attributes_are_refused(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     bare = replace(train, groups=Groups(train.member, train.groups.names))
     task = Task(moons.name, {**moons.splits, "train": bare}, moons.classes)
     with pytest.raises(UserError, match="must know each example's attribute"):
-        LISA().train(trainer(task=task, groups=True))
+        LISA().train(context(task=task, groups=True))
 
 
 @pytest.mark.parametrize("balance", [True, False])

@@ -18,11 +18,11 @@ from umix.methods.parts.offset_risk import OffsetRisk
 from umix.nets.estimators.boosted import Trees
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 @pytest.fixture(scope="module")
@@ -39,25 +39,25 @@ def log_pi(task: Task) -> Tensor:
     return (torch.bincount(task.splits["train"].y) / len(task.splits["train"])).log()
 
 
-def test_without_a_correction_it_is_erm_bit_by_bit(trainer: Make, unequal: Task) -> None:
-    adjusted = LogitAdjustment(tau=0.0).train(trainer(task=unequal))
-    assert torch.equal(parameters(adjusted), parameters(ERM().train(trainer(task=unequal))))
+def test_without_a_correction_it_is_erm_bit_by_bit(context: Make, unequal: Task) -> None:
+    adjusted = LogitAdjustment(tau=0.0).train(context(task=unequal)).net
+    assert torch.equal(parameters(adjusted), parameters(ERM().train(context(task=unequal)).net))
 
 
 @pytest.mark.parametrize("method", [BalancedSoftmax(), LogitAdjustment(tau=2.0)], ids=lambda method: method.name)
-def test_classes_of_equal_size_need_no_correction(trainer: Make, method: BalancedSoftmax | LogitAdjustment) -> None:
-    torch.testing.assert_close(parameters(method.train(trainer())), parameters(ERM().train(trainer())))
+def test_classes_of_equal_size_need_no_correction(context: Make, method: BalancedSoftmax | LogitAdjustment) -> None:
+    torch.testing.assert_close(parameters(method.train(context()).net), parameters(ERM().train(context()).net))
 
 
-def test_with_tau_one_it_is_balanced_softmax_bit_by_bit(trainer: Make, unequal: Task) -> None:
-    adjusted, balanced = LogitAdjustment().train(trainer(task=unequal)), BalancedSoftmax().train(trainer(task=unequal))
+def test_with_tau_one_it_is_balanced_softmax_bit_by_bit(context: Make, unequal: Task) -> None:
+    adjusted, balanced = (method.train(context(task=unequal)).net for method in (LogitAdjustment(), BalancedSoftmax()))
     assert torch.equal(parameters(adjusted), parameters(balanced))
-    assert not torch.equal(parameters(adjusted), parameters(ERM().train(trainer(task=unequal))))
+    assert not torch.equal(parameters(adjusted), parameters(ERM().train(context(task=unequal)).net))
 
 
-def test_post_hoc_the_logits_are_those_of_erm_less_the_log_shares(trainer: Make, unequal: Task) -> None:
-    run, other = trainer(task=unequal), trainer(task=unequal)
-    found = run.logits(LogitAdjustment(tau=1.5, when="post_hoc").train(run), "test")
+def test_post_hoc_the_logits_are_those_of_erm_less_the_log_shares(context: Make, unequal: Task) -> None:
+    run, other = context(task=unequal), context(task=unequal)
+    found = run.logits(LogitAdjustment(tau=1.5, when="post_hoc").train(run).net, "test")
     reference = other.logits(other.reference(ErmStage("reference", 4)), "test")
     torch.testing.assert_close(found, reference - 1.5 * log_pi(unequal))
 
@@ -89,11 +89,11 @@ def test_trained_from_a_lower_bias_it_is_erm_with_the_post_hoc_adjustment(unequa
     torch.testing.assert_close(parameters(lower), parameters(erm), rtol=1e-10, atol=1e-12)
 
 
-def test_the_rare_class_is_predicted_more_often(trainer: Make, unequal: Task) -> None:
+def test_the_rare_class_is_predicted_more_often(context: Make, unequal: Task) -> None:
     shares = []
     for method in (ERM(), LogitAdjustment(), LogitAdjustment(when="post_hoc")):
-        run = trainer(task=unequal, fit={"epochs": 10})
-        shares.append(run.logits(method.train(run), "test").argmax(1).float().mean().item())
+        run = context(task=unequal, fit={"epochs": 10})
+        shares.append(run.logits(method.train(run).net, "test").argmax(1).float().mean().item())
     erm, in_training, afterwards = shares
     assert in_training > erm + 0.05
     assert afterwards > erm + 0.05
@@ -115,28 +115,28 @@ def test_offsets_by_row_are_looked_up_for_every_example() -> None:
             assert risk.item() == pytest.approx(expected / 3, rel=1e-12)
 
 
-def test_a_class_without_training_rows_is_not_predicted(trainer: Make, unequal: Task) -> None:
+def test_a_class_without_training_rows_is_not_predicted(context: Make, unequal: Task) -> None:
     task = Task("three", unequal.splits, ("no", "yes", "never"))
     for when in ("trained", "post_hoc"):
-        run = trainer(task=task, fit={"epochs": 10})
-        net = LogitAdjustment(when=when).train(run)
+        run = context(task=task, fit={"epochs": 10})
+        net = LogitAdjustment(when=when).train(run).net
         assert set(run.logits(net, "test").argmax(1).tolist()) == {0, 1}
 
 
-def test_trees_are_adjusted_afterwards(trainer: Make, unequal: Task) -> None:
+def test_trees_are_adjusted_afterwards(context: Make, unequal: Task) -> None:
     net, fit = Trees(min_leaf=2), {"epochs": 2}
-    run, other = trainer(task=unequal, net=net, fit=fit), trainer(task=unequal, net=net, fit=fit)
-    found = run.logits(LogitAdjustment(when="post_hoc").train(run), "test")
+    run, other = context(task=unequal, net=net, fit=fit), context(task=unequal, net=net, fit=fit)
+    found = run.logits(LogitAdjustment(when="post_hoc").train(run).net, "test")
     reference = other.logits(other.reference(ErmStage("reference", 2)), "test")
     torch.testing.assert_close(found, reference - log_pi(unequal))
     with pytest.raises(UserError, match=r"logit_adjustment\.when must be post_hoc for trees, .* got trained"):
-        LogitAdjustment().train(trainer(task=unequal, net=net, fit=fit))
+        LogitAdjustment().train(context(task=unequal, net=net, fit=fit))
 
 
-def test_a_head_without_biases_is_refused_in_words(trainer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = trainer()
+def test_a_head_without_biases_is_refused_in_words(context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = context()
     net = run.fresh_net("reference")
     net.head = nn.Linear(16, 2, bias=False)
-    monkeypatch.setattr(Trainer, "reference", lambda self, stage: net)
+    monkeypatch.setattr(Context, "reference", lambda self, stage: net)
     with pytest.raises(UserError, match=r"must be linear with a bias, got one without; set .*=trained"):
         LogitAdjustment(when="post_hoc").train(run)

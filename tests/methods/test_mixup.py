@@ -9,14 +9,14 @@ import torch
 from umix.data.batch import Batch
 from umix.methods.mixup import Mixup, PairingWithin
 from umix.methods.umix import UMIX
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
-def test_mixup_is_umix_with_equal_weights_and_mixing_always(trainer: Make) -> None:
-    mixup = Mixup(alpha=0.5).train(trainer())
-    umix = UMIX(eta=0.0, sigma=1.0, alpha=0.5, length=2).train(trainer())
+def test_mixup_is_umix_with_equal_weights_and_mixing_always(context: Make) -> None:
+    mixup = Mixup(alpha=0.5).train(context()).net
+    umix = UMIX(eta=0.0, sigma=1.0, alpha=0.5, length=2).train(context()).net
     assert all(torch.equal(a, b) for a, b in zip(mixup.parameters(), umix.parameters(), strict=True))
 
 
@@ -30,10 +30,10 @@ def test_partners_within_share_the_key_of_their_rows() -> None:
     assert not (pair == np.arange(20)).any()
 
 
-def test_a_batch_of_lone_members_is_not_mixed(trainer: Make) -> None:
+def test_a_batch_of_lone_members_is_not_mixed(context: Make) -> None:
     from umix.core.losses import cross_entropy
-    from umix.methods.parts.mixup_risk import MixupRisk
     from umix.nets.mlp import MLP
+    from umix.training.mixup_risk import MixupRisk
 
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
     batch = Batch(x, y, torch.arange(4))

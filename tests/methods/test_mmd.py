@@ -13,10 +13,10 @@ from umix.data.samplers import Balanced
 from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.mmd import MMD
 from umix.nets.mlp import MLP, Linear
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 
 
@@ -41,18 +41,19 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
 
 
 @pytest.mark.parametrize("net", [MLP(hidden=(16,)), Linear()], ids=["mlp", "linear"])
-def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(trainer: Make, net: MLP | Linear) -> None:
-    run = trainer(groups=True, net=net)
-    found = MMD(gamma=1.0 if isinstance(net, Linear) else 0.0).train(run)  # a linear layer has no features to change
-    expected = trainer(groups=True, net=net).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(context: Make, net: MLP | Linear) -> None:
+    run = context(groups=True, net=net)
+    gamma = 1.0 if isinstance(net, Linear) else 0.0  # a linear layer has no features to change
+    found = MMD(gamma=gamma).train(run).net
+    expected = context(groups=True, net=net).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     assert all(torch.equal(a, b) for a, b in zip(found.parameters(), expected.parameters(), strict=True))
 
 
-def test_the_penalty_brings_the_features_of_the_domains_closer(trainer: Make) -> None:
+def test_the_penalty_brings_the_features_of_the_domains_closer(context: Make) -> None:
     distances = []
     for gamma in (0.0, 30.0):
-        run = trainer(groups=True, fit={"epochs": 10})
-        net = MMD(gamma=gamma).train(run)
+        run = context(groups=True, fit={"epochs": 10})
+        net = MMD(gamma=gamma).train(run).net
         features, group = run.features(net, "train").double().numpy(), run.task.splits["train"].group.numpy()
         parts = [features[group == g] for g in range(4)]
         pairs = [kernel(a, a) + kernel(b, b) - 2 * kernel(a, b) for i, a in enumerate(parts) for b in parts[:i]]

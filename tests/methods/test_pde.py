@@ -18,11 +18,12 @@ from umix.data.samplers import Among, Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.methods.pde import PDE
 from umix.nets.net import Net
-from umix.training.objective import MeanRisk
+from umix.training.context import Context
+from umix.training.objective import MeanRisk, Objective
 from umix.training.stage import FINAL
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def parameters(net: Net) -> Tensor:
@@ -59,7 +60,7 @@ class InTurn(Sampler):
         return torch.cat(passes)[: len(split)]
 
 
-def subset(run: Trainer) -> Tensor:
+def subset(run: Context) -> Tensor:
     """The balanced subset of a run with these data: 10 rows of each of four groups."""
     group = run.task.splits["train"].group.numpy()
     order, first = balanced_first(group, rng=stream(run.seed, FINAL, "subset"))
@@ -68,30 +69,35 @@ def subset(run: Trainer) -> Tensor:
 
 
 @pytest.mark.parametrize("setting", [{"warm_up": 1.0}, {"added": 0.0}])
-def test_without_expansion_it_is_training_on_the_balanced_subset(trainer: Make, setting: dict[str, float]) -> None:
-    run, other = trainer(groups=True), trainer()
-    net = PDE(**setting, lr_factor=0.1).train(run)
-    assert torch.equal(parameters(net), parameters(other.fit(MeanRisk(), sampler=InTurn(subset(other)))))
+def test_without_expansion_it_is_training_on_the_balanced_subset(context: Make, setting: dict[str, float]) -> None:
+    run, other = context(groups=True), context()
+    net = PDE(**setting, lr_factor=0.1).train(run).net
+    assert torch.equal(parameters(net), parameters(other.fit(MeanRisk(), sampler=InTurn(subset(other))).net))
 
 
-def test_adding_all_rows_at_once_is_a_warm_start_and_erm(trainer: Make) -> None:
-    run, other = trainer(groups=True), trainer()
-    net = PDE(added=1.0, expansions=1, lr_factor=0.3).train(run)
+def test_adding_all_rows_at_once_is_a_warm_start_and_erm(context: Make) -> None:
+    run, other = context(groups=True), context()
+    net = PDE(added=1.0, expansions=1, lr_factor=0.3).train(run).net
     expected = other.fit(MeanRisk(slows=((2 * 5, 0.3),)), sampler=Then(InTurn(subset(other)), Shuffled()))
-    assert torch.equal(parameters(net), parameters(expected))
+    assert torch.equal(parameters(net), parameters(expected.net))
 
 
-def test_where_groups_are_equal_nothing_is_left_to_add_and_it_is_erm(trainer: Make, moons: Task) -> None:
+def test_where_groups_are_equal_nothing_is_left_to_add_and_it_is_erm(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     equal = replace(train, groups=Groups.from_ids(torch.arange(140) % 4, train.groups.names))
     task = Task("equal", {**moons.splits, "train": equal}, moons.classes)
-    net = PDE(lr_factor=0.1).train(trainer(task=task, groups=True))
-    assert torch.equal(parameters(net), parameters(trainer(task=task).fit(MeanRisk())))
+    net = PDE(lr_factor=0.1).train(context(task=task, groups=True)).net
+    assert torch.equal(parameters(net), parameters(context(task=task).fit(MeanRisk()).net))
 
 
-def test_rows_join_after_the_warm_up_and_stay(trainer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, given = trainer(groups=True, fit={"epochs": 10}), []
-    monkeypatch.setattr(run, "fit", lambda objective, *, sampler: given.append((objective, sampler)))
+def test_rows_join_after_the_warm_up_and_stay(context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, given, fit = context(groups=True, fit={"epochs": 10}), [], Context.fit
+
+    def spy(self: Context, objective: Objective, *, sampler: Sampler) -> TrainResult:
+        given.append((objective, sampler))
+        return fit(self, objective, sampler=sampler)
+
+    monkeypatch.setattr(Context, "fit", spy)
     PDE(warm_up=0.4, added=0.6, expansions=3, lr_factor=0.1).train(run)
     ((objective, sampler),) = given
     assert objective.slows == ((4 * 5, 0.1),)
@@ -103,21 +109,20 @@ def test_rows_join_after_the_warm_up_and_stay(trainer: Make, monkeypatch: pytest
     assert all(earlier <= later for earlier, later in pairwise(seen))
 
 
-def test_the_learning_rate_drops_at_the_first_expansion(trainer: Make) -> None:
-    run = trainer(groups=True)
+def test_the_learning_rate_drops_at_the_first_expansion(context: Make) -> None:
+    run = context(groups=True)
     PDE(warm_up=0.3, lr_factor=0.1).train(run)  # 1.2 of 4 epochs: the first epoch after that is the third
-    rates = [row["learning_rate"] for row in run.logs[FINAL].rows()]
+    rates = [row["learning_rate"] for row in run.journal.logs[FINAL].rows()]
     assert rates == pytest.approx([0.05, 0.05, 0.005, 0.005])
 
 
-def test_a_tiny_group_is_warned_of_and_a_group_size_takes_more_rows_of_the_others(trainer: Make, moons: Task) -> None:
+def test_a_tiny_group_is_warned_of_and_a_group_size_takes_more_rows_of_the_others(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     rows = torch.cat([(train.group == g).nonzero()[: 2 if g == 1 else None, 0] for g in range(4)])
     task = Task("tiny", {**moons.splits, "train": train.rows(rows)}, moons.classes)
-    run, wide = trainer(task=task, groups=True), trainer(task=task, groups=True)
-    PDE().train(run)
-    assert any("PDE begins with 8 of 132 rows, 2 per group" in warning for warning in run.warnings)
-    PDE(group_size=20).train(wide)
+    tiny = PDE().train(context(task=task, groups=True))
+    assert any("PDE begins with 8 of 132 rows, 2 per group" in warning for warning in tiny.warnings)
+    wide = PDE(group_size=20).train(context(task=task, groups=True))
     assert not any("PDE begins" in warning for warning in wide.warnings)
 
 

@@ -19,39 +19,39 @@ from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.methods.parts.attribute_nets import predicted_groups
 from umix.methods.ssa import SSA
 from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def parameters(net: Net) -> Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
 
 
-def test_where_all_groups_are_known_it_is_group_dro(trainer: Make) -> None:
-    run = trainer()
-    net = SSA(step_size=0.3, adjustment=1.0).train(run)
-    known = GroupDRO(step_size=0.3, adjustment=1.0).train(trainer(groups=True))
-    assert torch.equal(parameters(net), parameters(known))
-    assert list(run.reports) == ["fit"]
-    assert run.decisions["spread"]["words"] == "the groups of all training rows are known: nothing is predicted"
+def test_where_all_groups_are_known_it_is_group_dro(context: Make) -> None:
+    run = context()
+    result = SSA(step_size=0.3, adjustment=1.0).train(run)
+    known = GroupDRO(step_size=0.3, adjustment=1.0).train(context(groups=True)).net
+    assert torch.equal(parameters(result.net), parameters(known))
+    assert list(run.journal.reports) == ["fit"]
+    assert result.choices["spread"]["words"] == "the groups of all training rows are known: nothing is predicted"
 
 
-def test_it_is_group_dro_with_the_predicted_groups(trainer: Make) -> None:
-    run, other = trainer(use_groups="val"), trainer(use_groups="val")
-    net = SSA(attribute_epochs=2, step_size=0.3, adjustment=1.0).train(run)
-    group = predicted_groups(other, user="ssa", epochs=2, threshold=0.95).argmax(1)
-    assert torch.equal(run.kept["predicted_group"], group)
+def test_it_is_group_dro_with_the_predicted_groups(context: Make) -> None:
+    run, other = context(use_groups="val"), context(use_groups="val")
+    result = SSA(attribute_epochs=2, step_size=0.3, adjustment=1.0).train(run)
+    group = predicted_groups(other, user="ssa", epochs=2, threshold=0.95).p.argmax(1)
+    assert torch.equal(result.per_example["predicted_group"], group)
     risk = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=torch.bincount(group, minlength=4), group=group)
-    assert torch.equal(parameters(net), parameters(other.fit(risk, sampler=Balanced(group))))
+    assert torch.equal(parameters(result.net), parameters(other.fit(risk, sampler=Balanced(group)).net))
     assert (group == run.task.splits["train"].group).double().mean() > 0.8
 
 
-def test_training_groups_that_may_not_be_used_change_nothing(trainer: Make, moons: Task) -> None:
+def test_training_groups_that_may_not_be_used_change_nothing(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     none = replace(train, groups=Groups.from_ids(torch.full((140,), -1), train.groups.names))
     blank = Task(moons.name, {**moons.splits, "train": none}, moons.classes)
-    nets = [SSA(attribute_epochs=1).train(trainer(task=task, use_groups="val")) for task in (moons, blank)]
+    nets = [SSA(attribute_epochs=1).train(context(task=task, use_groups="val")).net for task in (moons, blank)]
     assert torch.equal(*map(parameters, nets))
 
 
@@ -80,7 +80,7 @@ def test_a_csv_whose_groups_are_known_for_a_few_rows_is_trained_on(tmp_path: Pat
     assert run_people(tmp_path, "ssa") == 0
     (folder,) = tmp_path.glob("people-ssa-*")
     record = json.loads((folder / "record.json").read_text())
-    said = record["decisions"]["spread"]
+    said = record["choices"]["spread"]
     assert said["accuracy"] > 0.9
     assert "predicted by nets" in said["words"]
     assert {"attribute-0", "attribute-1", "attribute-2"} < set(record["stages"])

@@ -11,10 +11,10 @@ from umix.data.samplers import Balanced
 from umix.methods.irm import AnnealedRisk
 from umix.methods.vrex import VREx, risk_variance
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 RNG = np.random.default_rng(0)
 
 
@@ -32,19 +32,19 @@ def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[
     assert risk.item() == pytest.approx((np.mean(risks) + weight * np.var(risks)) / max(weight, 1), rel=1e-10)
 
 
-def test_without_penalty_it_is_erm_on_balanced_batches(trainer: Make) -> None:
-    run = trainer(groups=True)
-    vrex = VREx(penalty=0.0, anneal=0).train(run)
-    erm = trainer(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group))
+def test_without_penalty_it_is_erm_on_balanced_batches(context: Make) -> None:
+    run = context(groups=True)
+    vrex = VREx(penalty=0.0, anneal=0).train(run).net
+    erm = context(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     for ours, theirs in zip(vrex.parameters(), erm.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_a_large_penalty_makes_the_risks_of_the_groups_more_equal(trainer: Make) -> None:
+def test_a_large_penalty_makes_the_risks_of_the_groups_more_equal(context: Make) -> None:
     spreads = []
     for penalty in (0.0, 100.0):
-        run = trainer(groups=True, fit={"epochs": 30, "lr": 0.1})
-        net = VREx(penalty=penalty, anneal=0).train(run)
+        run = context(groups=True, fit={"epochs": 30, "lr": 0.1})
+        net = VREx(penalty=penalty, anneal=0).train(run).net
         train = run.splits["train"]
         losses = torch.nn.functional.cross_entropy(run.logits(net, "train"), train.y, reduction="none")
         spreads.append(torch.stack([losses[train.group == g].mean() for g in range(4)]).std().item())

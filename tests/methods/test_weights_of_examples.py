@@ -16,15 +16,15 @@ from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.loader import batches
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.registry import METHODS, method
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk, Objective
-from umix.training.trainer import Trainer
 
 N = 24
 COPIES = torch.tensor([0, 1, 2, 5] * 6)
@@ -102,18 +102,17 @@ def moons(weight: Tensor | None) -> Task:
 REFUSED = ("lisa", "lisa_umix", "dfr", "afr", "self", "cb_last_layer", "crt", "evals", "spare", "pde", "domainmix")
 
 
-def train(name: str, weight: Tensor | None) -> Trainer:
+def train(name: str, weight: Tensor | None) -> Net:
     chosen = method(name, **({"length": 2} if "length" in METHODS[name].model_fields else {}))
-    trainer = Trainer(moons(weight), MLP(hidden=(4,)), FitSettings(epochs=2, lr=0.05), groups=chosen.needs_groups)
-    trainer.result = chosen.train(trainer)  # type: ignore[attr-defined]
-    return trainer
+    context = Context(moons(weight), MLP(hidden=(4,)), FitSettings(epochs=2, lr=0.05), groups=chosen.needs_groups)
+    return chosen.train(context).net
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_uses_weights_or_says_that_it_cannot(name: str) -> None:
     weight = torch.linspace(0, 2, 48)
     if METHODS[name].takes_weights:
-        weighted, plain = (train(name, given).result.head.weight for given in (weight, None))  # type: ignore[attr-defined]
+        weighted, plain = (train(name, given).head.weight for given in (weight, None))
         assert not torch.equal(weighted, plain)
     elif name not in REFUSED:
         with pytest.raises(UserError, match="must weigh examples to train with weights, but it does not"):

@@ -14,16 +14,16 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.methods.xrm import XRM, TwinsRisk
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import Objective, State
 from umix.training.stage import SideStage, side_fit
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 N, CLASSES = 24, 3
 Y = torch.arange(N) % CLASSES
 FIRST = torch.arange(N) % 2 == 0
@@ -81,13 +81,13 @@ class Half(Objective):
         return sum((losses[y == c].mean() for c in y.unique()), start=0 * net(batch.x).sum()), state
 
 
-def test_without_flips_twins_are_two_separate_class_balanced_fits_of_halves(trainer: Make) -> None:
-    run = trainer()
+def test_without_flips_twins_are_two_separate_class_balanced_fits_of_halves(context: Make) -> None:
+    run = context()
     y = run.task.splits["train"].y
     first = torch.from_numpy(stream(0, "twins", "halves").random(len(y)) < 0.5)
     net, state = side_fit(run, SideStage("twins", 3, ""), TwinsRisk(y=y, first=first, strength=0.0), companion=True)
     assert torch.equal(state["label"], y)
-    own, _ = side_fit(trainer(), SideStage("twins", 3, "a"), Half(first))
+    own, _ = side_fit(context(), SideStage("twins", 3, "a"), Half(first))
     companion = net.companion
     net.companion = None
     torch.testing.assert_close(parameters(net), parameters(own), rtol=1e-4, atol=1e-6)
@@ -99,11 +99,11 @@ def test_without_flips_twins_are_two_separate_class_balanced_fits_of_halves(trai
             with torch_stream(0, "twins", "companion"):
                 return MLP(hidden=self.hidden).build(example, n_classes)
 
-    other, _ = side_fit(trainer(net=Companion(hidden=(16,))), SideStage("twins", 3, "b"), Half(~first))
+    other, _ = side_fit(context(net=Companion(hidden=(16,))), SideStage("twins", 3, "b"), Half(~first))
     torch.testing.assert_close(parameters(companion), parameters(other), rtol=1e-4, atol=1e-6)
 
 
-def asked(run: Trainer) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def asked(run: Context) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The environments, the held-out mistakes and the changed labels of the first try, from its twins."""
     y = run.task.splits["train"].y
     first = torch.from_numpy(stream(0, "twins", "halves").random(len(y)) < 0.5)
@@ -113,72 +113,71 @@ def asked(run: Trainer) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return (wrong[0] | wrong[1]).long(), torch.where(first, wrong[1], wrong[0]), state["label"] != y
 
 
-def test_the_environment_is_whether_a_twin_mispredicts_the_own_label_and_group_dro_follows(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = XRM(tries=1, step_size=0.3, adjustment=1.0).train(run)
+def test_the_environment_is_whether_a_twin_mispredicts_the_own_label_and_group_dro_follows(context: Make) -> None:
+    run, other = context(), context()
+    result = XRM(tries=1, step_size=0.3, adjustment=1.0).train(run)
     environment, _, _ = asked(other)
-    assert torch.equal(run.kept["environment"], environment)
+    assert torch.equal(result.per_example["environment"], environment)
     cell = 2 * run.task.splits["train"].y + environment
     assert set(cell.tolist()) == {0, 1, 2, 3}
     objective = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=torch.bincount(cell, minlength=4), group=cell)
-    assert torch.equal(parameters(net), parameters(other.fit(objective, sampler=Balanced(cell))))
-    assert "twins" not in run.decisions
+    assert torch.equal(parameters(result.net), parameters(other.fit(objective, sampler=Balanced(cell)).net))
+    assert "twins" not in result.choices
 
 
-def test_umix_follows_with_the_error_rates_of_held_out_twins(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = XRM(tries=1, then="umix", eta=8.0).train(run)
+def test_umix_follows_with_the_error_rates_of_held_out_twins(context: Make) -> None:
+    run, other = context(), context()
+    net = XRM(tries=1, then="umix", eta=8.0).train(run).net
     environment, wrong, _ = asked(other)
     u = class_means(wrong.float(), 2 * run.task.splits["train"].y + environment)
     weights = importance_weights(u, eta=8.0) * inverse_frequency(run.task.splits["train"].y)
     objective = MixupRisk(weights=normalized(weights), sigma=0.5, alpha=0.5)
-    assert torch.equal(parameters(net), parameters(other.fit(objective)))
+    assert torch.equal(parameters(net), parameters(other.fit(objective).net))
     assert u[environment == 0].eq(0).all()
     assert u[environment == 1].gt(0).all()
 
 
-def test_the_try_that_changes_the_most_labels_is_taken(trainer: Make) -> None:
-    run = trainer()
-    XRM(tries=3).train(run)
-    decided = run.decisions["twins"]
+def test_the_try_that_changes_the_most_labels_is_taken(context: Make) -> None:
+    decided = XRM(tries=3).train(context()).choices["twins"]
     changed = [one["changed"] for one in decided["tries"]]
     assert len(changed) == 3
     assert decided["tries"][0]["lr"] == 0.05
     assert len({one["lr"] for one in decided["tries"]}) == 3
     best = decided["tries"][int(np.argmax(changed))]
     assert f"lr {best['lr']:.3g}" in decided["words"]
-    _, _, labels = asked(trainer())
+    _, _, labels = asked(context())
     assert changed[0] == pytest.approx(labels.double().mean().item())
 
 
-def test_a_try_without_both_environments_in_a_class_counts_as_none_and_is_said(trainer: Make, moons: Task) -> None:
+def test_a_try_without_both_environments_in_a_class_counts_as_none_and_is_said(context: Make, moons: Task) -> None:
     train = moons.splits["train"]
     easy = replace(train, x=4 * torch.nn.functional.one_hot(train.y, 2).float())
-    run = trainer(task=Task("easy", {**moons.splits, "train": easy}, moons.classes))
-    XRM(strength=0.0).train(run)
-    assert [one["changed"] for one in run.decisions["twins"]["tries"]] == [0, 0]
+    run = context(task=Task("easy", {**moons.splits, "train": easy}, moons.classes))
+    result = XRM(strength=0.0).train(run)
+    assert [one["changed"] for one in result.choices["twins"]["tries"]] == [0, 0]
     first, second = moons.classes
-    assert any(f"All examples of {first}, {second} are in one of the two" in warning for warning in run.warnings)
+    assert any(f"All examples of {first}, {second} are in one of the two" in warning for warning in result.warnings)
     assert (
-        run.decisions["twins"]["words"] == "twins: none of 2 tries changed labels with both environments in every class"
+        result.choices["twins"]["words"]
+        == "twins: none of 2 tries changed labels with both environments in every class"
     )
 
 
-def test_settings_of_the_twins_override_what_is_drawn(trainer: Make) -> None:
-    run = trainer(stages={"twins": {"lr": 0.02, "epochs": 2}})
-    XRM(tries=2).train(run)
-    assert [one["lr"] for one in run.decisions["twins"]["tries"]] == [0.02, 0.02]
-    assert [run.reports[name].epochs for name in ("twins", "twins-1")] == [2, 2]
+def test_settings_of_the_twins_override_what_is_drawn(context: Make) -> None:
+    run = context(stages={"twins": {"lr": 0.02, "epochs": 2}})
+    result = XRM(tries=2).train(run)
+    assert [one["lr"] for one in result.choices["twins"]["tries"]] == [0.02, 0.02]
+    assert [run.journal.reports[name].epochs for name in ("twins", "twins-1")] == [2, 2]
 
 
-def test_twins_that_diverge_are_refused_in_a_sentence(trainer: Make) -> None:
+def test_twins_that_diverge_are_refused_in_a_sentence(context: Make) -> None:
     with pytest.raises(UserError, match=r"logits of the twins must be finite numbers.* try a smaller twins\.lr"):
-        XRM(tries=1).train(trainer(stages={"twins": {"lr": 1e12}}))
+        XRM(tries=1).train(context(stages={"twins": {"lr": 1e12}}))
 
 
-def test_environment_one_is_rich_in_minority_examples(trainer: Make) -> None:
-    run = trainer(fit={"epochs": 8})
-    XRM(tries=1).train(run)
-    group, environment = run.task.splits["train"].group, run.kept["environment"].float()
+def test_environment_one_is_rich_in_minority_examples(context: Make) -> None:
+    run = context(fit={"epochs": 8})
+    result = XRM(tries=1).train(run)
+    group, environment = run.task.splits["train"].group, result.per_example["environment"].float()
     minority = (group == 1) | (group == 2)
     assert environment[minority].mean() > 2 * environment[~minority].mean()

@@ -1,4 +1,4 @@
-"""The net for tables: its encoder against NumPy, and codes through training, mixing, races and stored runs."""
+"""The net for tables: its encoder against NumPy, and codes through training, mixing, stacks and stored runs."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -14,15 +14,15 @@ from umix.core.mixing import mix
 from umix.core.streams import torch_stream
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.methods.parts.mixup_risk import MIXERS
-from umix.nets.fleet import can_stack, fleet_of
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.nets.stacked import can_stack, stack_of
 from umix.nets.tabular import TableEncoder, Tabular, bin_edges
 from umix.store import read_tensors, write_tensors
 from umix.training.checkpoint import thin_checkpoint
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
+from umix.training.mixup_risk import MIXERS
 
 NAN = float("nan")
 CATEGORIES = (0, 3, 0)  # a number, a code of three values, a number
@@ -198,27 +198,27 @@ def test_a_net_without_an_encoder_computes_what_it_did_before_bit_by_bit():
     assert torch.equal(logits, net.head(net.body(mix(x, pair, 0.3))))
 
 
-def test_members_of_a_fleet_share_the_encoder():
+def test_members_of_a_stack_share_the_encoder():
     x = _rows()
     net = _net(x)
     assert can_stack(net)
-    fleet = fleet_of(net, 3)
-    assert torch.equal(fleet.encode(x), net.encode(x))
-    for logits in fleet(x):
+    stacked = stack_of(net, 3)
+    assert torch.equal(stacked.encode(x), net.encode(x))
+    for logits in stacked(x):
         torch.testing.assert_close(logits, net(x))
-    assert all(parameter.shape[0] == 3 for parameter in fleet.parameters())
+    assert all(parameter.shape[0] == 3 for parameter in stacked.parameters())
 
 
-def test_members_that_drop_out_of_a_fleet_take_no_part_of_the_encoder_with_them(tmp_path: Path):
+def test_members_that_drop_out_of_a_stack_take_no_part_of_the_encoder_with_them(tmp_path: Path):
     x = _rows()
-    fleet = fleet_of(_net(x, bins=0), 2)  # as many members as numbers
-    tensors = {f"net/{name}": tensor for name, tensor in fleet.state_dict().items()}
+    stacked = stack_of(_net(x, bins=0), 2)  # as many members as numbers
+    tensors = {f"net/{name}": tensor for name, tensor in stacked.state_dict().items()}
     write_tensors(tmp_path / "both", tensors, {"kind": "checkpoint", "fit": "a"})
     thin_checkpoint(tmp_path / "both", tmp_path / "one", fit="b", members=[1], of=2)
     kept, _ = read_tensors(tmp_path / "one", kind="checkpoint")
-    left = fleet_of(_net(x, bins=0), 1)
+    left = stack_of(_net(x, bins=0), 1)
     left.load_state_dict({name.removeprefix("net/"): tensor for name, tensor in kept.items()})
-    torch.testing.assert_close(left(x)[0], fleet(x)[1])
+    torch.testing.assert_close(left(x)[0], stacked(x)[1])
 
 
 def test_examples_that_are_not_rows_are_refused():
@@ -243,8 +243,8 @@ def _task() -> Task:
 
 def test_the_encoder_is_fitted_to_training_rows_once_for_all_nets_of_a_run():
     task = _task()
-    trainer = Trainer(task, Tabular().on_columns(task.categories), FitSettings(epochs=1))
-    nets = [trainer.fresh_net(), trainer.fresh_net("reference")]
+    context = Context(task, Tabular().on_columns(task.categories), FitSettings(epochs=1))
+    nets = [context.fresh_net(), context.fresh_net("reference")]
     expected = _encoder(task.splits["train"].x, task.categories, 16).state_dict()
     for net in nets:
         assert net.encoder is not None

@@ -20,11 +20,11 @@ from umix.methods.registry import METHODS
 from umix.nets.mlp import MLP
 from umix.nets.net import Net, NetSettings
 from umix.store import write_tensors
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings
 from umix.training.progress import Silent
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 from umix.training.trajectory import Trajectory
 
 SETTINGS = {
@@ -86,29 +86,29 @@ NAMES = (
 )
 
 
-def trainer_for(variant: str, engine: Engine, **more: object) -> Trainer:
+def context_for(variant: str, engine: Engine, **more: object) -> Context:
     task = (ONE_LEFT if variant == "left" else ODD).load()
     fit = FitSettings(epochs=2, lr=0.04, batch_size=48, **FITS.get(variant, {}))
     more = {"use_groups": "val", **more} if variant == "few" else more
-    return Trainer(task, NETS.get(variant, MLP(hidden=(16,))), fit, engine=engine, **more)
+    return Context(task, NETS.get(variant, MLP(hidden=(16,))), fit, engine=engine, **more)
 
 
 def trained(name: str, engine: Engine) -> dict[str, Tensor]:
     """Parameters, counts and what is known of the examples after a short run by the method of this name, or a variant of it."""
     method, _, variant = name.partition("-")
     kind = METHODS[method](**SETTINGS.get(name, SETTINGS.get(method, {})))
-    trainer = trainer_for(variant, engine, groups=kind.needs_groups)
-    net = kind.train(trainer)
-    found = {f"net/{key}": value for key, value in net.state_dict().items()}
-    found |= {f"kept/{key}": value for key, value in trainer.kept.items()}
+    context = context_for(variant, engine, groups=kind.needs_groups)
+    result = kind.train(context)
+    found = {f"net/{key}": value for key, value in result.net.state_dict().items()}
+    found |= {f"per_example/{key}": value for key, value in result.per_example.items()}
     for split in ("val", "test"):
-        found[f"counts/{split}"] = torch.from_numpy(trainer.history.counts(split).hits)
+        found[f"counts/{split}"] = torch.from_numpy(result.history.counts(split).hits)
     return {key: value.detach().contiguous() for key, value in found.items()}
 
 
 def recorded(record: str, engine: Engine) -> dict[str, Tensor]:
     """The whole trajectory of training and validation examples, NaN where an example was not visited."""
-    trajectory = trainer_for("", engine).trajectory(ErmStage("trajectory", 2, record=record))
+    trajectory = context_for("", engine).trajectory(ErmStage("trajectory", 2, record=record))
     parts = {"train": trajectory, "val": trajectory.val}
     return {name: torch.cat(list(part.window(start=0, length=2))) for name, part in parts.items()}
 

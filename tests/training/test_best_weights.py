@@ -13,10 +13,10 @@ from umix.nets.mlp import MLP
 from umix.run_folder import weights_folder, weights_path
 from umix.store import read_tensors
 from umix.training.best_weights import BestWeights, scored_rules, selected_epochs
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
@@ -30,10 +30,8 @@ def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
     ]
 
 
-def test_the_weights_held_in_memory_are_those_of_the_files(trainer: Make, tmp_path: Path) -> None:
-    in_memory, in_files = trainer(hold=True), trainer(directory=tmp_path)
-    in_memory.fit(MeanRisk())
-    in_files.fit(MeanRisk())
+def test_the_weights_held_in_memory_are_those_of_the_files(context: Make, tmp_path: Path) -> None:
+    in_memory, in_files = (context(**options).fit(MeanRisk()) for options in ({"hold": True}, {"directory": tmp_path}))
     held = in_memory.history.best.held
     assert {weights_path(tmp_path, epoch) for epoch in held} == set((tmp_path / "weights").iterdir())
     assert in_files.history.best.held == {}

@@ -13,41 +13,41 @@ from umix.data.samplers import Repeated, Weighted
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.focal import Focal
-from umix.methods.parts.batch_risk import BatchRisk
 from umix.nets.estimators.boosted import Trees
 from umix.nets.registry import net_settings
 from umix.training import estimator_fit
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 SMALL = Trees(min_leaf=2)
 
 
-def plain(task: Task, trainer: Trainer, *, stages: int, weight: np.ndarray | None = None) -> np.ndarray:
+def plain(task: Task, context: Context, *, stages: int, weight: np.ndarray | None = None) -> np.ndarray:
     """Probabilities of test rows by scikit-learn alone."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     train = task.splits["train"]
-    seed = int(stream(trainer.seed, "fit", "init").integers(2**31))
+    seed = int(stream(context.seed, "fit", "init").integers(2**31))
     model = HistGradientBoostingClassifier(max_iter=stages, min_samples_leaf=2, early_stopping=False, random_state=seed)
     model.fit(train.x.numpy(), train.y.numpy(), sample_weight=weight)
     return model.predict_proba(task.splits["test"].x.numpy())
 
 
-def test_erm_is_the_plain_library(trainer: Make, moons: Task) -> None:
-    make = trainer(net=SMALL)
-    p = make.logits(make.fit(MeanRisk()), "test").double().softmax(dim=1).numpy()
+def test_erm_is_the_plain_library(context: Make, moons: Task) -> None:
+    make = context(net=SMALL)
+    p = make.logits(make.fit(MeanRisk()).net, "test").double().softmax(dim=1).numpy()
     expected = plain(moons, make, stages=4 * SMALL.trees)
     np.testing.assert_allclose(p, expected, atol=1e-6)
     assert (p.argmax(axis=1) == expected.argmax(axis=1)).all()
 
 
-def test_weights_visits_and_the_users_weights_multiply(trainer: Make, moons: Task) -> None:
-    make, n = trainer(net=SMALL), len(moons.splits["train"])
+def test_weights_visits_and_the_users_weights_multiply(context: Make, moons: Task) -> None:
+    make, n = context(net=SMALL), len(moons.splits["train"])
     weights, copies = torch.linspace(0.5, 2, n), torch.arange(n) % 3
-    net = make.fit(BatchRisk(weights=weights), sampler=Repeated(copies))
+    net = make.fit(BatchRisk(weights=weights), sampler=Repeated(copies)).net
     there = (copies > 0).numpy()
     train = moons.splits["train"]
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -71,10 +71,9 @@ def test_drawn_rows_count_as_often_as_they_are_drawn(moons: Task) -> None:
     ] * len(train)
 
 
-def test_epochs_are_blocks_of_trees(trainer: Make, moons: Task) -> None:
-    make = trainer(net=SMALL)
-    make.fit(MeanRisk())
-    hits = make.history.counts("test").all_hits
+def test_epochs_are_blocks_of_trees(context: Make, moons: Task) -> None:
+    make = context(net=SMALL)
+    hits = make.fit(MeanRisk()).history.counts("test").all_hits
     assert len(hits) == 4
     y = moons.splits["test"].y.numpy()
     for epoch in range(4):
@@ -82,17 +81,17 @@ def test_epochs_are_blocks_of_trees(trainer: Make, moons: Task) -> None:
         assert hits[epoch] == (p.argmax(axis=1) == y).sum()
 
 
-def test_an_objective_that_needs_gradients_is_refused(trainer: Make) -> None:
+def test_an_objective_that_needs_gradients_is_refused(context: Make) -> None:
     objective = Focal().objective() if hasattr(Focal, "objective") else BatchRisk(risk_of=torch.amax)
     with pytest.raises(UserError, match="must be minimised by gradient steps, which trees"):
-        trainer(net=SMALL).fit(objective)
+        context(net=SMALL).fit(objective)
 
 
 def test_pieces_with_checkpoints_are_the_whole_fit(
-    trainer: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = trainer(net=SMALL)
-    expected = whole.logits(whole.fit(MeanRisk()), "test")
+    whole = context(net=SMALL)
+    expected = whole.fit(MeanRisk())
     monkeypatch.setattr(estimator_fit, "_PIECE", 1.0)  # a checkpoint after every epoch
 
     class StopError(Exception):
@@ -112,26 +111,26 @@ def test_pieces_with_checkpoints_are_the_whole_fit(
         def note(self, text: str) -> None: ...
 
     with pytest.raises(StopError):
-        trainer(net=SMALL, directory=tmp_path, progress=Stop()).fit(MeanRisk())
-    resumed = trainer(net=SMALL, directory=tmp_path)
-    net = resumed.fit(MeanRisk())
-    assert torch.equal(resumed.logits(net, "test"), expected)
-    assert np.array_equal(resumed.history.counts("val").hits, whole.history.counts("val").hits)
+        context(net=SMALL, directory=tmp_path, progress=Stop()).fit(MeanRisk())
+    resumed = context(net=SMALL, directory=tmp_path)
+    result = resumed.fit(MeanRisk())
+    assert torch.equal(resumed.logits(result.net, "test"), whole.logits(expected.net, "test"))
+    assert np.array_equal(result.history.counts("val").hits, expected.history.counts("val").hits)
 
 
-def test_a_finished_fit_is_loaded(trainer: Make, tmp_path: Path) -> None:
-    first = trainer(net=SMALL, directory=tmp_path)
-    expected = first.logits(first.fit(MeanRisk()), "test")
-    again = trainer(net=SMALL, directory=tmp_path)
-    net = again.fit(MeanRisk())
-    assert again.reports["fit"].reused
+def test_a_finished_fit_is_loaded(context: Make, tmp_path: Path) -> None:
+    first = context(net=SMALL, directory=tmp_path)
+    expected = first.logits(first.fit(MeanRisk()).net, "test")
+    again = context(net=SMALL, directory=tmp_path)
+    net = again.fit(MeanRisk()).net
+    assert again.journal.reports["fit"].reused
     assert torch.equal(again.logits(net, "test"), expected)
 
 
-def test_the_trajectory_is_that_of_models_that_did_not_see_the_row(trainer: Make, moons: Task) -> None:
+def test_the_trajectory_is_that_of_models_that_did_not_see_the_row(context: Make, moons: Task) -> None:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    make = trainer(net=SMALL.model_copy(update={"folds": 3}))
+    make = context(net=SMALL.model_copy(update={"folds": 3}))
     found = make.trajectory(ErmStage("trajectory", 2, record="online"))
     train, wrong = moons.splits["train"], np.full((2, len(moons.splits["train"])), np.nan)
     x, y = train.x.numpy(), train.y.numpy()
@@ -149,13 +148,13 @@ def test_the_trajectory_is_that_of_models_that_did_not_see_the_row(trainer: Make
     assert found.val.epochs == 2
 
 
-def test_one_fold_judges_rows_by_the_model_that_has_seen_them(trainer: Make) -> None:
-    seen = trainer(net=Trees(min_leaf=1, folds=1, trees=30, leaves=200))
+def test_one_fold_judges_rows_by_the_model_that_has_seen_them(context: Make) -> None:
+    seen = context(net=Trees(min_leaf=1, folds=1, trees=30, leaves=200))
     u = seen.trajectory(ErmStage("trajectory", 4, record="online")).uncertainty(start=3, length=1)
     assert not u.any()  # memorised
 
 
-def test_a_killed_trajectory_goes_on_with_the_next_fold(trainer: Make, tmp_path: Path) -> None:
+def test_a_killed_trajectory_goes_on_with_the_next_fold(context: Make, tmp_path: Path) -> None:
     class StopError(Exception):
         pass
 
@@ -175,20 +174,20 @@ def test_a_killed_trajectory_goes_on_with_the_next_fold(trainer: Make, tmp_path:
         def note(self, text: str) -> None: ...
 
     stage = ErmStage("trajectory", 3, record="online")
-    expected = trainer(net=SMALL).trajectory(stage).uncertainty(start=0, length=3)
+    expected = context(net=SMALL).trajectory(stage).uncertainty(start=0, length=3)
     with pytest.raises(StopError):
-        trainer(net=SMALL, directory=tmp_path, progress=Stop()).trajectory(stage)
+        context(net=SMALL, directory=tmp_path, progress=Stop()).trajectory(stage)
     assert len(list(tmp_path.rglob("fold-*.safetensors"))) == 2
-    again = trainer(net=SMALL, directory=tmp_path)
+    again = context(net=SMALL, directory=tmp_path)
     assert torch.equal(again.trajectory(stage).uncertainty(start=0, length=3), expected)
     assert not list(tmp_path.rglob("fold-*.safetensors"))
-    third = trainer(net=SMALL, directory=tmp_path)
+    third = context(net=SMALL, directory=tmp_path)
     third.trajectory(stage)
-    assert third.reports["trajectory"].reused
+    assert third.journal.reports["trajectory"].reused
 
 
-def test_an_estimator_without_stages_has_repeats_for_epochs(trainer: Make) -> None:
-    make = trainer(net=net_settings("sklearn.naive_bayes:GaussianNB", folds=2))
+def test_an_estimator_without_stages_has_repeats_for_epochs(context: Make) -> None:
+    make = context(net=net_settings("sklearn.naive_bayes:GaussianNB", folds=2))
     found = make.trajectory(ErmStage("trajectory", 3, record="online"))
     assert found.epochs == 3
     u = found.uncertainty(start=0, length=3)
@@ -196,26 +195,25 @@ def test_an_estimator_without_stages_has_repeats_for_epochs(trainer: Make) -> No
         0.0,
         1.0,
     }  # divisions differ, so some rows are wrong now and then
-    make.fit(MeanRisk())
-    assert make.history.counts("val").epochs == 1
+    assert make.fit(MeanRisk()).history.counts("val").epochs == 1
 
 
-def test_several_devices_are_refused(trainer: Make) -> None:
+def test_several_devices_are_refused(context: Make) -> None:
     from umix.training.engine import Engine
 
     with pytest.raises(UserError, match="trees must be trained in one process, got 2 devices"):
-        trainer(net=SMALL, engine=Engine(devices=2))
+        context(net=SMALL, engine=Engine(devices=2))
 
 
 def test_folds_that_a_killed_process_did_not_remove_are_removed_with_the_next_use(
-    trainer: Make, tmp_path: Path
+    context: Make, tmp_path: Path
 ) -> None:
     stage = ErmStage("trajectory", epochs=2, record="online")
-    trainer(net=SMALL, directory=tmp_path).trajectory(stage)
+    context(net=SMALL, directory=tmp_path).trajectory(stage)
     (folder,) = (tmp_path / "stages").iterdir()
     names = {path.name for path in folder.iterdir()}
     (folder / "fold-0-4.safetensors").touch()
-    trainer(net=SMALL, directory=tmp_path).trajectory(stage)
+    context(net=SMALL, directory=tmp_path).trajectory(stage)
     assert {path.name for path in folder.iterdir()} == names
 
 

@@ -14,11 +14,12 @@ from umix.data.batch import Batch
 from umix.nets.net import Net
 from umix.training import history
 from umix.training.best_weights import scored_rules
+from umix.training.context import Context
 from umix.training.history import HeldOutUncertainty, collapsed_epochs
 from umix.training.objective import MeanRisk, Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 def counts(class_hits: list[list[int]], class_sizes: list[int]) -> Counts:
@@ -44,105 +45,104 @@ def test_collapse_is_all_of_one_class_and_none_of_the_others(
     assert collapsed_epochs(counts(hits, sizes)) == expected
 
 
-def test_a_collapsed_net_is_reported(trainer: Make) -> None:
+def test_a_collapsed_net_is_reported(context: Make) -> None:
     class FirstClassOnly(Objective):
         def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
             return -net(batch.x)[:, 0].mean() + net(batch.x)[:, 1].mean(), state
 
-    run = trainer(fit={"lr": 0.5, "epochs": 3})
-    run.fit(FirstClassOnly())
-    assert any("predicted a single class" in warning for warning in run.warnings)
+    result = context(fit={"lr": 0.5, "epochs": 3}).fit(FirstClassOnly())
+    assert any("predicted a single class" in warning for warning in result.warnings)
 
 
-def watched(trainer: Make, uncertainty: Tensor | None) -> tuple[Trainer, Net]:
-    run = trainer()
+def watched(context: Make, uncertainty: Tensor | None) -> tuple[Context, TrainResult]:
+    run = context()
     return run, run.fit(MeanRisk(), uncertainty=HeldOutUncertainty(val=uncertainty))
 
 
-def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validation(trainer: Make) -> None:
-    run, net = watched(trainer, None)
+def test_the_tail_loss_is_the_mean_of_the_largest_fifth_of_the_losses_on_validation(context: Make) -> None:
+    run, result = watched(context, None)
     val = run.splits["val"]
-    losses = np.sort(torch.nn.functional.cross_entropy(net(val.x), val.y, reduction="none").detach().double().numpy())
+    losses = np.sort(
+        torch.nn.functional.cross_entropy(result.net(val.x), val.y, reduction="none").detach().double().numpy()
+    )
     assert len(losses) % 5 == 0
-    assert run.history.counts("val").tail_losses[-1] == pytest.approx(losses[-len(losses) // 5 :].mean(), rel=1e-6)
-    assert len(run.history.counts("test").tail_losses) == 0
+    assert result.history.counts("val").tail_losses[-1] == pytest.approx(losses[-len(losses) // 5 :].mean(), rel=1e-6)
+    assert len(result.history.counts("test").tail_losses) == 0
 
 
-def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(trainer: Make) -> None:
-    n = len(trainer().splits["val"])
+def test_validation_is_counted_by_fifths_of_uncertainty_lowest_first(context: Make) -> None:
+    n = len(context().splits["val"])
     uncertainty = torch.randperm(n, generator=torch.Generator().manual_seed(0)) / n
-    run, net = watched(trainer, uncertainty)
-    val, found = run.splits["val"], run.history.counts("val")
-    in_order = (net(val.x).argmax(dim=1) == val.y)[uncertainty.argsort()].double()
+    run, result = watched(context, uncertainty)
+    val, found = run.splits["val"], result.history.counts("val")
+    in_order = (result.net(val.x).argmax(dim=1) == val.y)[uncertainty.argsort()].double()
     assert n % 5 == 0
     assert found.quintile_rates[-1] == pytest.approx(in_order.view(5, n // 5).mean(dim=1).numpy())
-    assert len(run.history.counts("test").quintile_rates) == 0
+    assert len(result.history.counts("test").quintile_rates) == 0
 
 
-def test_a_method_without_a_first_stage_has_no_quintiles_and_every_other_rule(trainer: Make) -> None:
-    run, _ = watched(trainer, None)
-    assert set(RULES) - set(scored_rules(run.history.counts("val"))) == {"uncertainty_quintile"}
+def test_a_method_without_a_first_stage_has_no_quintiles_and_every_other_rule(context: Make) -> None:
+    _, result = watched(context, None)
+    assert set(RULES) - set(scored_rules(result.history.counts("val"))) == {"uncertainty_quintile"}
 
 
-def test_a_diverged_net_has_no_tail_loss(trainer: Make) -> None:
+def test_a_diverged_net_has_no_tail_loss(context: Make) -> None:
     class Diverged(Objective):
         def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
             return net(batch.x).mean() * torch.nan, state
 
-    run = trainer()
-    run.fit(Diverged())
-    assert np.isnan(run.history.counts("val").tail_losses).all()
+    result = context().fit(Diverged())
+    assert np.isnan(result.history.counts("val").tail_losses).all()
 
 
-def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(trainer: Make) -> None:
-    run = trainer()
+def test_test_examples_are_counted_by_fifths_where_their_uncertainty_is_known(context: Make) -> None:
+    run = context()
     test = run.splits["test"]
     uncertainty = torch.arange(len(test)).flip(0) / len(test)
-    net = run.fit(MeanRisk(), uncertainty=HeldOutUncertainty(test=uncertainty))
-    found = run.history.counts("test").quintile_rates
-    in_order = (net(test.x).argmax(dim=1) == test.y).flip(0).double()
+    result = run.fit(MeanRisk(), uncertainty=HeldOutUncertainty(test=uncertainty))
+    found = result.history.counts("test").quintile_rates
+    in_order = (result.net(test.x).argmax(dim=1) == test.y).flip(0).double()
     assert found[-1] == pytest.approx(in_order.view(5, -1).mean(dim=1).numpy())
-    assert len(run.history.counts("val").quintile_rates) == 0
+    assert len(result.history.counts("val").quintile_rates) == 0
 
 
-def test_fifths_of_test_are_counted_under_every_decision_and_kept_in_the_checkpoint(trainer: Make) -> None:
-    run = trainer(fit={"epochs": 2})
+def test_fifths_of_test_are_counted_under_every_decision_and_kept_in_the_checkpoint(context: Make) -> None:
+    run = context(fit={"epochs": 2})
     test = run.splits["test"]
     known = HeldOutUncertainty(test=torch.arange(len(test)) / len(test))
-    net = run.fit(MeanRisk(), uncertainty=known)
-    counts, logits = run.history.counts("test"), run.logits(net, "test")
+    result = run.fit(MeanRisk(), uncertainty=known)
+    counts, logits = result.history.counts("test"), run.logits(result.net, "test")
     assert counts.decided(0).quintile_rates.tolist() == counts.quintile_rates.tolist()
     for decision, bias in enumerate(counts.biases):
         correct = (decide(logits, torch.from_numpy(bias)) == test.y).double()
         found = counts.only([1]).decided(decision).quintile_rates
         assert found[0] == pytest.approx(correct.view(5, -1).mean(dim=1).numpy())
     again = run.new_history(2, uncertainty=known)
-    again.restore(2, run.history.tensors())
+    again.restore(2, result.history.tensors())
     assert np.array_equal(again.counts("test").decided_quintiles, counts.decided_quintiles)
 
 
-def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(trainer: Make) -> None:
-    run = trainer(fit={"epochs": 3})
-    net = run.fit(MeanRisk())
+def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(context: Make) -> None:
+    run = context(fit={"epochs": 3})
+    result = run.fit(MeanRisk())
     for name in ("val", "test"):
-        counts, split = run.history.counts(name), run.splits[name]
+        counts, split = result.history.counts(name), run.splits[name]
         assert counts.decided_hits.shape == (3, len(counts.biases), len(counts.sizes) + 2)
         assert np.array_equal(counts.decided_hits[:, 0], np.hstack([counts.hits, counts.class_hits]))
-        logits = run.logits(net, name)
+        logits = run.logits(result.net, name)
         for decision, bias in enumerate(counts.biases):
             correct = (decide(logits, torch.from_numpy(bias)) == split.y).numpy()
             expected = correct @ split.member.numpy().astype(int)
             assert counts.decided_hits[-1, decision, : len(expected)].tolist() == expected.tolist()
-    again = trainer(fit={"epochs": 3}).history
-    again.restore(3, run.history.tensors())
-    assert np.array_equal(again.counts("val").decided_hits, run.history.counts("val").decided_hits)
+    again = context(fit={"epochs": 3}).new_history(3)
+    again.restore(3, result.history.tensors())
+    assert np.array_equal(again.counts("val").decided_hits, result.history.counts("val").decided_hits)
 
 
 def test_a_task_with_very_many_groups_and_classes_is_decided_by_argmax(
-    trainer: Make, monkeypatch: pytest.MonkeyPatch
+    context: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "_MOST_DECIDED", 100)
-    run = trainer(fit={"epochs": 2})
-    run.fit(MeanRisk())
-    assert not run.history.counts("val").has_decisions
-    assert not any("decided" in name for name in run.history.tensors())
+    result = context(fit={"epochs": 2}).fit(MeanRisk())
+    assert not result.history.counts("val").has_decisions
+    assert not any("decided" in name for name in result.history.tensors())

@@ -11,22 +11,22 @@ from umix.data.samplers import Passes
 from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.last_layer import LastLayer, fit_last_layer, linear_head
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
 TASK = FourMoons(sizes=(60, 8, 8, 60), eval_size=30).load()
 FIT = FitSettings(epochs=3, lr=0.05, batch_size=32)
 
 
-def trainer(directory: Path | None = None) -> Trainer:
-    return Trainer(TASK, MLP(hidden=(8,)), FIT, directory=directory, hold=directory is None)
+def context(directory: Path | None = None) -> Context:
+    return Context(TASK, MLP(hidden=(8,)), FIT, directory=directory, hold=directory is None)
 
 
 def test_standardised_features_with_the_layer_as_it_is_give_the_logits_of_the_whole_net() -> None:
-    run = trainer()
+    run = context()
     net = run.reference(ErmStage("reference", 2))
     before = run.logits(net, "train")
     z = {name: run.features(net, name) for name in ("train", "val", "test")}
@@ -37,20 +37,20 @@ def test_standardised_features_with_the_layer_as_it_is_give_the_logits_of_the_wh
 
 
 def test_only_the_last_layer_moves_and_its_counts_are_those_of_the_whole_net() -> None:
-    run = trainer()
+    run = context()
     net = run.reference(ErmStage("reference", 2))
     body, head = ([p.clone() for p in part.parameters()] for part in (net.body, linear_head(net)))
-    trained = fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=FIT)
-    assert trained is net
+    result = fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=FIT)
+    assert result.net is net
     assert all(torch.equal(a, b) for a, b in zip(body, net.body.parameters(), strict=True))
     assert not torch.equal(head[0], linear_head(net).weight)
     hits = (run.logits(net, "test").argmax(1) == TASK.splits["test"].y).sum()
-    assert run.history.counts("test").all_hits[-1] == hits
-    assert set(run.history.best.held[2]) == set(net.state_dict())  # the whole net is what is kept
+    assert result.history.counts("test").all_hits[-1] == hits
+    assert set(result.history.best.held[2]) == set(net.state_dict())  # the whole net is what is kept
 
 
 def test_full_batch_steps_are_gradient_descent_on_standardised_features() -> None:
-    run = trainer()
+    run = context()
     net = run.reference(ErmStage("reference", 2))
     z, y = run.features(net, "train").double(), TASK.splits["train"].y
     x = (z - z.mean(0)) / z.std(0, correction=0).where(z.std(0, correction=0) > 0, 1.0)
@@ -71,7 +71,7 @@ def test_full_batch_steps_are_gradient_descent_on_standardised_features() -> Non
 def test_a_new_last_layer_forgets_the_old_one() -> None:
     heads = []
     for scale in (1.0, 7.0):
-        run = trainer()
+        run = context()
         net = run.reference(ErmStage("reference", 2))
         with torch.no_grad():
             linear_head(net).weight.mul_(scale)

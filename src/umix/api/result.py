@@ -83,17 +83,17 @@ class RunResult:
     @classmethod
     def in_memory(cls, trained: TrainedRun, task: "Task") -> Self:
         """The result of a run that was trained in this process on ``task`` and wrote no files."""
-        record, trainer, preprocessing = trained.record, trained.trainer, task.preprocessing
+        record, result, preprocessing = trained.record, trained.result, task.preprocessing
 
         def examples() -> "polars.DataFrame":
-            if not trainer.kept:
+            if not result.per_example:
                 raise no_weights(record)
-            return example_table(record, training_rows(task.splits["train"], image_files(task)), trainer.kept)
+            return example_table(record, training_rows(task.splits["train"], image_files(task)), result.per_example)
 
         def held_out() -> "polars.DataFrame":
             choice = record.choice()
-            logits = held_out_logits(trainer, trained.net, trainer.history.best.held[choice.epoch])
-            return held_out_table(trainer, logits, record.biases(choice), task)
+            logits = held_out_logits(result, task, result.history.best.held[choice.epoch])
+            return held_out_table(result, logits, record.biases(choice), task)
 
         def known_reader() -> Reader:
             if not isinstance(preprocessing, Reader):
@@ -105,7 +105,7 @@ class RunResult:
 
         return cls(
             record,
-            net=lambda epoch: net_with(record, trainer.history.best.held[epoch], trust_code=True),
+            net=lambda epoch: net_with(record, result.history.best.held[epoch], trust_code=True),
             reader=known_reader,
             examples=examples,
             held_out=held_out,
@@ -113,9 +113,9 @@ class RunResult:
         )
 
     @property
-    def decisions(self) -> dict[str, Any]:
+    def choices(self) -> dict[str, Any]:
         """What was left open (``best``, ``auto``, blank groups) and how it was decided, as in ``--json``."""
-        return dict(self.record.decisions)
+        return dict(self.record.choices)
 
     def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
         """Test rates at the epoch and with the decision that the rule ``select`` chooses on validation.

@@ -51,7 +51,7 @@ def run_json(record: "RunRecord", select: str | None) -> dict[str, Any]:
         "directory": str(record.directory),
         **record.model_dump(
             mode="json",
-            include={"task", "method", "seed", "key", "plan", "stages", "warnings", "decisions", "column_types"},
+            include={"task", "method", "seed", "key", "plan", "stages", "warnings", "choices", "column_types"},
         ),
         "summary": record.summary(select).model_dump(mode="json"),
     }

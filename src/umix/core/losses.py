@@ -78,7 +78,7 @@ class _SoftCrossEntropy(torch.autograd.Function):
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Σ −target·log softmax(logits) over everything, a scalar; ``targets`` has the shape of ``logits`` and any mass.
 
-    One operation forward and one backward, where weighted losses of single classes would take ten: a fleet of small nets spends
+    One operation forward and one backward, where weighted losses of single classes would take ten: a stack of small nets spends
     its time in starting operations. It can be differentiated once.
 
     >>> import torch

@@ -38,13 +38,14 @@ from umix.data.batch import Batch
 from umix.data.samplers import Among, Passes
 from umix.errors import UserError
 from umix.methods.parts.layer_fit import LayerFit, divided
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import SideStage, side_fit
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -98,20 +99,20 @@ class AFR(LayerFit):
     sigma: float = Field(0.0, ge=0, le=1, description="share of steps with mixed features; 0 is the paper")
     alpha: float = Field(0.5, gt=0, description="λ ~ Beta(alpha, alpha) of mixed features")
 
-    def train(self, trainer: Trainer) -> Net:
-        train = trainer.splits["train"]
-        seen, held_out = divided(train.y, share=self.share, seed=trainer.seed, what="reference")
+    def train(self, context: Context) -> TrainResult:
+        train = context.splits["train"]
+        seen, held_out = divided(train.y, share=self.share, seed=context.seed, what="reference")
         if not len(held_out):
             raise UserError(
                 f"afr must hold training rows out, but every class has a single row, {len(train)} in all; take more rows."
             )
-        stage = SideStage("reference", trainer.settings.epochs, content=f"ERM on {self.share!r} of every class")
-        net, _ = side_fit(trainer, stage, MeanRisk(), sampler=Among(seen))
+        stage = SideStage("reference", context.settings.epochs, content=f"ERM on {self.share!r} of every class")
+        net, _ = side_fit(context, stage, MeanRisk(), sampler=Among(seen))
         rows = train.rows(held_out)
-        mu = self.weights(trainer.logits(net, rows), rows.y)
-        settings = self.layer_settings(trainer, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
+        mu = self.weights(context.logits(net, rows), rows.y)
+        settings = self.layer_settings(context, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
         objective = self.objective(mu, linear_head(net))
-        return fit_last_layer(trainer, net, rows, objective, settings=settings, sampler=Passes(self.steps))
+        return fit_last_layer(context, net, rows, objective, settings=settings, sampler=Passes(self.steps))
 
     def weights(self, logits: Tensor, y: Tensor) -> Tensor:
         """The weight μ of each row that was held out, [n], sum 1, from the ``logits`` of ERM."""

@@ -21,8 +21,8 @@ from typing import ClassVar, final
 from umix.methods.logit_adjustment import class_log_shares
 from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk
-from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -33,5 +33,5 @@ class BalancedSoftmax(Method):
     paper: ClassVar[str] = "Ren et al., Balanced meta-softmax for long-tailed visual recognition, NeurIPS 2020"
     takes_weights: ClassVar[bool] = True
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(OffsetRisk(offset=class_log_shares(trainer)))
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(OffsetRisk(offset=class_log_shares(context)))

@@ -16,9 +16,9 @@ from typing import ClassVar, final
 from pydantic import Field
 
 from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
-from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -37,7 +37,7 @@ class CBLastLayer(LayerFit):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        held_out, rest = parts_of_validation(trainer, self.share)
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        return self.fit_balanced(trainer, trainer.reference(stage), held_out, new=True, val=rest)
+    def train(self, context: Context) -> TrainResult:
+        held_out, rest, notes = parts_of_validation(context, self.share)
+        (stage,) = self.erm_stages(context.settings.epochs)
+        return self.fit_balanced(context, context.reference(stage), held_out, new=True, val=rest).after(notes)

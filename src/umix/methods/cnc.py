@@ -35,10 +35,11 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.context import Context
 from umix.training.evaluate import reference_logits
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 
 @widened
@@ -110,18 +111,17 @@ class CnC(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        y = trainer.splits["train"].y
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        predicted = reference_logits(trainer, stage).argmax(1)
+    def train(self, context: Context) -> TrainResult:
+        y = context.splits["train"].y
+        (stage,) = self.erm_stages(context.settings.epochs)
+        predicted = reference_logits(context, stage).argmax(1)
         wrong = (predicted != y).long()
-        trainer.keep(environment=wrong)
-        sampler = Balanced(2 * y + wrong)
+        notes, sampler = Notes({"environment": wrong}), Balanced(2 * y + wrong)
         if not wrong.any():
-            trainer.warn(
+            warning = (
                 "The reference gets all training examples right, so no features can be contrasted: CnC trains as ERM, balanced "
                 "over classes; try fewer reference_epochs."
             )
-            return trainer.fit(MeanRisk(), sampler=sampler)
+            return context.fit(MeanRisk(), sampler=sampler).after(notes + Notes(warnings=(warning,)))
         objective = ContrastiveRisk(predicted=predicted, weight=self.weight, temperature=self.temperature)
-        return trainer.fit(objective, sampler=sampler)
+        return context.fit(objective, sampler=sampler).after(notes)

@@ -35,8 +35,9 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -68,7 +69,7 @@ class CORAL(Method):
         1.0, ge=0, description="weight of the features' distance; WILDS: 0.1 Camelyon17, 10 CivilComments"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        n_groups = len(trainer.task.training_groups)
+    def train(self, context: Context) -> TrainResult:
+        n_groups = len(context.task.training_groups)
         objective = AlikeFeaturesRisk(distance=mean_coral, n_groups=n_groups, gamma=self.gamma)
-        return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+        return context.fit(objective, sampler=Balanced(context.splits["train"].group))

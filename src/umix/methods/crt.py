@@ -19,10 +19,10 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 
 from umix.methods.parts.layer_fit import LayerFit
-from umix.nets.net import Net
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -47,8 +47,8 @@ class CRT(LayerFit):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        rows = trainer.splits["train"]
-        net = trainer.reference(stage)
-        return self.fit_balanced(trainer, net, rows, new=True, schedule="cosine", weight_decay=self.decay)
+    def train(self, context: Context) -> TrainResult:
+        (stage,) = self.erm_stages(context.settings.epochs)
+        rows = context.splits["train"]
+        net = context.reference(stage)
+        return self.fit_balanced(context, net, rows, new=True, schedule="cosine", weight_decay=self.decay)

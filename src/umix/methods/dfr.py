@@ -36,10 +36,11 @@ from umix.methods.method import Method
 from umix.methods.parts.layer_fit import too_few_to_divide
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.evaluate import require_finite
 from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 Penalty = Literal["l1", "l2"]
 Rows = NDArray[np.int64]
@@ -98,58 +99,59 @@ class DFR(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        val = trainer.splits["val"]
+    def train(self, context: Context) -> TrainResult:
+        val = context.splits["val"]
         group: np.ndarray = val.group.cpu().numpy()
         missing = [name for g, name in enumerate((val.training_groups or val.groups).names) if g not in group]
-        if missing:
-            trainer.warn(
-                f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
-            )
-        fitted, rest = self._parts(trainer)
-        net, features = self._reference(trainer)
-        set_last_layer(net, torch.from_numpy(self._layer(trainer, features, fitted)))
-        return trainer.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device)))
+        lacks = f"Validation has no example of {', '.join(missing)}: the last layer is balanced over the others."
+        fitted, rest = self._parts(context)
+        net, features = self._reference(context)
+        layer, warnings = self._layer(context, features, fitted)
+        set_last_layer(net, torch.from_numpy(layer))
+        notes = Notes(warnings=((lacks,) if missing else ()) + warnings)
+        return context.adopt(net, val=val.rows(torch.from_numpy(rest).to(val.y.device))).after(notes)
 
-    def cross_fitted(self, trainer: Trainer) -> Tensor:
+    def cross_fitted(self, context: Context) -> Tensor:
         """Logits of every validation example by a last layer that was fitted to the other part of validation, [n, classes].
 
         They tell how good the method is on all of validation, while ``train`` leaves only a part of it for that.
         """
-        parts = self._parts(trainer)
-        _, features = self._reference(trainer)
-        logits = torch.empty(len(features), trainer.task.n_classes)
+        parts = self._parts(context)
+        _, features = self._reference(context)
+        logits = torch.empty(len(features), context.task.n_classes)
         for fitted, others in (parts, parts[::-1]):
-            layer = torch.from_numpy(self._layer(trainer, features, fitted))
+            layer = torch.from_numpy(self._layer(context, features, fitted)[0])
             logits[others] = (features[others].cpu().double() @ layer[:, :-1].T + layer[:, -1]).float()
-        return logits.to(trainer.device)
+        return logits.to(context.device)
 
-    def _parts(self, trainer: Trainer) -> tuple[Rows, Rows]:
+    def _parts(self, context: Context) -> tuple[Rows, Rows]:
         """The rows of validation that are fitted, and the others; the same in every run with one seed."""
-        val = trainer.splits["val"]
-        rng = stream(trainer.seed, "dfr", "half")
+        val = context.splits["val"]
+        rng = stream(context.seed, "dfr", "half")
         fitted, rest = stratified_split(val.group.cpu().numpy(), share=self.share, rng=rng)
         if not len(rest):
             raise too_few_to_divide(val, "group")
         return fitted, rest
 
-    def _reference(self, trainer: Trainer) -> tuple[Net, Tensor]:
+    def _reference(self, context: Context) -> tuple[Net, Tensor]:
         """The ERM net, and its features of all validation examples, [n, width]."""
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        net = trainer.reference(stage)
+        (stage,) = self.erm_stages(context.settings.epochs)
+        net = context.reference(stage)
         linear_head(net)  # raises here, before the regressions, if it is none
-        return net, require_finite(trainer.features(net, "val"), what="features", stage=stage.name)
+        return net, require_finite(context.features(net, "val"), what="features", stage=stage.name)
 
-    def _layer(self, trainer: Trainer, features: Tensor, rows: Rows) -> NDArray[np.float64]:
-        """Weights and biases [classes, width + 1]: the mean of regressions on balanced subsets of these validation ``rows``."""
-        val = trainer.splits["val"]
+    def _layer(self, context: Context, features: Tensor, rows: Rows) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+        """Weights and biases [classes, width + 1]: the mean of regressions on balanced subsets of these validation ``rows``.
+
+        A warning says how many of them did not converge.
+        """
+        val = context.splits["val"]
         z, y, group = features[rows].cpu().double().numpy(), val.y[rows].cpu().numpy(), val.group[rows].cpu().numpy()
-        fit, fits = partial(refit, n_classes=trainer.task.n_classes, c=self.c, penalty=self.penalty), []
+        fit, fits = partial(refit, n_classes=context.task.n_classes, c=self.c, penalty=self.penalty), []
         for repeat in range(self.repeats):
-            rng = stream(trainer.seed, "dfr", "subset", repeat)
+            rng = stream(context.seed, "dfr", "subset", repeat)
             subset = balanced_subset(group, rng=rng)
             fits.append(fit(z[subset], y[subset], seed=int(rng.integers(2**31))))
         failed = sum(not converged for _, converged in fits)
-        if failed:
-            trainer.warn(f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c.")
-        return np.asarray(np.mean([head for head, _ in fits], axis=0))
+        warning = f"{failed} of {self.repeats} logistic regressions did not converge; try a smaller c."
+        return np.asarray(np.mean([head for head, _ in fits], axis=0)), (warning,) if failed else ()

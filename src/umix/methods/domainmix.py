@@ -29,10 +29,10 @@ from umix.core.pairing import Ids, partners_in_next
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
-from umix.nets.net import Net
 from umix.settings import between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -64,9 +64,9 @@ class DomainMix(Method):
     alpha: Annotated[float, between(0.1, 4.0, log=True)] = Field(0.2, gt=0, description="λ ~ Beta(alpha, alpha)")
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        train, domains = trainer.task.splits["train"], trainer.task.training_groups
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        train, domains = context.task.splits["train"], context.task.training_groups
         draw = DomainCycle(domain=train.group.numpy(), n_domains=len(domains), alpha=self.alpha)
         objective = MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing, draw=draw)
-        return trainer.fit(objective, sampler=Balanced(train.group))
+        return context.fit(objective, sampler=Balanced(train.group))

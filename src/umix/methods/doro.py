@@ -22,10 +22,10 @@ from pydantic import Field
 
 from umix.core.risks import chi2_doro, cvar_doro
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
+from umix.training.train_result import TrainResult
 
 PAPER = "Zhai et al., DORO: Distributional and outlier robust optimization, ICML 2021"
 
@@ -44,8 +44,8 @@ class CVaRDORO(Method):
         0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is CVaR-DRO"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(risk_of=partial(cvar_doro, alpha=self.alpha, epsilon=self.epsilon)))
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(BatchRisk(risk_of=partial(cvar_doro, alpha=self.alpha, epsilon=self.epsilon)))
 
 
 @final
@@ -62,5 +62,5 @@ class Chi2DORO(Method):
         0.01, ge=0, lt=1, description="share of the batch that is dropped; 0 is χ²-DRO"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(risk_of=partial(chi2_doro, alpha=self.alpha, epsilon=self.epsilon)))
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(BatchRisk(risk_of=partial(chi2_doro, alpha=self.alpha, epsilon=self.epsilon)))

@@ -30,12 +30,12 @@ from torch import Tensor
 
 from umix.core.risks import chi2, cvar
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Auto, Candidate, settle
-from umix.nets.net import Net
+from umix.selection.select import Auto, Candidate, resolve_auto
 from umix.settings import between
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 PAPER = "Levy et al., Large-scale methods for distributionally robust optimization, NeurIPS 2020"
 
@@ -58,15 +58,16 @@ class RobustRisk(Method, abc.ABC):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("trajectory", epochs, record="online"),) if self.alpha == "auto" else ()
 
-    def train(self, trainer: Trainer) -> Net:
+    def train(self, context: Context) -> TrainResult:
         if self.alpha != "auto":
-            return trainer.fit(self._objective(self.alpha))
-        (stage,) = self.erm_stages(trainer.settings.epochs)
+            return context.fit(self._objective(self.alpha))
+        (stage,) = self.erm_stages(context.settings.epochs)
         candidates = [
             Candidate(f"{self.name} alpha={alpha:g}", self.name, {f"{self.name}.alpha": alpha}, self._objective(alpha))
             for alpha in _ALPHAS
         ]
-        return trainer.fit(settle(self, trainer, candidates, erm=trainer.trajectory(stage)).objective)
+        selection = resolve_auto(self, context, candidates, erm=context.trajectory(stage))
+        return selection.context.fit(selection.winner.objective).after(selection.notes)
 
     def _objective(self, alpha: float) -> BatchRisk:
         return BatchRisk(risk_of=partial(self.risk_of, alpha=alpha))

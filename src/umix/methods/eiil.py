@@ -26,9 +26,10 @@ from umix.core.environments import infer_environments
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.evaluate import reference_logits
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
 
 @final
@@ -48,16 +49,17 @@ class EIIL(InfersGroups):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs),)
 
-    def infer(self, trainer: Trainer) -> InferredGroups:
-        y = trainer.splits["train"].y
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = reference_logits(trainer, stage)
-        rng = stream(trainer.seed, "reference", "environments")
+    def infer(self, context: Context) -> InferredGroups:
+        y = context.splits["train"].y
+        (stage,) = self.erm_stages(context.settings.epochs)
+        logits = reference_logits(context, stage)
+        rng = stream(context.seed, "reference", "environments")
         environment = infer_environments(logits, y, steps=self.inference_steps, lr=self.inference_lr, rng=rng)
-        trainer.keep(environment=environment)
+        warnings: tuple[str, ...] = ()
         if (environment == environment[0]).all():
-            trainer.warn(
+            warnings = (
                 "One of the two inferred environments is empty, so the groups are the classes alone: the reference gets all "
-                "training examples right, or none; try another reference_epochs."
+                "training examples right, or none; try another reference_epochs.",
             )
-        return InferredGroups(2 * y + environment, 2 * trainer.task.n_classes, logits.argmax(1) != y)
+        notes = Notes({"environment": environment}, warnings=warnings)
+        return InferredGroups(2 * y + environment, 2 * context.task.n_classes, logits.argmax(1) != y, notes)

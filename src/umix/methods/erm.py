@@ -7,9 +7,9 @@ Differs from the released code: nothing.
 from typing import ClassVar, final
 
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -21,5 +21,5 @@ class ERM(Method):
     takes_weights: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = False
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(MeanRisk())
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(MeanRisk())

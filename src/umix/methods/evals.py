@@ -42,14 +42,15 @@ from umix.data.groups import Groups
 from umix.data.task import Split
 from umix.methods.dfr import Penalty, refit
 from umix.methods.method import Method
-from umix.methods.parts.contest import Auto, chooses_by_groups, limit_cost, standing_of
 from umix.methods.parts.layer_fit import parts_of_validation
 from umix.nets.net import Net
+from umix.selection.select import Auto, chooses_by_groups, limited_cost, result_of
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.evaluate import require_finite
 from umix.training.last_layer import linear_head, set_last_layer
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 _TRIED = (0, 5, 10, 20, 40, 80, 160, 320)  # what auto tries
 _STEPS, _LR = 100, 0.1  # of the inference of environments, as in EIIL
@@ -77,21 +78,28 @@ class EVaLS(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        held_out, rest = parts_of_validation(trainer, self.share)
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        net = trainer.reference(stage)
-        layers = self._layers(trainer, net, held_out)
-        k = next(iter(layers)) if len(layers) == 1 else self._chosen(trainer, net, layers, rest)
+    def train(self, context: Context) -> TrainResult:
+        held_out, rest, notes = parts_of_validation(context, self.share)
+        (stage,) = self.erm_stages(context.settings.epochs)
+        net = context.reference(stage)
+        layers, warnings = self._layers(context, net, held_out)
+        notes += Notes(warnings=warnings)
+        k = next(iter(layers))
+        if len(layers) > 1:
+            k, context, of_choice = self._chosen(context, net, layers, rest)
+            notes += of_choice
         if k > 0:
             set_last_layer(net, torch.from_numpy(layers[k]))
-        return trainer.adopt(net, val=rest)
+        return context.adopt(net, val=rest).after(notes)
 
-    def _layers(self, trainer: Trainer, net: Net, rows: Split) -> dict[int, np.ndarray]:
-        """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's."""
+    def _layers(self, context: Context, net: Net, rows: Split) -> tuple[dict[int, np.ndarray], tuple[str, ...]]:
+        """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's.
+
+        A warning says how many regressions did not converge.
+        """
         y = rows.y.cpu()
-        losses = cross_entropy(trainer.logits(net, rows).cpu(), y)
-        features = require_finite(trainer.features(net, rows), what="features", stage="reference")
+        losses = cross_entropy(context.logits(net, rows).cpu(), y)
+        features = require_finite(context.features(net, rows), what="features", stage="reference")
         z = features.cpu().double().numpy()
         most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
         tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
@@ -101,54 +109,56 @@ class EVaLS(Method):
         fitted = [k for k in tried if k > 0]
         for k in fitted:
             chosen = extreme_losses(losses, y, k=k).numpy()
-            seed = int(stream(trainer.seed, "evals", "refit", k).integers(2**31))
+            seed = int(stream(context.seed, "evals", "refit", k).integers(2**31))
             found[k], converged = refit(
                 z[chosen],
                 y.numpy()[chosen],
-                n_classes=trainer.task.n_classes,
+                n_classes=context.task.n_classes,
                 c=self.c,
                 penalty=self.penalty,
                 seed=seed,
             )
             failed += not converged
-        if failed:
-            trainer.warn(f"{failed} of {len(fitted)} logistic regressions did not converge; try a smaller c.")
-        return found
+        warning = f"{failed} of {len(fitted)} logistic regressions did not converge; try a smaller c."
+        return found, (warning,) if failed else ()
 
-    def _chosen(self, trainer: Trainer, net: Net, layers: dict[int, np.ndarray], rest: Split) -> int:
-        """The ``k`` whose layer has the best worst rate on ``rest``; the run keeps it and the standings of all."""
-        y, by_groups = rest.y.cpu(), chooses_by_groups(trainer) and bool(rest.groups.member.any())
-        groups = rest.groups.to(y.device) if by_groups else self._cells(trainer, net, rest)
-        z = trainer.features(net, rest).cpu().double().numpy()
+    def _chosen(
+        self, context: Context, net: Net, layers: dict[int, np.ndarray], rest: Split
+    ) -> tuple[int, Context, Notes]:
+        """The ``k`` whose layer has the best worst rate on ``rest``, the context that limits its cost, and the results of all."""
+        y, by_groups = rest.y.cpu(), chooses_by_groups(context) and bool(rest.groups.member.any())
+        groups = rest.groups.to(y.device) if by_groups else self._cells(context, net, rest)
+        z = context.features(net, rest).cpu().double().numpy()
         correct = [torch.from_numpy((z @ layer[:, :-1].T + layer[:, -1]).argmax(1)) == y for layer in layers.values()]
-        counts = counts_of(correct, y, groups, n_classes=trainer.task.n_classes, judging=trainer.judging)
+        counts = counts_of(correct, y, groups, n_classes=context.task.n_classes, judging=context.judging)
         averages, tried = counts.all_hits / counts.n, list(layers)
-        limit_cost(trainer, float(averages[0]))  # the first is ERM's layer
-        floor = -np.inf if trainer.judging.floor is None else trainer.judging.floor
+        context = limited_cost(context, float(averages[0]))  # the first is ERM's layer
+        floor = -np.inf if context.judging.floor is None else context.judging.floor
         allowed = np.flatnonzero(averages >= floor - 1e-12)
+        warnings: tuple[str, ...] = ()
         if len(allowed) == 1:
-            trainer.warn(
+            warnings = (
                 f"No k of {', '.join(map(str, tried[1:]))} kept validation accuracy within the budget: ERM's last layer stays; "
-                "what ERM gets wrong here looks like noise."
+                "what ERM gets wrong here looks like noise.",
             )
         best = int(allowed[best_epoch(counts.only(allowed.tolist()), "worst")])
-        standings = [
-            standing_of(f"k={k}", one, float(RULES["worst"](one)[0]), "worst", decide="argmax")
+        results = [
+            result_of(f"k={k}", one, float(RULES["worst"](one)[0]), "worst", decide="argmax")
             for k, one in ((k, counts.only([place])) for place, k in enumerate(tried))
         ]
         what = "known group" if by_groups else "cell of class and inferred environment"
         reason = (
-            f"best of {len(tried)} on validation by the worst {what}: {standings[best].worst:.1%}, and "
-            f"{standings[best].average:.1%} on average"
+            f"best of {len(tried)} on validation by the worst {what}: {results[best].worst:.1%}, and "
+            f"{results[best].average:.1%} on average"
         )
-        trainer.decisions |= {"k": tried[best], "reason": reason, "standings": [one.as_json() for one in standings]}
-        return tried[best]
+        choices = {"k": tried[best], "reason": reason, "candidates": [one.as_json() for one in results]}
+        return tried[best], context, Notes(choices=choices, warnings=warnings)
 
-    def _cells(self, trainer: Trainer, net: Net, rest: Split) -> Groups:
+    def _cells(self, context: Context, net: Net, rest: Split) -> Groups:
         """Class × environment, where ERM's logits on ``rest`` tell the environments."""
-        y, rng = rest.y.cpu(), stream(trainer.seed, "evals", "environments")
-        environment = infer_environments(trainer.logits(net, rest).cpu(), y, steps=_STEPS, lr=_LR, rng=rng)
-        return Groups.cells(y, environment, labels=trainer.task.classes, attributes=("served", "failed"))
+        y, rng = rest.y.cpu(), stream(context.seed, "evals", "environments")
+        environment = infer_environments(context.logits(net, rest).cpu(), y, steps=_STEPS, lr=_LR, rng=rng)
+        return Groups.cells(y, environment, labels=context.task.classes, attributes=("served", "failed"))
 
 
 def counts_of(correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes: int, judging: Judging) -> Counts:

@@ -39,10 +39,11 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.engine import Prepared
 from umix.training.loop import descend
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -117,7 +118,7 @@ class Fish(Method):
     )
     warmup: int = Field(0, ge=0, description="steps of ERM before the first meta step; then the optimiser starts anew")
 
-    def train(self, trainer: Trainer) -> Net:
-        group = trainer.task.splits["train"].group
+    def train(self, context: Context) -> TrainResult:
+        group = context.task.splits["train"].group
         step = MetaStep(domain=group.numpy(), meta_lr=self.meta_lr, warmup=self.warmup)
-        return trainer.fit(FreshRisk(warmup=self.warmup), sampler=Balanced(group), step=step)
+        return context.fit(FreshRisk(warmup=self.warmup), sampler=Balanced(group), step=step)

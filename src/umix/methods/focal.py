@@ -25,10 +25,10 @@ from umix.core.losses import focal
 from umix.core.weights import effective_number, inverse_frequency
 from umix.data.task import Split
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -47,11 +47,10 @@ class Focal(Method):
     )
     beta: float = Field(0.999, ge=0, lt=1, description="of the effective number: 0 weighs all alike, 1 is the inverse")
 
-    def train(self, trainer: Trainer) -> Net:
-        weights = self._class_weights(trainer.splits["train"])
-        if weights is not None:
-            trainer.keep(weight=weights)
-        return trainer.fit(BatchRisk(loss=partial(focal, gamma=self.gamma), weights=weights))
+    def train(self, context: Context) -> TrainResult:
+        weights = self._class_weights(context.splits["train"])
+        result = context.fit(BatchRisk(loss=partial(focal, gamma=self.gamma), weights=weights))
+        return result if weights is None else result.after(Notes({"weight": weights}))
 
     def _class_weights(self, train: Split) -> Tensor | None:
         match self.class_balance:

@@ -33,9 +33,10 @@ from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.evaluate import require_finite
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
 
 @final
@@ -63,25 +64,26 @@ class GEORGE(InfersGroups):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs or epochs),)
 
-    def infer(self, trainer: Trainer) -> InferredGroups:
-        y = trainer.splits["train"].y
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        net = trainer.reference(stage)
-        logits = require_finite(trainer.logits(net, "train"), what="logits", stage=stage.name)
-        found = self._clustered(net, logits, trainer)
+    def infer(self, context: Context) -> InferredGroups:
+        y = context.splits["train"].y
+        (stage,) = self.erm_stages(context.settings.epochs)
+        net = context.reference(stage)
+        logits = require_finite(context.logits(net, "train"), what="logits", stage=stage.name)
+        found = self._clustered(net, logits, context)
         cell = torch.from_numpy(found.cluster).to(y.device)
-        trainer.keep(environment=cell)
-        if found.n_clusters == len(y.unique()):
-            trainer.warn("Every class is one cluster, so the groups are the classes alone.")
-        return InferredGroups(cell, found.n_clusters, logits.argmax(1) != y)
+        one_each = "Every class is one cluster, so the groups are the classes alone."
+        warnings = (one_each,) if found.n_clusters == len(y.unique()) else ()
+        return InferredGroups(
+            cell, found.n_clusters, logits.argmax(1) != y, Notes({"environment": cell}, warnings=warnings)
+        )
 
-    def _clustered(self, net: Net, logits: torch.Tensor, trainer: Trainer) -> Clusters:
-        y, n_classes = trainer.splits["train"].y, trainer.task.n_classes
+    def _clustered(self, net: Net, logits: torch.Tensor, context: Context) -> Clusters:
+        y, n_classes = context.splits["train"].y, context.task.n_classes
         labels: np.ndarray = y.cpu().numpy()
         if self.by == "hardness":
             z = hardness(logits, y)[:, None].cpu().double().numpy()
         else:
-            features = require_finite(trainer.features(net, "train"), what="features", stage="reference")
+            features = require_finite(context.features(net, "train"), what="features", stage="reference")
             z = main_directions_within(
                 features.cpu().double().numpy(), labels, n_classes=n_classes, width=self.directions
             )
@@ -92,7 +94,7 @@ class GEORGE(InfersGroups):
             sizes=TRIED if self.clusters is None else [self.clusters],
             kind=self.kind,
             average="clusters",
-            rng=stream(trainer.seed, "reference", "clusters"),
+            rng=stream(context.seed, "reference", "clusters"),
         )
 
 

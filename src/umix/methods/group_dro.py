@@ -27,12 +27,12 @@ from pydantic import Field
 
 from umix.core.weights import balanced_posterior, soft_sizes
 from umix.data.samplers import Balanced, BalancedDraws, Sampler
-from umix.methods.parts.contest import Auto, Candidate, chooses_by_groups, settle
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
+from umix.selection.select import Auto, Candidate, chooses_by_groups, resolve_auto
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import Notes, TrainResult
 
 StepSize = Annotated[float, Field(ge=0)] | Auto
 _STEP_SIZES = (0.01, 0.001, 0.1)  # the first is the paper's
@@ -54,32 +54,33 @@ class GroupDRO(TrainsWithGroups):
         0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        risk, sampler = self.recipe(self.soft_groups(trainer), trainer)
-        return self._fit(risk, sampler, trainer)
+    def train(self, context: Context) -> TrainResult:
+        groups = self.soft_groups(context)
+        risk, sampler = self.recipe(groups, context)
+        return self._fit(risk, sampler, context).after(groups.notes)
 
-    def recipe(self, groups: SoftGroups, trainer: Trainer) -> tuple[WorstGroupRisk, Sampler]:
+    def recipe(self, groups: SoftGroups, context: Context) -> tuple[WorstGroupRisk, Sampler]:
         """What to minimise, and in which order examples are visited, with these ``groups`` of the training examples.
 
         A step size that is left open is the first that would be tried.
         """
-        group = None if groups.ids is None else groups.ids.to(trainer.device)
+        group = None if groups.ids is None else groups.ids.to(context.device)
         objective = WorstGroupRisk(
             step_size=_STEP_SIZES[0] if self.step_size == "auto" else self.step_size,
             adjustment=self.adjustment,
-            sizes=soft_sizes(groups.p).float().to(trainer.device),
+            sizes=soft_sizes(groups.p).float().to(context.device),
             group=group,
-            p=None if group is not None else balanced_posterior(groups.p).float().to(trainer.device),
+            p=None if group is not None else balanced_posterior(groups.p).float().to(context.device),
         )
         return objective, BalancedDraws(groups.p) if group is None or self.groups_from == "few" else Balanced(group)
 
-    def _fit(self, risk: WorstGroupRisk, sampler: Sampler, trainer: Trainer) -> Net:
+    def _fit(self, risk: WorstGroupRisk, sampler: Sampler, context: Context) -> TrainResult:
         """A net that minimises ``risk`` with the step size that is set, or that the validation groups choose."""
         if self.step_size != "auto":
-            return trainer.fit(risk, sampler=sampler)
-        if not chooses_by_groups(trainer):
-            trainer.decisions |= {"step_size": risk.step_size, "reason": _NOBODY_CHOOSES}
-            return trainer.fit(risk, sampler=sampler)
+            return context.fit(risk, sampler=sampler)
+        if not chooses_by_groups(context):
+            default = {"step_size": risk.step_size, "reason": _NOBODY_CHOOSES}
+            return context.fit(risk, sampler=sampler).after(Notes(choices=default))
         candidates = [
             Candidate(
                 f"group_dro step_size={step_size:g}",
@@ -90,4 +91,5 @@ class GroupDRO(TrainsWithGroups):
             )
             for step_size in _STEP_SIZES
         ]
-        return trainer.fit(settle(self, trainer, candidates).objective, sampler=sampler)
+        selection = resolve_auto(self, context, candidates)
+        return selection.context.fit(selection.winner.objective, sampler=sampler).after(selection.notes)

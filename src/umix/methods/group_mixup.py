@@ -18,11 +18,11 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.core.weights import soft_inverse_frequency
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -50,20 +50,16 @@ class GroupMixup(TrainsWithGroups):
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        weights = self.weights(trainer)
-        trainer.keep(weight=weights)
-        return trainer.fit(self.objective(weights))
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        groups = self.soft_groups(context)
+        weights = self.weights(context, groups)
+        return context.fit(self.objective(weights)).after(groups.notes + Notes({"weight": weights}))
 
-    def weights(self, trainer: Trainer, groups: SoftGroups | None = None) -> Tensor:
-        """The weight of each training example, [n], mean 1.
-
-        ``groups`` are those of the training examples, if the caller has estimated them already.
-        """
-        p = (groups or self.soft_groups(trainer)).p
-        weight = trainer.task.splits["train"].weight
-        return soft_inverse_frequency(p, power=self.power, by=weight).to(trainer.device)
+    def weights(self, context: Context, groups: SoftGroups) -> Tensor:
+        """The weight of each training example, [n], mean 1."""
+        weight = context.task.splits["train"].weight
+        return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(context.device)
 
     def objective(self, weights: Tensor) -> MixupRisk:
         """Mixup with these weights."""

@@ -37,8 +37,9 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.context import Context
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -94,6 +95,6 @@ class IBIRM(Method):
     )
     bottleneck_anneal: int = Field(500, ge=0, description="steps without bottleneck; then the optimiser starts anew")
 
-    def train(self, trainer: Trainer) -> Net:
-        objective = BottleneckRisk(n_groups=len(trainer.task.training_groups), **self.model_dump())
-        return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+    def train(self, context: Context) -> TrainResult:
+        objective = BottleneckRisk(n_groups=len(context.task.training_groups), **self.model_dump())
+        return context.fit(objective, sampler=Balanced(context.splits["train"].group))

@@ -37,8 +37,9 @@ from umix.data.samplers import Balanced
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.context import Context
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -67,11 +68,11 @@ class AnnealedRisk(Objective):
         return self.risk_of(logits, batch.y, among, weight=scale, penalty=scale * weight), state
 
 
-def fit_annealed(risk_of: Callable[..., Tensor], trainer: Trainer, *, penalty: float, anneal: int) -> Net:
+def fit_annealed(risk_of: Callable[..., Tensor], context: Context, *, penalty: float, anneal: int) -> TrainResult:
     """A new net, trained by ``AnnealedRisk`` on batches that hold the environments, the training groups, in equal parts."""
-    n_groups = len(trainer.task.training_groups)
+    n_groups = len(context.task.training_groups)
     objective = AnnealedRisk(risk_of=risk_of, n_groups=n_groups, penalty=penalty, anneal=anneal)
-    return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+    return context.fit(objective, sampler=Balanced(context.splits["train"].group))
 
 
 @final
@@ -89,5 +90,5 @@ class IRM(Method):
         500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return fit_annealed(irm_risk, trainer, penalty=self.penalty, anneal=self.anneal)
+    def train(self, context: Context) -> TrainResult:
+        return fit_annealed(irm_risk, context, penalty=self.penalty, anneal=self.anneal)

@@ -25,16 +25,16 @@ from torch import Tensor
 from umix.core.weights import normalized
 from umix.data.samplers import Repeated
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Auto, Candidate, settle
-from umix.methods.parts.uncertainty_weights import warn_about
-from umix.nets.fleet import candidate_cost
-from umix.nets.net import Net
+from umix.methods.parts.uncertainty_weights import weight_warnings
+from umix.nets.stacked import candidate_cost
+from umix.selection.select import Auto, Candidate, resolve_auto
 from umix.settings import among
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 from umix.training.trajectory import Trajectory
 
 Epochs = Annotated[int, Field(ge=1)] | Auto
@@ -70,34 +70,36 @@ class JTT(Method):
         longest = max(tried for tried in _EPOCHS if tried <= max(1, epochs)) if given == "auto" else given
         return (ErmStage("trajectory", longest, record=self.record),)
 
-    def train(self, trainer: Trainer) -> Net:
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        trajectory = trainer.trajectory(stage)
-        epochs, upweight = self._settled(trajectory, trainer, longest=stage.epochs)
+    def train(self, context: Context) -> TrainResult:
+        (stage,) = self.erm_stages(context.settings.epochs)
+        trajectory = context.trajectory(stage)
+        (epochs, upweight), context, notes = self._resolved(trajectory, context, longest=stage.epochs)
         wrong = _wrong(trajectory, epochs)
         held_out = HeldOutUncertainty(
             trajectory.val_uncertainty(start=epochs - 1, length=1),
             trajectory.test_uncertainty(start=epochs - 1, length=1),
         )
         weight = 1 + upweight * wrong
-        trainer.keep(uncertainty=wrong, weight=weight)
         if wrong.any():
-            warn_about(weight, trainer, u=wrong)
+            warnings = weight_warnings(weight, u=wrong)
         else:
-            trainer.warn(
+            warnings = (
                 f"No training example was wrong in epoch {epochs}: the error set is empty and JTT trains as ERM; try fewer "
-                "identification_epochs."
+                "identification_epochs.",
             )
-        return trainer.fit(MeanRisk(), sampler=Repeated(weight.long()), uncertainty=held_out)
+        notes += Notes({"uncertainty": wrong, "weight": weight}, warnings=warnings)
+        return context.fit(MeanRisk(), sampler=Repeated(weight.long()), uncertainty=held_out).after(notes)
 
-    def _settled(self, trajectory: Trajectory, trainer: Trainer, *, longest: int) -> tuple[int, int]:
-        """The numbers of epochs and of copies, as they are set or as a contest chooses them."""
+    def _resolved(
+        self, trajectory: Trajectory, context: Context, *, longest: int
+    ) -> tuple[tuple[int, int], Context, Notes]:
+        """The numbers of epochs and of copies, as they are set or as validation chooses them; the context and notes of that."""
         if self.identification_epochs != "auto" and self.upweight != "auto":
-            return self.identification_epochs, self.upweight
-        tried = self._tried(longest, many=candidate_cost(trainer.fresh_net()) == "none")
-        candidates = [self._candidate(trajectory, trainer, *values) for values in tried]
-        winner = settle(self, trainer, candidates, erm=trajectory)
-        return tried[candidates.index(winner)]
+            return (self.identification_epochs, self.upweight), context, Notes()
+        tried = self._tried(longest, many=candidate_cost(context.fresh_net()) == "none")
+        candidates = [self._candidate(trajectory, context, *values) for values in tried]
+        selection = resolve_auto(self, context, candidates, erm=trajectory)
+        return tried[candidates.index(selection.winner)], selection.context, selection.notes
 
     def _tried(self, longest: int, *, many: bool) -> list[tuple[int, int]]:
         """The pairs of epochs and copies to choose from; ``many`` where a candidate is cheap. The first is ERM, if it may be."""
@@ -110,9 +112,9 @@ class JTT(Method):
         upweights = _UPWEIGHTS if many else _UPWEIGHTS[:4]
         return [(all_epochs[0], 0), *((epochs, upweight) for epochs in all_epochs for upweight in upweights)]
 
-    def _candidate(self, trajectory: Trajectory, trainer: Trainer, epochs: int, upweight: int) -> Candidate:
+    def _candidate(self, trajectory: Trajectory, context: Context, epochs: int, upweight: int) -> Candidate:
         weight = 1 + upweight * _wrong(trajectory, epochs)
-        weight = normalized(weight, by=trainer.task.splits["train"].weight).to(trainer.device)
+        weight = normalized(weight, by=context.task.splits["train"].weight).to(context.device)
         settings = {"jtt.identification_epochs": epochs, "jtt.upweight": upweight}
         name = f"jtt identification_epochs={epochs} upweight={upweight}"
         return Candidate(name, self.name, settings, BatchRisk(weights=weight), weights=weight)

@@ -31,9 +31,9 @@ from umix.core.weights import effective_number
 from umix.data.loader import n_batches
 from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk, class_sizes, ldam_margins
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -57,17 +57,16 @@ class LDAM(Method):
         0.8, ge=0, le=1, description="share of the epochs before losses are weighted; 0 weighs always, 1 never"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        train, settings = trainer.splits["train"], trainer.final_settings
-        sizes = class_sizes(train.y, n_classes=trainer.task.n_classes, by=train.weight)
+    def train(self, context: Context) -> TrainResult:
+        train, settings = context.splits["train"], context.final_settings
+        sizes = class_sizes(train.y, n_classes=context.task.n_classes, by=train.weight)
         weights = effective_number(train.y, beta=self.beta, by=train.weight)
-        trainer.keep(weight=weights)
         first_epoch = round(self.reweight_from * settings.epochs)
         objective = OffsetRisk(
-            offset=-torch.diag(ldam_margins(sizes, largest=self.max_margin)).float().to(trainer.device),
+            offset=-torch.diag(ldam_margins(sizes, largest=self.max_margin)).float().to(context.device),
             row=train.y,
             scale=self.scale,
             weights=weights,
             weights_from=first_epoch * n_batches(len(train), settings.batch_size),
         )
-        return trainer.fit(objective)
+        return context.fit(objective).after(Notes({"weight": weights}))

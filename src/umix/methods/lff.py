@@ -37,8 +37,9 @@ from umix.data.batch import Batch
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.objective import Objective, State
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -100,7 +101,7 @@ class LfF(Method):
         0.7, ge=0, lt=1, description="share of the past in the moving average of an example's losses"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        y = trainer.splits["train"].y
-        objective = FailureRisk(y=y, n_classes=trainer.task.n_classes, q=self.q, smoothing=self.smoothing)
-        return trainer.fit(objective, companion=True)
+    def train(self, context: Context) -> TrainResult:
+        y = context.splits["train"].y
+        objective = FailureRisk(y=y, n_classes=context.task.n_classes, q=self.q, smoothing=self.smoothing)
+        return context.fit(objective, companion=True)

@@ -34,10 +34,10 @@ from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -135,9 +135,9 @@ class LISA(Method):
         "batch", description="where partners come from: the batch, or all training examples of a group that fits"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        train, pairing = trainer.splits["train"], SelectivePairing.of(trainer.task, same_label=self.same_label)
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        train, pairing = context.splits["train"], SelectivePairing.of(context.task, same_label=self.same_label)
         objective = MixupRisk(
             sigma=1.0,
             alpha=self.alpha,
@@ -147,5 +147,5 @@ class LISA(Method):
         )
         sampler: Sampler = Balanced(train.group) if self.balance else Shuffled()
         if self.partners == "group":
-            sampler = GroupPairs(firsts=sampler, pairing=pairing, batch_size=trainer.final_settings.batch_size)
-        return trainer.fit(objective, sampler=sampler)
+            sampler = GroupPairs(firsts=sampler, pairing=pairing, batch_size=context.final_settings.batch_size)
+        return context.fit(objective, sampler=sampler)

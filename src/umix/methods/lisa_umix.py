@@ -20,11 +20,11 @@ from torch import Tensor
 
 from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.methods.lisa import SelectivePairing
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.uncertainty_weights import LENGTH, Eta, Length, UncertaintyWeights
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -47,13 +47,14 @@ class LISAUMIX(UncertaintyWeights):
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
     balance: bool = Field(False, description="batches hold all groups in equal parts")
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        pairing = SelectivePairing.of(trainer.task, same_label=self.same_label)
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        pairing = SelectivePairing.of(context.task, same_label=self.same_label)
 
         def objective(weights: Tensor) -> MixupRisk:
             return MixupRisk(weights=weights, sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing)
 
-        sampler: Sampler = Balanced(trainer.splits["train"].group) if self.balance else Shuffled()
-        weighed = self.weigh_examples(trainer, objective)
-        return trainer.fit(objective(weighed.weights), sampler=sampler, uncertainty=weighed.held_out)
+        sampler: Sampler = Balanced(context.splits["train"].group) if self.balance else Shuffled()
+        weighed = self.weigh_examples(context, objective)
+        fitted = weighed.context.fit(objective(weighed.weights), sampler=sampler, uncertainty=weighed.held_out)
+        return fitted.after(weighed.notes)

@@ -32,18 +32,18 @@ from torch import Tensor
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk, class_sizes, log_shares
-from umix.nets.net import Net
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.last_layer import linear_head
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
-def class_log_shares(trainer: Trainer) -> Tensor:
-    """The logarithms of the shares π_y of all classes in the training split, float32 [classes], on the trainer's device."""
-    train = trainer.splits["train"]
-    sizes = class_sizes(train.y, n_classes=trainer.task.n_classes, by=train.weight)
-    return log_shares(sizes).float().to(trainer.device)
+def class_log_shares(context: Context) -> Tensor:
+    """The logarithms of the shares π_y of all classes in the training split, float32 [classes], on the context's device."""
+    train = context.splits["train"]
+    sizes = class_sizes(train.y, n_classes=context.task.n_classes, by=train.weight)
+    return log_shares(sizes).float().to(context.device)
 
 
 @final
@@ -66,18 +66,18 @@ class LogitAdjustment(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),) if self.when == "post_hoc" else ()
 
-    def train(self, trainer: Trainer) -> Net:
-        offset = self.tau * class_log_shares(trainer)
+    def train(self, context: Context) -> TrainResult:
+        offset = self.tau * class_log_shares(context)
         if self.when == "trained":
             objective = OffsetRisk(offset=offset)
-            if not trainer.can_train(objective):
+            if not context.can_train(objective):
                 raise UserError(
-                    f"logit_adjustment.when must be post_hoc for {trainer.net.title}, which has no gradient steps, got trained."
+                    f"logit_adjustment.when must be post_hoc for {context.net.title}, which has no gradient steps, got trained."
                 )
-            return trainer.fit(objective)
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        net = trainer.reference(stage)
+            return context.fit(objective)
+        (stage,) = self.erm_stages(context.settings.epochs)
+        net = context.reference(stage)
         head = linear_head(net, otherwise="set logit_adjustment.when=trained")
         with torch.no_grad():
             head.bias.sub_(offset)
-        return trainer.adopt(net)
+        return context.adopt(net)

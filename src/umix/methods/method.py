@@ -3,10 +3,10 @@
 import abc
 from typing import ClassVar
 
-from umix.nets.net import Net
 from umix.settings import Settings
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 class Method(Settings, abc.ABC):
@@ -27,9 +27,9 @@ class Method(Settings, abc.ABC):
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
-        """The ERM fits that ``train`` will ask the trainer for, in order, where the final fit has ``epochs``."""
+        """The ERM fits that ``train`` will ask the context for, in order, where the final fit has ``epochs``."""
         return ()
 
     @abc.abstractmethod
-    def train(self, trainer: Trainer) -> Net:
-        """The trained net, made by ``trainer.fit`` or handed to ``trainer.adopt``."""
+    def train(self, context: Context) -> TrainResult:
+        """The result of ``context.fit``, or of ``context.adopt`` for a net made by other means, with notes of what came before."""

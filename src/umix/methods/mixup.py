@@ -22,10 +22,10 @@ from pydantic import Field
 from umix.core.pairing import Ids, partners_within
 from umix.data.batch import Batch
 from umix.methods.method import Method
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -41,9 +41,9 @@ class Mixup(Method):
         "input", description="what is mixed: inputs, boxes of images, or pooled features"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        return trainer.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing))
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        return context.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing))
 
 
 @final
@@ -71,8 +71,8 @@ class InGroupMixup(Method):
         "input", description="what is mixed: inputs, boxes of images, or pooled features"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        train = trainer.task.splits["train"]
-        pairing = PairingWithin((train.group * trainer.task.n_classes + train.y).numpy())
-        return trainer.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing))
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        train = context.task.splits["train"]
+        pairing = PairingWithin((train.group * context.task.n_classes + train.y).numpy())
+        return context.fit(MixupRisk(sigma=1.0, alpha=self.alpha, mixing=self.mixing, pairing=pairing))

@@ -30,9 +30,9 @@ from umix.core.environments import mean_mmd
 from umix.data.samplers import Balanced
 from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.method import Method
-from umix.nets.net import Net
 from umix.settings import between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -47,7 +47,7 @@ class MMD(Method):
         0.1, ge=0, description="weight of the distance between the domains' features; 0 is ERM on balanced batches"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        n_groups = len(trainer.task.training_groups)
+    def train(self, context: Context) -> TrainResult:
+        n_groups = len(context.task.training_groups)
         objective = AlikeFeaturesRisk(distance=mean_mmd, n_groups=n_groups, gamma=self.gamma)
-        return trainer.fit(objective, sampler=Balanced(trainer.splits["train"].group))
+        return context.fit(objective, sampler=Balanced(context.splits["train"].group))

@@ -31,11 +31,11 @@ from umix.core.subsets import balanced_first, grown_size
 from umix.data.loader import n_batches
 from umix.data.samplers import Growing
 from umix.methods.method import Method
-from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 _FEW = 10  # rows of a group in the balanced subset below which the run says how few they are
 
@@ -69,17 +69,19 @@ class PDE(Method):
         description="rows of every group in the balanced subset; smallest: as many as the smallest group has",
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        train, settings = trainer.splits["train"], trainer.final_settings
+    def train(self, context: Context) -> TrainResult:
+        train, settings = context.splits["train"], context.final_settings
         most = None if self.group_size == "smallest" else self.group_size
         group = train.group.cpu().numpy()
-        order, first = balanced_first(group, most=most, rng=stream(trainer.seed, "fit", "subset"))
+        order, first = balanced_first(group, most=most, rng=stream(context.seed, "fit", "subset"))
         per_group = first // len(set(group.tolist()))
+        notes = Notes()
         if most is None and per_group < _FEW:
-            trainer.warn(
+            warning = (
                 f"PDE begins with {first:,} of {len(group):,} rows, {per_group:,} per group, because a group is that small; a "
                 "larger pde.group_size takes more rows of the others."
             )
+            notes = Notes(warnings=(warning,))
         size_at = partial(
             grown_size,
             first=first,
@@ -89,7 +91,7 @@ class PDE(Method):
             expansions=self.expansions,
         )
         slows = self._slows(len(group), settings) if size_at(1.0) > first and self.lr_factor != 1 else ()
-        return trainer.fit(MeanRisk(slows=slows), sampler=Growing(torch.from_numpy(order), size_at))
+        return context.fit(MeanRisk(slows=slows), sampler=Growing(torch.from_numpy(order), size_at)).after(notes)
 
     def _slows(self, n: int, settings: FitSettings) -> tuple[tuple[int, float], ...]:
         """The first step of the first epoch after the warm-up, and the factor of the learning rate."""

@@ -31,9 +31,9 @@ from umix.methods.parts.attribute_nets import ATTRIBUTE, TrainsWithFewGroups
 from umix.methods.parts.soft_groups import SoftGroups
 from umix.methods.parts.spread_groups import spread_groups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
 from umix.settings import among
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -51,21 +51,23 @@ class PGDRO(TrainsWithFewGroups):
         "balanced", description="batches of the likeliest groups in equal parts, or of rows in random order"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        groups = self._groups(trainer)
+    def train(self, context: Context) -> TrainResult:
+        groups = self._groups(context)
         likeliest = groups.p.argmax(dim=1)
-        trainer.keep(predicted_group=likeliest)
         objective = WorstGroupRisk(
             step_size=self.step_size,
             adjustment=self.adjustment,
-            sizes=soft_sizes(groups.p).float().to(trainer.device),
-            group=None if groups.ids is None else groups.ids.to(trainer.device),
-            p=None if groups.ids is not None else groups.p.float().to(trainer.device),
+            sizes=soft_sizes(groups.p).float().to(context.device),
+            group=None if groups.ids is None else groups.ids.to(context.device),
+            p=None if groups.ids is not None else groups.p.float().to(context.device),
         )
         sampler: Sampler = Balanced(likeliest) if self.batches == "balanced" else Shuffled()
-        return trainer.fit(objective, sampler=sampler)
+        return context.fit(objective, sampler=sampler).after(groups.notes + Notes({"predicted_group": likeliest}))
 
-    def _groups(self, trainer: Trainer) -> SoftGroups:
-        if (known := self.known(trainer)) is not None:
+    def _groups(self, context: Context) -> SoftGroups:
+        if (known := self.known(context)) is not None:
             return known
-        return SoftGroups(self.by_nets(trainer) if self.estimate == "net" else spread_groups(trainer, user=self.name))
+        if self.estimate == "net":
+            return self.by_nets(context)
+        p, notes = spread_groups(context, user=self.name)
+        return SoftGroups(p, notes=notes)

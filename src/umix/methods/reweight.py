@@ -33,12 +33,12 @@ from umix.core.weights import effective_number, inverse_frequency, soft_effectiv
 from umix.data.samplers import Weighted
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.methods.parts.batch_risk import BatchRisk
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
-from umix.nets.net import Net
 from umix.settings import among
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 By = Literal["class", "group"]
 Scheme = Literal["inverse", "effective"]
@@ -81,22 +81,23 @@ class Balancing(TrainsWithGroups, abc.ABC):
             raise UserError(f"{self.name}.groups_from=few must be used with by=group, got by={self.by}.")
         return self
 
-    def weights(self, trainer: Trainer, groups: SoftGroups | None = None) -> Tensor:
-        """The weight of each training example, [n], mean 1.
-
-        ``groups`` are those of the training examples, if the caller has estimated them already.
-        """
+    def weights(self, context: Context) -> tuple[Tensor, Notes]:
+        """The weight of each training example, [n], mean 1."""
         if self.groups_from == "few":
-            return self._expected_weights(trainer, groups or self.soft_groups(trainer))
-        return balancing_weights(
-            trainer.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta, power=self.power
-        )
+            groups = self.soft_groups(context)
+            weights, notes = self._expected_weights(context, groups), groups.notes
+        else:
+            notes = Notes()
+            weights = balancing_weights(
+                context.splits["train"], by=self.by, scheme=self.scheme, beta=self.beta, power=self.power
+            )
+        return weights, notes + Notes({"weight": weights})
 
-    def _expected_weights(self, trainer: Trainer, groups: SoftGroups) -> Tensor:
-        weight = trainer.task.splits["train"].weight
+    def _expected_weights(self, context: Context, groups: SoftGroups) -> Tensor:
+        weight = context.task.splits["train"].weight
         if self.scheme == "inverse":
-            return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(trainer.device)
-        return soft_effective_number(groups.p, beta=self.beta, power=self.power, by=weight).to(trainer.device)
+            return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(context.device)
+        return soft_effective_number(groups.p, beta=self.beta, power=self.power, by=weight).to(context.device)
 
 
 @final
@@ -105,10 +106,9 @@ class Reweight(Balancing):
 
     name: ClassVar[str] = "reweight"
 
-    def train(self, trainer: Trainer) -> Net:
-        weights = self.weights(trainer)
-        trainer.keep(weight=weights)
-        return trainer.fit(BatchRisk(weights=weights))
+    def train(self, context: Context) -> TrainResult:
+        weights, notes = self.weights(context)
+        return context.fit(BatchRisk(weights=weights)).after(notes)
 
 
 @final
@@ -117,7 +117,6 @@ class Resample(Balancing):
 
     name: ClassVar[str] = "resample"
 
-    def train(self, trainer: Trainer) -> Net:
-        weights = self.weights(trainer)
-        trainer.keep(weight=weights)
-        return trainer.fit(MeanRisk(), sampler=Weighted(weights))
+    def train(self, context: Context) -> TrainResult:
+        weights, notes = self.weights(context)
+        return context.fit(MeanRisk(), sampler=Weighted(weights)).after(notes)

@@ -28,8 +28,9 @@ from umix.data.task import Split
 from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 By = Literal["disagreement", "loss"]
 
@@ -62,24 +63,25 @@ class SELF(LayerFit):
             return (reference,)
         return (reference, ErmStage("early", max(1, round(self.early * epochs))))
 
-    def train(self, trainer: Trainer) -> Net:
-        held_out, rest = parts_of_validation(trainer, self.share)
-        net, *others = (trainer.reference(stage) for stage in self.erm_stages(trainer.settings.epochs))
-        rows = held_out.rows(highest(self._scores(trainer, net, others, held_out), self.n).to(trainer.device))
-        missing = [trainer.task.classes[label] for label in held_out.y.unique() if label not in rows.y]
+    def train(self, context: Context) -> TrainResult:
+        held_out, rest, notes = parts_of_validation(context, self.share)
+        net, *others = (context.reference(stage) for stage in self.erm_stages(context.settings.epochs))
+        rows = held_out.rows(highest(self._scores(context, net, others, held_out), self.n).to(context.device))
+        missing = [context.task.classes[label] for label in held_out.y.unique() if label not in rows.y]
         if missing:
-            trainer.warn(
+            warning = (
                 f"The {len(rows)} rows with the highest scores have none of {', '.join(missing)}: the last layer is trained "
                 "without it; try a larger n."
             )
-        return self.fit_balanced(trainer, net, rows, new=False, val=rest)
+            notes += Notes(warnings=(warning,))
+        return self.fit_balanced(context, net, rows, new=False, val=rest).after(notes)
 
-    def _scores(self, trainer: Trainer, net: Net, others: list[Net], rows: Split) -> Tensor:
+    def _scores(self, context: Context, net: Net, others: list[Net], rows: Split) -> Tensor:
         """The score of every row, [n]."""
-        logits = trainer.logits(net, rows).cpu()
+        logits = context.logits(net, rows).cpu()
         if not others:
             return cross_entropy(logits, rows.y.cpu())
-        return disagreement(trainer.logits(others[0], rows).cpu(), logits)
+        return disagreement(context.logits(others[0], rows).cpu(), logits)
 
 
 def disagreement(early: Tensor, logits: Tensor) -> Tensor:

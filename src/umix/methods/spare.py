@@ -20,7 +20,7 @@ Differs from the released code:
   and clusters pretrained features of all classes together on CelebA.
 """
 
-from typing import Annotated, ClassVar, Literal, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -32,13 +32,13 @@ from umix.core.streams import stream
 from umix.core.weights import inverse_frequency_within
 from umix.data.samplers import Weighted
 from umix.methods.method import Method
-from umix.methods.parts.uncertainty_weights import warn_if_few
-from umix.nets.net import Net
+from umix.methods.parts.uncertainty_weights import few_warnings
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.evaluate import reference_logits
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 Power = Annotated[float, Field(ge=0)] | Literal["auto"]
 _APART = 0.9  # a silhouette from which clusters are balanced, below which the small ones are favoured
@@ -69,40 +69,40 @@ class SPARE(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        found = self._clustered(trainer)
-        power = self._powers(found, trainer)
-        cluster, y = torch.from_numpy(found.cluster), trainer.task.splits["train"].y.cpu()
+    def train(self, context: Context) -> TrainResult:
+        found = self._clustered(context)
+        power, choices = self._powers(found)
+        cluster, y = torch.from_numpy(found.cluster), context.task.splits["train"].y.cpu()
         weights = inverse_frequency_within(cluster, y, power=power)
-        trainer.keep(environment=cluster, weight=weights)
-        if found.n_clusters == len(y.unique()):
-            trainer.warn("Every class is one cluster: sampling is balanced over classes alone.")
-        warn_if_few(weights, trainer)
-        return trainer.fit(MeanRisk(), sampler=Weighted(weights))
+        one_each = "Every class is one cluster: sampling is balanced over classes alone."
+        warnings = ((one_each,) if found.n_clusters == len(y.unique()) else ()) + few_warnings(weights)
+        notes = Notes({"environment": cluster, "weight": weights}, choices, warnings)
+        return context.fit(MeanRisk(), sampler=Weighted(weights)).after(notes)
 
-    def _clustered(self, trainer: Trainer) -> Clusters:
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = reference_logits(trainer, stage)
+    def _clustered(self, context: Context) -> Clusters:
+        (stage,) = self.erm_stages(context.settings.epochs)
+        logits = reference_logits(context, stage)
         return clusters_within(
             logits.cpu().double().softmax(1).numpy(),
-            trainer.splits["train"].y.cpu().numpy(),
-            n_classes=trainer.task.n_classes,
+            context.splits["train"].y.cpu().numpy(),
+            n_classes=context.task.n_classes,
             sizes=TRIED if self.clusters is None else [self.clusters],
             kind="kmeans",
             average="examples",
-            rng=stream(trainer.seed, stage.name, "clusters"),
+            rng=stream(context.seed, stage.name, "clusters"),
         )
 
-    def _powers(self, found: Clusters, trainer: Trainer) -> Tensor:
-        """The power of every class, [classes]; a class of one cluster has any."""
+    def _powers(self, found: Clusters) -> tuple[Tensor, dict[str, Any]]:
+        """The power of every class, [classes], and how it was chosen; a class of one cluster has any."""
         if self.power != "auto":
-            return torch.full((len(found.silhouette),), self.power)
+            return torch.full((len(found.silhouette),), self.power), {}
         power = np.where(found.silhouette >= _APART, 1.0, 2.0)
         several = ~np.isnan(found.silhouette)
+        choices = {}
         if several.any():
-            trainer.decisions["power"] = {
+            choices["power"] = {
                 "words": f"power: 2 in {int((power[several] == 2).sum())} of {int(several.sum())} classes with several "
                 f"clusters, whose silhouette is below {_APART}, and 1 in the others",
                 "by class": [float(p) if s else None for p, s in zip(power, several, strict=True)],
             }
-        return torch.from_numpy(power)
+        return torch.from_numpy(power), choices

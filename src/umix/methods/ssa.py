@@ -23,8 +23,8 @@ import torch
 from umix.data.samplers import Balanced
 from umix.methods.parts.attribute_nets import TrainsWithFewGroups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -36,11 +36,10 @@ class SSA(TrainsWithFewGroups):
         "Nam et al., Spread spurious attribute: Improving worst-group accuracy with spurious attribute estimation, ICLR 2022"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        known = self.known(trainer)
-        p = known.p if known is not None else self.by_nets(trainer)
-        group = p.argmax(dim=1).to(trainer.device)
-        trainer.keep(predicted_group=group)
-        sizes = torch.bincount(group, minlength=p.shape[1])
+    def train(self, context: Context) -> TrainResult:
+        groups = self.known(context) or self.by_nets(context)
+        group = groups.p.argmax(dim=1).to(context.device)
+        sizes = torch.bincount(group, minlength=groups.p.shape[1])
         objective = WorstGroupRisk(step_size=self.step_size, adjustment=self.adjustment, sizes=sizes, group=group)
-        return trainer.fit(objective, sampler=Balanced(group))
+        fitted = context.fit(objective, sampler=Balanced(group))
+        return fitted.after(groups.notes + Notes({"predicted_group": group}))

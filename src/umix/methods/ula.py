@@ -29,11 +29,11 @@ from pydantic import Field
 
 from umix.methods.method import Method
 from umix.methods.parts.offset_risk import OffsetRisk, log_shares_given_prediction
-from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.evaluate import reference_logits
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 
 @final
@@ -58,16 +58,17 @@ class ULA(Method):
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", self.reference_epochs),)
 
-    def train(self, trainer: Trainer) -> Net:
-        train = trainer.splits["train"]
-        (stage,) = self.erm_stages(trainer.settings.epochs)
-        logits = reference_logits(trainer, stage)
+    def train(self, context: Context) -> TrainResult:
+        train = context.splits["train"]
+        (stage,) = self.erm_stages(context.settings.epochs)
+        logits = reference_logits(context, stage)
         predicted = logits.argmax(1)
-        trainer.keep(biased_class=predicted)
+        warnings: tuple[str, ...] = ()
         if (predicted == predicted[0]).all():
-            trainer.warn(
+            warnings = (
                 "The biased net predicts one class for all training examples, so only the shares of classes are corrected for; try "
-                "another reference_epochs."
+                "another reference_epochs.",
             )
         table = log_shares_given_prediction(logits, train.y, temperature=self.temperature, by=train.weight)
-        return trainer.fit(OffsetRisk(offset=(self.eta * table).float().to(trainer.device), row=predicted))
+        objective = OffsetRisk(offset=(self.eta * table).float().to(context.device), row=predicted)
+        return context.fit(objective).after(Notes({"biased_class": predicted}, warnings=warnings))

@@ -32,11 +32,11 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 from torch import Tensor
 
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
 from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import TrainResult
 
 
 @final
@@ -61,10 +61,11 @@ class UMIX(UncertaintyWeights):
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
     per_example: bool = Field(False, description="one draw of mixing and λ per example instead of per batch")
 
-    def train(self, trainer: Trainer) -> Net:
-        require_mixable(self.mixing, trainer)
-        weighed = self.weigh_examples(trainer, self.objective)  # Algorithm 2
-        return trainer.fit(self.objective(weighed.weights), uncertainty=weighed.held_out)  # Algorithm 1
+    def train(self, context: Context) -> TrainResult:
+        require_mixable(self.mixing, context)
+        weighed = self.weigh_examples(context, self.objective)  # Algorithm 2
+        objective = self.objective(weighed.weights)
+        return weighed.context.fit(objective, uncertainty=weighed.held_out).after(weighed.notes)  # Algorithm 1
 
     def objective(self, weights: Tensor) -> MixupRisk:
         """Mixup with these weights."""

@@ -25,9 +25,9 @@ from umix.core.environments import Environments, vrex_risk
 from umix.core.losses import cross_entropy
 from umix.methods.irm import fit_annealed
 from umix.methods.method import Method
-from umix.nets.net import Net
 from umix.settings import among, between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import TrainResult
 
 
 def risk_variance(logits: Tensor, y: Tensor, among: Environments, *, weight: float, penalty: float) -> Tensor:
@@ -50,5 +50,5 @@ class VREx(Method):
         500, ge=0, description="steps with penalty weight 1; then the optimiser starts anew"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return fit_annealed(risk_variance, trainer, penalty=self.penalty, anneal=self.anneal)
+    def train(self, context: Context) -> TrainResult:
+        return fit_annealed(risk_variance, context, penalty=self.penalty, anneal=self.anneal)

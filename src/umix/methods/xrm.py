@@ -40,9 +40,10 @@ from umix.errors import UserError
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.nets.net import Net
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.objective import Objective, State
 from umix.training.stage import SideStage, side_fit
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
 _TWINS = "twins"
 _DIVERGED = -1.0  # in place of the share of changed labels: less than any
@@ -154,47 +155,49 @@ class XRM(InfersGroups):
     )
     strength: float = Field(1.0, ge=0, le=1, description="times the probability of changing a label; 0 changes none")
 
-    def infer(self, trainer: Trainer) -> InferredGroups:
-        y = trainer.splits["train"].y
-        found = [self._try(number, trainer) for number in range(self.tries)]
+    def infer(self, context: Context) -> InferredGroups:
+        y = context.splits["train"].y
+        found = [self._try(number, context) for number in range(self.tries)]
         best = max(found, key=lambda one: one.changed)
         if best.changed == _DIVERGED:
             raise UserError("The logits of the twins must be finite numbers, but they are not; try a smaller twins.lr.")
-        trainer.keep(environment=best.environment)
+        choices: dict[str, Any] = {}
         if len(found) > 1:
             words = f"{best.words} of {len(found)} tries changed the most labels, {best.changed:.1%}"
             if best.changed == 0:
                 words = f"none of {len(found)} tries changed labels with both environments in every class"
-            trainer.decisions[_TWINS] = {
+            choices[_TWINS] = {
                 "words": f"twins: {words}",
                 "tries": [{**one.settings, "changed": one.changed} for one in found],
             }
+        warnings: tuple[str, ...] = ()
         if alone := [
-            name for c, name in enumerate(trainer.task.classes) if len(best.environment[y == c].unique()) == 1
+            name for c, name in enumerate(context.task.classes) if len(best.environment[y == c].unique()) == 1
         ]:
-            trainer.warn(
+            warnings = (
                 f"All examples of {', '.join(alone)} are in one of the two inferred environments and are one group; try other "
-                "twins.lr or twins.epochs, or more tries."
+                "twins.lr or twins.epochs, or more tries.",
             )
-        return InferredGroups(2 * y + best.environment, 2 * trainer.task.n_classes, best.wrong)
+        notes = Notes({"environment": best.environment}, choices, warnings)
+        return InferredGroups(2 * y + best.environment, 2 * context.task.n_classes, best.wrong, notes)
 
-    def _try(self, number: int, trainer: Trainer) -> _Try:
+    def _try(self, number: int, context: Context) -> _Try:
         """Twins of the settings with this number, trained and asked for every example's label."""
-        y, name = trainer.splits["train"].y, f"{_TWINS}-{number}" if number else _TWINS
-        first = torch.from_numpy(stream(trainer.seed, name, "halves").random(len(y)) < 0.5).to(y.device)
+        y, name = context.splits["train"].y, f"{_TWINS}-{number}" if number else _TWINS
+        first = torch.from_numpy(stream(context.seed, name, "halves").random(len(y)) < 0.5).to(y.device)
         objective = TwinsRisk(y=y, first=first, strength=self.strength)
         stage = SideStage(
             name,
-            self.twin_epochs or trainer.settings.epochs,
+            self.twin_epochs or context.settings.epochs,
             content=f"twins strength={self.strength}",
             settings=_TWINS,
-            changes=_drawn(trainer, name) if number else {},
+            changes=_drawn(context, name) if number else {},
         )
-        net, state = side_fit(trainer, stage, objective, companion=True)
+        net, state = side_fit(context, stage, objective, companion=True)
         if net.companion is None:
             raise ValueError("Twins need a companion.")
-        used = stage.fit_settings(trainer)
-        both = [trainer.logits(net, "train"), trainer.logits(net.companion, "train")]
+        used = stage.fit_settings(context)
+        both = [context.logits(net, "train"), context.logits(net.companion, "train")]
         wrong_one, wrong_other = (logits.argmax(1) != y for logits in both)
         environment = (wrong_one | wrong_other).long()
         changed = float((state["label"] != y).cpu().double().mean()) if both_environments(environment, y) else 0.0
@@ -206,10 +209,10 @@ class XRM(InfersGroups):
         )
 
 
-def _drawn(trainer: Trainer, name: str) -> dict[str, Any]:
+def _drawn(context: Context, name: str) -> dict[str, Any]:
     """A learning rate of a tenth to ten times that of the final fit, and a batch size of a half to the double, both drawn."""
-    rng = stream(trainer.seed, name, "settings")
+    rng = stream(context.seed, name, "settings")
     return {
-        "lr": trainer.settings.lr * 10 ** rng.uniform(-1, 1),
-        "batch_size": max(1, round(trainer.settings.batch_size * 2 ** rng.uniform(-1, 1))),
+        "lr": context.settings.lr * 10 ** rng.uniform(-1, 1),
+        "batch_size": max(1, round(context.settings.batch_size * 2 ** rng.uniform(-1, 1))),
     }

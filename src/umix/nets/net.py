@@ -131,7 +131,7 @@ class NetSettings(Settings, abc.ABC):
     def build(self, example: Tensor, n_classes: int) -> Net:
         """A freshly initialised net for inputs shaped like ``example`` (one example, no batch axis).
 
-        Random numbers come from torch's generator, which the trainer has seeded from a named stream.
+        Random numbers come from torch's generator, which the context has seeded from a named stream.
         """
 
 

@@ -82,7 +82,7 @@ def _signed(bias: float) -> str:
 
 def decision_words(record: RunRecord) -> str:
     """What a run decided for what was left open, in sentences; empty where it decided nothing."""
-    decided = record.decisions
+    decided = record.choices
     findings = [str(value["words"]) for value in decided.values() if isinstance(value, dict) and "words" in value]
     if "chosen" in decided:  # a contest between methods says it itself
         skipped = [f"Not tried: {decided['not tried']}"] if "not tried" in decided else []

@@ -202,9 +202,9 @@ def window_of(record: RunRecord) -> Window | None:
     """The epochs of the first stage that the run's method used; None where its settings name none."""
     method = record.plan.get("method", {})
     if "identification_epochs" in method:  # JTT looks at one epoch, the last
-        epochs = record.decisions.get("identification_epochs", method["identification_epochs"])
+        epochs = record.choices.get("identification_epochs", method["identification_epochs"])
         return Window(epochs - 1, 1) if isinstance(epochs, int) else None
-    decided, winner = record.decisions, record.decisions.get("method")  # best names the method whose settings it chose
+    decided, winner = record.choices, record.choices.get("method")  # best names the method whose settings it chose
     start = decided.get("start", decided.get(f"{winner}.start", method.get("start", 0)))
     length = decided.get("length", decided.get(f"{winner}.length", method.get("length")))
     return Window(start, length) if isinstance(start, int) and isinstance(length, int) else None

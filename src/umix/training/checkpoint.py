@@ -15,7 +15,7 @@ from umix.store import read_tensors, reading, write_tensors
 from umix.training.engine import Engine
 from umix.training.objective import State
 
-RACE = "race/"  # how the names of what a race has observed begin
+SELECTION = "selection/"  # how the names of what a selection has observed begin
 
 
 @final
@@ -77,9 +77,9 @@ def read_checkpoint(path: Path, *, fit: str) -> tuple[int, dict[str, dict[str, T
 
 
 def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[int], of: int) -> None:
-    """Write to ``target`` the checkpoint of a fleet with those ``members`` only of the fleet of size ``of`` at ``source``.
+    """Write to ``target`` the checkpoint of a stack with those ``members`` only of the stack of size ``of`` at ``source``.
 
-    It belongs to ``fit``, which goes on from there. Every tensor of a fleet and of its optimiser has the member as its first axis,
+    It belongs to ``fit``, which goes on from there. Every tensor of a stack and of its optimiser has the net as its first axis,
     except for those of the encoder that members share; what was observed has it after the epoch.
     """
     tensors, metadata = read_tensors(source, kind="checkpoint")
@@ -90,8 +90,8 @@ def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[i
         axis = 1 if name.startswith("history/") else 0
         shared = name.startswith(("state/", "net/encoder."))
         per_member = tensor.dim() > axis and tensor.shape[axis] == of and not shared
-        is_fleet = name.startswith(("net/", "optimizer/", f"history/{RACE}"))
-        kept[name] = tensor.index_select(axis, chosen).contiguous() if per_member and is_fleet else tensor
+        is_stack = name.startswith(("net/", "optimizer/", f"history/{SELECTION}"))
+        kept[name] = tensor.index_select(axis, chosen).contiguous() if per_member and is_stack else tensor
     write_tensors(target, kept, {**metadata, "fit": fit})
 
 

@@ -19,8 +19,8 @@ from torch import Tensor, distributed, nn
 
 from umix.errors import Setting, UserError, unknown
 from umix.limits import require_count
-from umix.nets.fleet import is_fleet
 from umix.nets.net import Net
+from umix.nets.stacked import is_stack
 from umix.training.parallel import SharedNet
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Engine:
         is used at every pixel.
         """
         before = torch.get_num_threads()
-        convolves = not is_fleet(net) and any(parameter.dim() > 2 for parameter in net.parameters())
+        convolves = not is_stack(net) and any(parameter.dim() > 2 for parameter in net.parameters())
         if not convolves and sum(parameter.numel() for parameter in net.parameters()) < _SMALL:
             torch.set_num_threads(1)
         try:

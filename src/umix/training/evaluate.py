@@ -16,7 +16,7 @@ from umix.training.estimator_fit import AtStage
 from umix.training.stage import ErmStage
 
 if TYPE_CHECKING:
-    from umix.training.trainer import Trainer
+    from umix.training.context import Context
 
 _CHUNK = 2**22  # input numbers per evaluation batch: enough to keep the device busy, few enough for its cache
 
@@ -68,8 +68,8 @@ def split_logits(net: Net, split: Split, *, n_classes: int, batch_size: int) -> 
 
 
 @torch.inference_mode()
-def fleet_logits(net: Net, split: Split, *, batch_size: int) -> Tensor:
-    """Logits of every example of ``split`` by every member of a fleet, [members, n, classes]; a single net is a fleet of one."""
+def stacked_logits(net: Net, split: Split, *, batch_size: int) -> Tensor:
+    """Logits of every example of ``split`` by every net of a stack, [nets, n, classes]; a single net is a stack of one."""
     parts = [logits if logits.dim() == 3 else logits[None] for _, logits in _logits(net, split, batch_size)]
     return torch.cat(parts, dim=1)
 
@@ -111,6 +111,6 @@ def require_finite(values: Tensor, *, what: str, stage: str) -> Tensor:
     return values
 
 
-def reference_logits(trainer: "Trainer", stage: ErmStage) -> Tensor:
+def reference_logits(context: "Context", stage: ErmStage) -> Tensor:
     """The logits of the net at the end of ``stage`` for every training example, [n, classes]; raises if one is not finite."""
-    return require_finite(trainer.logits(trainer.reference(stage), "train"), what="logits", stage=stage.name)
+    return require_finite(context.logits(context.reference(stage), "train"), what="logits", stage=stage.name)

@@ -64,13 +64,13 @@ class History:
         last_layer: LastLayer | None = None,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
-        self._judging = judging
+        self.judging = judging
         self._last_layer = last_layer
         self.splits: Mapping[str, Split] = {name: splits[name] for name in WATCHED}
         self._n_classes = n_classes
         self._on_epoch = on_epoch
         self._epochs = epochs
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self.best = best
         self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
         self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
@@ -108,7 +108,7 @@ class History:
                 seen,
                 inputs[name],
                 n_classes=self._n_classes,
-                batch_size=self._batch_size,
+                batch_size=self.batch_size,
                 keep_logits=self._keeps_decisions,
             )
             self._count(name, evaluated)
@@ -194,7 +194,7 @@ class History:
             margin_hits=_stack(self._margin_hits[name], len(split.groups.margins)),
             margin_sizes=self._composition[name][n_groups:].sum(axis=1),
             margin_composition=self._composition[name][n_groups:],
-            judging=self._judging,
+            judging=self.judging,
             **self._decisions(name),
         )
 
@@ -240,11 +240,11 @@ def collapsed_epochs(val: Counts) -> int:
     return int((val.collapsed >= 0).sum())
 
 
-def fit_warnings(net: Net, val: Counts) -> list[str]:
+def fit_warnings(net: Net, val: Counts) -> tuple[str, ...]:
     """Warnings about a finished fit: parameters that are not finite, epochs in which only one class was predicted."""
     warnings = []
     if not all(parameter.isfinite().all() for parameter in net.parameters()):
         warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
     if collapsed := collapsed_epochs(val):
         warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
-    return warnings
+    return tuple(warnings)

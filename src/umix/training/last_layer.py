@@ -23,7 +23,8 @@ from umix.training.objective import Objective
 from umix.training.stage import FINAL
 
 if TYPE_CHECKING:
-    from umix.training.trainer import Trainer
+    from umix.training.context import Context
+    from umix.training.train_result import TrainResult
 
 
 @final
@@ -68,7 +69,7 @@ class LastLayer:
 
 
 def fit_last_layer(
-    trainer: "Trainer",
+    context: "Context",
     net: Net,
     rows: Split,
     objective: Objective,
@@ -77,24 +78,24 @@ def fit_last_layer(
     sampler: Sampler | None = None,
     new: bool = False,
     val: Split | None = None,
-) -> Net:
+) -> "TrainResult":
     """``net`` with its last layer trained on the examples ``rows``, with hits on val and test counted after every epoch.
 
     The other layers stay as they are. The layer starts as it is, or with ``new`` from a new initialisation. ``settings`` are
     those of this fit. ``val`` replaces the validation split, for methods that train on a part of it. ``net`` is that of the stage
     ``reference``, which the error names if its features are not finite.
     """
-    splits = {"train": rows, "val": trainer.splits["val"] if val is None else val, "test": trainer.splits["test"]}
-    features = {name: trainer.features(net, split) for name, split in splits.items()}
+    splits = {"train": rows, "val": context.splits["val"] if val is None else val, "test": context.splits["test"]}
+    features = {name: context.features(net, split) for name, split in splits.items()}
     require_finite(features["train"], what="features", stage="reference")
     layer = LastLayer.of(net, splits, features)
     if new:
-        with torch_stream(trainer.seed, FINAL, "last layer"):
+        with torch_stream(context.seed, FINAL, "last layer"):
             linear_head(layer.net).reset_parameters()
-    trainer.history = trainer.new_history(settings.epochs, val=val, last_layer=layer)
-    trainer.final_fit(layer.net, objective, settings, sampler, train=layer.inputs["train"])
+    history = context.new_history(settings.epochs, val=val, last_layer=layer)
+    result = context.final_fit(layer.net, objective, settings, history, sampler, train=layer.inputs["train"])
     layer.copied()
-    return net
+    return replace(result, net=net)
 
 
 def linear_head(net: Net, *, otherwise: str = "take another net") -> nn.Linear:

@@ -5,6 +5,7 @@ The key of a stage is a hash of its content, by which runs find fits that were t
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,10 @@ from umix.nets.net import Net, NetSettings
 from umix.store import locked
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective, State
-from umix.training.progress import Observer, Unobserved
+from umix.training.progress import EpochLog, Observer, Unobserved
 
 if TYPE_CHECKING:
-    from umix.training.trainer import Trainer
+    from umix.training.context import Context
 
 #: Which predictions a trajectory records: those of the training pass, or of an evaluation pass after every epoch.
 Record = Literal["online", "epoch_end"]
@@ -75,6 +76,15 @@ class StageReport:
     epochs: int
     seconds: float
     reused: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Journal:
+    """The reports and logs of the fits of a run so far, by the name of the stage; only the context writes them."""
+
+    reports: dict[str, StageReport] = field(default_factory=dict)
+    logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog))
 
 
 def require_epochs(stage: Stage, epochs: int) -> None:
@@ -148,7 +158,7 @@ def erm_fit(
 ) -> Stage:
     """The fit that ``stage`` stands for in a run with the fit settings ``fit`` and the ``overrides`` of named stages.
 
-    The trainer trains this value and studies are planned with it, so both have the same key.
+    The context trains this value and studies are planned with it, so both have the same key.
     ``cache`` is the folder of the stages that runs share.
     """
     settings = fit.updated({"epochs": stage.epochs, **overrides.get(stage.settings_name, {})})
@@ -178,14 +188,14 @@ class SideStage:
         """The name under which users set the fit settings of this stage."""
         return self.name if self.settings is None else self.settings
 
-    def fit_settings(self, trainer: "Trainer") -> FitSettings:
-        """The settings of this fit in the run of ``trainer``."""
-        own = {"epochs": self.epochs, **self.changes, **trainer.stages.get(self.settings_name, {})}
-        return trainer.settings.updated(own)
+    def fit_settings(self, context: "Context") -> FitSettings:
+        """The settings of this fit in the run of ``context``."""
+        own = {"epochs": self.epochs, **self.changes, **context.stages.get(self.settings_name, {})}
+        return context.settings.updated(own)
 
 
 def side_fit(
-    trainer: "Trainer",
+    context: "Context",
     stage: SideStage,
     objective: Objective,
     *,
@@ -200,14 +210,14 @@ def side_fit(
     It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``observer``
     sees the net after every epoch; what decides its tensors must be part of the stage's ``content``.
     """
-    split = trainer.splits["train"] if train is None else train
-    classes = trainer.task.n_classes if n_classes is None else n_classes
-    settings, more = stage.fit_settings(trainer), {"content": stage.content}
-    key = stage_key(stage.name, split.fingerprint, classes, trainer.net, settings, trainer.seed, more)
-    made = Stage(stage.name, settings, trainer.seed, key, None if trainer.cache is None else trainer.cache / key)
-    net = trainer.fresh_net(stage.name, n_classes=classes)
+    split = context.splits["train"] if train is None else train
+    classes = context.task.n_classes if n_classes is None else n_classes
+    settings, more = stage.fit_settings(context), {"content": stage.content}
+    key = stage_key(stage.name, split.fingerprint, classes, context.net, settings, context.seed, more)
+    made = Stage(stage.name, settings, context.seed, key, None if context.cache is None else context.cache / key)
+    net = context.fresh_net(stage.name, n_classes=classes)
     if companion:
-        net.companion = trainer.fresh_net(stage.name, "companion", n_classes=classes)
+        net.companion = context.fresh_net(stage.name, "companion", n_classes=classes)
     with locked(made.directory):
-        state = trainer.run_fit(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
+        state = context.run_fit(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
     return net, state

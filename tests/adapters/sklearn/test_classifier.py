@@ -104,7 +104,7 @@ def test_every_parameter_and_fitted_attribute_is_documented(
 
 def test_what_is_left_open_is_decided_and_said(blobs: tuple[np.ndarray, np.ndarray]) -> None:
     model = quick(settings=None, epochs=3).fit(*blobs)
-    assert {"eta", "pool", "length", "reason"} <= set(model.decisions_)
+    assert {"eta", "pool", "length", "reason"} <= set(model.choices_)
 
 
 def test_batches_are_smaller_where_rows_are_few() -> None:

@@ -172,16 +172,16 @@ def test_the_method_weighs_the_rows_of_the_estimator(three: tuple[np.ndarray, np
     own = LogisticRegression().fit(x[rows], y[rows], sample_weight=model.weights_[rows])
     np.testing.assert_allclose(model.predict_proba(x), own.predict_proba(x), rtol=0, atol=1e-12)
     assert model.stages_ == 1
-    assert model.decisions_["mixing"]["words"].startswith("nothing is mixed")
+    assert model.choices_["mixing"]["words"].startswith("nothing is mixed")
 
 
 def test_what_is_left_open_is_decided_on_held_out_rows(three: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = three
     model = UMIXClassifier(estimator=GaussianNB(), settings={"pool": "example"}).fit(x, y)
-    assert {"pool", "length", "reason", "standings"} <= set(model.decisions_)
-    assert model.decisions_["length"] in (2, 5)  # of at most 5 repeats
+    assert {"pool", "length", "reason", "candidates"} <= set(model.choices_)
+    assert model.choices_["length"] in (2, 5)  # of at most 5 repeats
     staged = UMIXClassifier(estimator=boosting(max_iter=2), settings={"pool": "cell"}, epochs=2).fit(x[:90], y[:90])
-    assert {"length", "reason", "standings"} <= set(staged.decisions_)
+    assert {"length", "reason", "candidates"} <= set(staged.choices_)
 
 
 def test_the_given_estimator_is_not_touched_and_its_options_are_options_of_the_classifier(

@@ -61,7 +61,7 @@ def test_methods_that_weigh_examples_train_trees(shop: Path, tmp_path: Path, met
     assert record.summary().average > 0.6
     assert execute(given, out=tmp_path).model_dump() == record.model_dump()
     if method in ("umix", "group_mixup"):
-        assert record.decisions["mixing"]["words"].startswith("nothing is mixed")
+        assert record.choices["mixing"]["words"].startswith("nothing is mixed")
 
 
 @pytest.mark.parametrize("method", ["afr", "crt", "evals"])
@@ -72,7 +72,7 @@ def test_methods_that_train_the_last_layer_again_weigh_the_parts_of_a_forest_ane
     record = execute(spec(shop, method, net="trees", **short), out=tmp_path)
     assert record.summary().average > 0.6
     head = load_net(record).head.weight
-    assert (head[:, :-2] != 0).any() != (record.decisions.get("k") == 0)  # of trees alone only the last block counts
+    assert (head[:, :-2] != 0).any() != (record.choices.get("k") == 0)  # of trees alone only the last block counts
     assert predict(record, shop)["label"].n_unique() == 2
 
 
@@ -93,8 +93,8 @@ def test_settings_of_gradient_steps_are_refused_for_trees(shop: Path) -> None:
 def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) -> None:
     best = spec(shop, "best", trials=3)
     record = execute(best, out=tmp_path)
-    learners = record.decisions["learner"]
-    assert [row["learner"] for row in learners["standings"]] == ["mlp", "trees"]
+    learners = record.choices["learner"]
+    assert [row["learner"] for row in learners["candidates"]] == ["mlp", "trees"]
     runs = [load_run(folder) for folder in sorted((tmp_path / LEARNERS).iterdir()) if (folder / "record.json").exists()]
     chosen = next(run for run in runs if run.net == learners["name"])
     assert record.split_counts == chosen.split_counts
@@ -127,7 +127,7 @@ def test_seeds_that_take_different_learners_are_one_row_of_one_task_everywhere(
 def test_the_better_learner_in_memory_is_the_one_in_a_folder(shop: Path, tmp_path: Path) -> None:
     settings = {"label": "bought", "groups": "town", "fit": {"epochs": 4}, "trials": 1}
     folder, memory = (train(shop, out=out, **settings) for out in (tmp_path, None))
-    assert memory.decisions == folder.decisions
+    assert memory.choices == folder.choices
     assert memory.summary() == folder.summary()
     assert memory.predict(shop).equals(folder.predict(shop))
 
@@ -154,7 +154,7 @@ def test_a_run_with_an_open_learner_stops_where_its_caller_says(shop: Path, tmp_
         execute(spec(shop, net="auto"), out=tmp_path / "stopped", on_epoch=stop)
     again = execute(spec(shop, net="auto"), out=tmp_path / "stopped")
     whole = execute(spec(shop, net="auto"), out=tmp_path / "whole")
-    assert (again.split_counts, again.decisions) == (whole.split_counts, whole.decisions)
+    assert (again.split_counts, again.choices) == (whole.split_counts, whole.choices)
 
 
 def test_an_open_learner_needs_a_method_that_all_can_be_trained_with(shop: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_table_is_run_with_trees_from_the_command_line(
     run = ["run", str(shop), "umix", "--label", "bought", "--groups", "town", "--net", "trees", "--set", "epochs=4"]
     assert main([*run, "--out", str(tmp_path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["decisions"]["mixing"]["words"].startswith("nothing is mixed")
+    assert shown["choices"]["mixing"]["words"].startswith("nothing is mixed")
     folder = next(path for path in tmp_path.iterdir() if (path / "record.json").exists())
     assert main(["predict", str(folder), str(shop), "--output", str(tmp_path / "p.csv")]) == 0
     assert main(["run", str(shop), "mixup", "--label", "bought", "--net", "trees", "--out", str(tmp_path)]) == 2

@@ -29,7 +29,7 @@ def test_the_ends_of_every_range_are_legal_settings_of_its_method(name: str) -> 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_with_hyperparameters_has_search_ranges(name: str) -> None:
-    chooses_itself = name == "best"  # its settings only limit the race
+    chooses_itself = name == "best"  # its settings only limit the selection
     assert bool(search_space(name)) == (bool(METHODS[name].model_fields) and not chooses_itself)
 
 

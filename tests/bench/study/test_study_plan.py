@@ -83,7 +83,7 @@ def test_planning_trains_nothing_and_leaves_the_global_generator_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("umix.training.trainer.fit", None)
+    monkeypatch.setattr("umix.training.context.fit", None)
     before = torch.get_rng_state()
     assert len(grid(umix("umix"), "jtt", "dfr").runs) == 6
     assert torch.equal(before, torch.get_rng_state())

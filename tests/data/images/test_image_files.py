@@ -20,10 +20,11 @@ from umix.data.loader import batches
 from umix.data.registry import load_task
 from umix.errors import MachineError, UserError
 from umix.nets.cnn import CNN
+from umix.training.context import Context
 from umix.training.evaluate import correctness, outputs
 from umix.training.fit_settings import FitSettings
+from umix.training.history import History
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
 
 TINY = {"size": 16, "channels": [2], "epochs": 2, "start": 0, "length": 1, "task.allow_subset": True}
 
@@ -187,12 +188,12 @@ class StopError(Exception):
 def test_a_killed_fit_with_augmentation_goes_on_bit_by_bit(task, tmp_path):
     mapped, fit = cached(task, tmp_path / "cache"), FitSettings(epochs=3, batch_size=4, lr=0.05)
 
-    def trainer(directory: Path | None = None) -> Trainer:
-        return Trainer(mapped, CNN(channels=(2,)), fit, directory=directory)
+    def context(directory: Path | None = None) -> Context:
+        return Context(mapped, CNN(channels=(2,)), fit, directory=directory)
 
-    expected = parameters(trainer().fit(MeanRisk()))
-    killed = trainer(tmp_path / "run")
-    observe = killed.history.__class__.observe
+    expected = parameters(context().fit(MeanRisk()).net)
+    killed = context(tmp_path / "run")
+    observe = History.observe
 
     def stop(self, net, epoch):
         if epoch == 1:
@@ -200,12 +201,12 @@ def test_a_killed_fit_with_augmentation_goes_on_bit_by_bit(task, tmp_path):
         observe(self, net, epoch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(killed.history), "observe", stop)
+        patch.setattr(History, "observe", stop)
         with pytest.raises(StopError):
             killed.fit(MeanRisk())
-    assert torch.equal(parameters(trainer(tmp_path / "run").fit(MeanRisk())), expected)
+    assert torch.equal(parameters(context(tmp_path / "run").fit(MeanRisk()).net), expected)
     plain = replace(mapped, splits={**mapped.splits, "train": replace(mapped.splits["train"], augment=None)})
-    assert not torch.equal(parameters(Trainer(plain, CNN(channels=(2,)), fit).fit(MeanRisk())), expected)
+    assert not torch.equal(parameters(Context(plain, CNN(channels=(2,)), fit).fit(MeanRisk()).net), expected)
 
 
 def test_evaluation_sees_the_transformed_images_and_draws_nothing(task, tmp_path):

@@ -17,8 +17,8 @@ from umix.methods.parts import attribute_nets
 from umix.methods.parts.attribute_nets import AttributeRisk, SelectedPredictions, predicted_groups
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
 
 
 def split(
@@ -45,12 +45,12 @@ def task(*, val: float = 1.0, train: float = 0.0, **more: object) -> Task:
     return Task("toy", splits, ("no", "yes"))
 
 
-def trainer_of(data: Task, use_groups: UseGroups = "val", **more: object) -> Trainer:
-    return Trainer(data, MLP(hidden=(8,)), FitSettings(epochs=2, lr=0.1), use_groups=use_groups, **more)
+def context_of(data: Task, use_groups: UseGroups = "val", **more: object) -> Context:
+    return Context(data, MLP(hidden=(8,)), FitSettings(epochs=2, lr=0.1), use_groups=use_groups, **more)
 
 
-def predicted(trainer: Trainer, *, epochs: int = 4, threshold: float = 0.95) -> Tensor:
-    return predicted_groups(trainer, user="ssa", epochs=epochs, threshold=threshold)
+def predicted(context: Context, *, epochs: int = 4, threshold: float = 0.95) -> Tensor:
+    return predicted_groups(context, user="ssa", epochs=epochs, threshold=threshold).p
 
 
 TRUE = split(300, seed=0, share=0.2).group
@@ -58,15 +58,16 @@ TRUE = split(300, seed=0, share=0.2).group
 
 def test_validation_groups_tell_those_of_training_and_other_classes_have_probability_zero() -> None:
     data = task()
-    run = trainer_of(data)
-    p, y = predicted(run), data.splits["train"].y
+    run = context_of(data)
+    found = predicted_groups(run, user="ssa", epochs=4, threshold=0.95)
+    p, y = found.p, data.splits["train"].y
     assert p.dtype == torch.float64
     torch.testing.assert_close(p.sum(1), torch.ones(300).double(), atol=1e-6, rtol=0)
     assert (p.argmax(1) == TRUE).double().mean() > 0.9
     assert (p[y == 0, 2:] == 0).all()
     assert (p[y == 1, :2] == 0).all()
-    assert list(run.reports) == ["attribute-0", "attribute-1", "attribute-2"]
-    said = run.decisions["spread"]
+    assert list(run.journal.reports) == ["attribute-0", "attribute-1", "attribute-2"]
+    said = found.notes.choices["spread"]
     assert (said["known"], said["estimated"], said["chance"]) == (60, 300, 0.5)
     assert said["accuracy"] > 0.9
     assert said["words"].startswith(
@@ -75,7 +76,7 @@ def test_validation_groups_tell_those_of_training_and_other_classes_have_probabi
 
 
 def test_groups_without_attributes_are_told_as_well() -> None:
-    p, y = predicted(trainer_of(task(cells=False))), task().splits["train"].y
+    p, y = predicted(context_of(task(cells=False))), task().splits["train"].y
     assert (p.argmax(1) == TRUE).double().mean() > 0.8
     assert (p[y == 0, 2:] == 0).all()
 
@@ -83,22 +84,22 @@ def test_groups_without_attributes_are_told_as_well() -> None:
 def test_known_training_rows_keep_their_group_and_are_used_only_where_groups_may_train() -> None:
     data = task(train=0.3)
     codes = data.splits["train"].some_groups
-    p = predicted(trainer_of(data, "train"))
+    p = predicted(context_of(data, "train"))
     assert (p[codes >= 0].max(1).values == 1).all()
     assert torch.equal(p[codes >= 0].argmax(1), codes[codes >= 0])
-    assert torch.equal(predicted(trainer_of(data, "val")), predicted(trainer_of(task(), "val")))
+    assert torch.equal(predicted(context_of(data, "val")), predicted(context_of(task(), "val")))
 
 
 def test_a_row_is_predicted_by_a_net_that_has_not_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Tensor, Tensor]] = []
-    run, fit = trainer_of(task()), attribute_nets.side_fit
+    run, fit = context_of(task()), attribute_nets.side_fit
 
-    def side_fit(trainer: Trainer, stage: object, objective: object, **more: object) -> object:
+    def side_fit(context: Context, stage: object, objective: object, **more: object) -> object:
         train, observer = more["train"], more["observer"]
         assert isinstance(train, Split)
         assert isinstance(observer, SelectedPredictions)
         seen.append((train.x, observer._fold.x))
-        return fit(trainer, stage, objective, **more)
+        return fit(context, stage, objective, **more)
 
     monkeypatch.setattr(attribute_nets, "side_fit", side_fit)
     predicted(run, epochs=1)
@@ -114,15 +115,15 @@ def test_a_group_column_among_the_inputs_that_is_blank_in_new_rows_does_not_misl
     given = replace(val, x=torch.cat([val.x, val.attribute[:, None].float()], dim=1))
     blank = replace(train, x=torch.cat([train.x, torch.full((300, 1), 0.5)], dim=1))
     test = replace(data.splits["test"], x=torch.zeros(20, 5))
-    p = predicted(trainer_of(Task("toy", {"train": blank, "val": given, "test": test}, data.classes)))
+    p = predicted(context_of(Task("toy", {"train": blank, "val": given, "test": test}, data.classes)))
     assert (p.argmax(1) == TRUE).double().mean() > 0.9
 
 
 def test_lazy_inputs_are_predicted_as_tensors_are() -> None:
     data = task()
     lazy = {name: replace(part, x=Mapped(part.x, str(float(part.x.sum())))) for name, part in data.splits.items()}
-    found = predicted(trainer_of(Task("toy", lazy, data.classes)), epochs=1)
-    torch.testing.assert_close(found, predicted(trainer_of(data), epochs=1))
+    found = predicted(context_of(Task("toy", lazy, data.classes)), epochs=1)
+    torch.testing.assert_close(found, predicted(context_of(data), epochs=1))
 
 
 def test_the_epoch_with_the_best_worst_group_is_kept() -> None:
@@ -161,7 +162,7 @@ def test_the_epoch_with_the_best_worst_group_is_kept() -> None:
 )
 def test_what_cannot_be_predicted_is_refused(data: Task, use: UseGroups, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        predicted(trainer_of(data, use), epochs=1)
+        predicted(context_of(data, use), epochs=1)
 
 
 def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_may_not_be_used() -> None:
@@ -173,7 +174,7 @@ def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_
 
     data = replace(data, splits={name: with_column(one) for name, one in data.splits.items()})
     with pytest.raises(UserError, match="no better than chance"):
-        predicted(trainer_of(data, "val"))
+        predicted(context_of(data, "val"))
 
 
 def test_one_row_without_a_group_is_predicted_as_others_are() -> None:
@@ -181,7 +182,7 @@ def test_one_row_without_a_group_is_predicted_as_others_are() -> None:
     train = data.splits["train"]
     ids = TRUE.index_fill(0, torch.tensor([7]), -1)
     groups = Groups.from_ids(ids, train.groups.names)
-    p = predicted(trainer_of(replace(data, splits={**data.splits, "train": replace(train, groups=groups)}), "train"))
+    p = predicted(context_of(replace(data, splits={**data.splits, "train": replace(train, groups=groups)}), "train"))
     assert int(p[7].argmax()) == int(TRUE[7])
 
 

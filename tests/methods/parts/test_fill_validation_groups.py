@@ -10,9 +10,10 @@ from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.methods.parts.spread_groups import fill_validation_groups
+from umix.methods.parts.spread_groups import with_validation_groups
 from umix.nets.mlp import Linear
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.train_result import Notes
 
 
 def task(n=1000, *, known=100, clear=4.0) -> Task:
@@ -53,15 +54,14 @@ def people(n=1000, *, known=200, other=0) -> Task:
     return Task("people", splits, ("0", "1"))
 
 
-def filled(made: Task, **options) -> Trainer:
-    trainer = Trainer(made, Linear(), **{"use_groups": "val"} | options)
-    fill_validation_groups(trainer)
-    return trainer
+def filled(made: Task, **options) -> tuple[Split, Notes]:
+    context, notes = with_validation_groups(Context(made, Linear(), **{"use_groups": "val"} | options))
+    return context.splits["val"], notes
 
 
 def test_known_groups_stay_and_the_others_are_drawn_within_their_class():
     made = task()
-    val = filled(made).splits["val"]
+    val, _ = filled(made)
     known = made.splits["val"].groups.codes
     assert (val.groups.codes >= 0).all()
     assert val.groups.codes[:100].equal(known[:100])
@@ -71,13 +71,13 @@ def test_known_groups_stay_and_the_others_are_drawn_within_their_class():
 
 def test_drawn_groups_are_nearly_the_true_ones_where_they_can_be_told():
     made, whole = task(), task(known=1000)
-    right = filled(made).splits["val"].groups.codes == whole.splits["val"].groups.codes
+    right = filled(made)[0].groups.codes == whole.splits["val"].groups.codes
     assert right.double().mean() > 0.95
 
 
 def test_a_group_is_drawn_that_agrees_with_the_columns_that_are_known():
     made = people()
-    val, known = filled(made).splits["val"].groups, made.splits["val"].groups
+    val, known = filled(made)[0].groups, made.splits["val"].groups
     assert (val.codes >= 0).all()
     for margin, rows in zip(known.margins, known.in_margins.T, strict=True):
         place = known.columns.index(margin.column)
@@ -85,30 +85,30 @@ def test_a_group_is_drawn_that_agrees_with_the_columns_that_are_known():
 
 
 def test_a_row_whose_known_value_is_in_no_group_gets_one_all_the_same():
-    val = filled(people(other=50)).splits["val"]
+    val, _ = filled(people(other=50))
     assert (val.groups.codes // 4 == val.y).all()
 
 
 @pytest.mark.parametrize("options", [{"use_groups": "test"}])
 def test_nothing_is_drawn_where_groups_may_not_choose(options):
     made = task()
-    trainer = filled(made, **options)
-    assert trainer.splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
-    assert trainer.decisions == {}
+    val, notes = filled(made, **options)
+    assert val.groups.codes.equal(made.splits["val"].groups.codes)
+    assert notes.choices == {}
 
 
 @pytest.mark.parametrize("known", [0, 950, 1000])
 def test_nothing_is_drawn_where_none_or_nearly_all_are_known(known):
     made = task(known=known)
-    assert filled(made).splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
+    assert filled(made)[0].groups.codes.equal(made.splits["val"].groups.codes)
 
 
 @pytest.mark.parametrize(("known", "clear"), [(100, 0.0), (400, 1.0)], ids=["chance", "a little better"])
 def test_groups_that_can_hardly_be_told_stay_blank_and_the_run_says_why(known, clear):
     made = task(known=known, clear=clear)
-    trainer = filled(made)
-    assert trainer.splits["val"].groups.codes.equal(made.splits["val"].groups.codes)
-    words = trainer.decisions["validation groups"]["words"]
+    val, notes = filled(made)
+    assert val.groups.codes.equal(made.splits["val"].groups.codes)
+    words = notes.choices["validation groups"]["words"]
     assert "hardly better than chance" in words
     assert "groups_from" not in words  # nobody has asked for it
     assert "method that needs none" not in words
@@ -126,7 +126,7 @@ def test_a_group_column_that_is_an_input_itself_does_not_answer_for_the_rows_whe
     polars.DataFrame({**columns, "coin": coin.tolist(), "y": y}).write_csv(path)
     settings = {"task.label": "y", "task.groups": "coin", "fit.epochs": 1}
     record = execute(RunSpec(task=str(path), method="erm", settings=settings), out=tmp_path / "runs")
-    assert "hardly better than chance" in record.decisions["validation groups"]["words"]
+    assert "hardly better than chance" in record.choices["validation groups"]["words"]
 
 
 def test_drawn_groups_choose_but_are_not_written_as_if_they_were_known(tmp_path):

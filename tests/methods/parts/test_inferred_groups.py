@@ -12,13 +12,14 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods import method
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.nets.net import Net
+from umix.training.context import Context
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
 class Given(InfersGroups):
@@ -27,9 +28,9 @@ class Given(InfersGroups):
     name: ClassVar[str] = "given"
     paper: ClassVar[str] = "none"
 
-    def infer(self, trainer: Trainer) -> InferredGroups:
-        index = torch.arange(len(trainer.splits["train"]))
-        return InferredGroups((index % 3 == 0).long(), 3, index % 4 == 0)
+    def infer(self, context: Context) -> InferredGroups:
+        index = torch.arange(len(context.splits["train"]))
+        return InferredGroups((index % 3 == 0).long(), 3, index % 4 == 0, Notes())
 
 
 def parameters(net: Net) -> torch.Tensor:
@@ -37,52 +38,52 @@ def parameters(net: Net) -> torch.Tensor:
 
 
 def test_the_error_rate_of_an_example_is_that_of_its_cell() -> None:
-    groups = InferredGroups(torch.tensor([0, 2, 0, 2, 2]), 4, torch.tensor([True, False, False, False, True]))
+    groups = InferredGroups(torch.tensor([0, 2, 0, 2, 2]), 4, torch.tensor([True, False, False, False, True]), Notes())
     torch.testing.assert_close(groups.error_rate, torch.tensor([1 / 2, 1 / 3, 1 / 2, 1 / 3, 1 / 3]))
     assert groups.sizes.tolist() == [2, 0, 3, 0]
 
 
-def test_group_dro_follows_on_the_cells(trainer: Make) -> None:
-    net = Given(step_size=0.3, adjustment=1.0).train(trainer())
-    run = trainer()
+def test_group_dro_follows_on_the_cells(context: Make) -> None:
+    net = Given(step_size=0.3, adjustment=1.0).train(context()).net
+    run = context()
     groups = Given().infer(run)
     objective = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=groups.sizes, group=groups.cell)
-    assert torch.equal(parameters(net), parameters(run.fit(objective, sampler=Balanced(groups.cell))))
+    assert torch.equal(parameters(net), parameters(run.fit(objective, sampler=Balanced(groups.cell)).net))
 
 
-def test_umix_follows_with_the_error_rates_of_the_cells(trainer: Make) -> None:
-    run, other = trainer(), trainer()
-    net = Given(then="umix", eta=5.0, sigma=1.0, alpha=0.3).train(run)
+def test_umix_follows_with_the_error_rates_of_the_cells(context: Make) -> None:
+    other = context()
+    result = Given(then="umix", eta=5.0, sigma=1.0, alpha=0.3).train(context())
     groups = Given().infer(other)
     rate = torch.tensor([float(groups.wrong[groups.cell == c].float().mean()) for c in (0, 1)])[groups.cell]
     weights = normalized(importance_weights(rate, eta=5.0))
-    expected = other.fit(MixupRisk(weights=weights, sigma=1.0, alpha=0.3))
-    torch.testing.assert_close(parameters(net), parameters(expected))
-    torch.testing.assert_close(run.kept["weight"], weights)
-    torch.testing.assert_close(run.kept["uncertainty"], rate)
+    expected = other.fit(MixupRisk(weights=weights, sigma=1.0, alpha=0.3)).net
+    torch.testing.assert_close(parameters(result.net), parameters(expected))
+    torch.testing.assert_close(result.per_example["weight"], weights)
+    torch.testing.assert_close(result.per_example["uncertainty"], rate)
 
 
-def test_weights_may_also_be_divided_by_the_size_of_the_class(trainer: Make, moons: Task) -> None:
+def test_weights_may_also_be_divided_by_the_size_of_the_class(context: Make, moons: Task) -> None:
     splits = {**moons.splits, "train": moons.splits["train"].rows(torch.arange(90))}
-    runs = [trainer(task=Task("uneven", splits, moons.classes)) for _ in range(2)]
-    for run, class_balance in zip(runs, (False, True), strict=True):
-        Given(then="umix", eta=5.0, class_balance=class_balance).train(run)
+    task = Task("uneven", splits, moons.classes)
+    results = [
+        Given(then="umix", eta=5.0, class_balance=balance).train(context(task=task)) for balance in (False, True)
+    ]
     y = splits["train"].y
     assert int((y == 0).sum()) != int((y == 1).sum())
-    expected = runs[0].kept["weight"] / torch.bincount(y)[y]
-    torch.testing.assert_close(runs[1].kept["weight"], expected / expected.mean())
+    expected = results[0].per_example["weight"] / torch.bincount(y)[y]
+    torch.testing.assert_close(results[1].per_example["weight"], expected / expected.mean())
 
 
-def test_umix_without_eta_and_mixing_is_erm(trainer: Make) -> None:
-    net = Given(then="umix", eta=0.0, sigma=0.0).train(trainer())
-    torch.testing.assert_close(parameters(net), parameters(trainer().fit(MeanRisk())))
+def test_umix_without_eta_and_mixing_is_erm(context: Make) -> None:
+    net = Given(then="umix", eta=0.0, sigma=0.0).train(context()).net
+    torch.testing.assert_close(parameters(net), parameters(context().fit(MeanRisk()).net))
 
 
-def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(trainer: Make) -> None:
+def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(context: Make) -> None:
     def warnings_of(wrong: torch.Tensor, eta: float) -> str:
-        run = trainer()
-        Given(then="umix", eta=eta).train_on(InferredGroups(wrong.long(), 2, wrong), run)
-        return " ".join(run.warnings)
+        groups = InferredGroups(wrong.long(), 2, wrong, Notes())
+        return " ".join(Given(then="umix", eta=eta).train_on(groups, context()).warnings)
 
     one = torch.arange(140) == 3
     assert "no training example wrong, so all weights are equal" in warnings_of(one & False, 3.0)

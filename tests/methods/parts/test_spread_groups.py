@@ -16,8 +16,8 @@ from umix.methods.parts.soft_groups import estimated_groups, known_groups
 from umix.methods.parts.spread_groups import one_hot_columns, spread_groups
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
 
 
 def split(
@@ -44,8 +44,12 @@ def task(*, val: float = 1.0, train: float = 0.0, **more: object) -> Task:
     return Task("toy", splits, ("no", "yes"))
 
 
-def trainer_of(data: Task, use_groups: UseGroups = "train") -> Trainer:
-    return Trainer(data, MLP(hidden=(4,)), FitSettings(epochs=2), use_groups=use_groups)
+def context_of(data: Task, use_groups: UseGroups = "train") -> Context:
+    return Context(data, MLP(hidden=(4,)), FitSettings(epochs=2), use_groups=use_groups)
+
+
+def spread(data: Task, use_groups: UseGroups = "train") -> Tensor:
+    return spread_groups(context_of(data, use_groups))[0]
 
 
 def true_groups(n: int = 600) -> Tensor:
@@ -53,7 +57,7 @@ def true_groups(n: int = 600) -> Tensor:
 
 
 def test_validation_groups_tell_those_of_training() -> None:
-    p = spread_groups(trainer_of(task(), "val"))
+    p = spread(task(), "val")
     assert p.sum(1).tolist() == pytest.approx([1.0] * 600)
     assert (p.argmax(1) == true_groups()).double().mean() > 0.93
     sizes = torch.bincount(true_groups(), minlength=4).double()
@@ -62,13 +66,13 @@ def test_validation_groups_tell_those_of_training() -> None:
 
 def test_groups_of_other_classes_have_probability_zero() -> None:
     data = task()
-    p, y = spread_groups(trainer_of(data)), data.splits["train"].y
+    p, y = spread(data), data.splits["train"].y
     assert (p[y == 0, 2:] == 0).all()
     assert (p[y == 1, :2] == 0).all()
 
 
 def test_groups_without_attributes_are_told_as_well() -> None:
-    cells, ids = spread_groups(trainer_of(task())), spread_groups(trainer_of(task(cells=False)))
+    cells, ids = spread(task()), spread(task(cells=False))
     assert (cells.argmax(1) == ids.argmax(1)).double().mean() > 0.97
     y = task().splits["train"].y
     assert (ids[y == 0, 2:] == 0).all()
@@ -77,15 +81,15 @@ def test_groups_without_attributes_are_told_as_well() -> None:
 def test_known_training_rows_keep_their_group_and_tell_others_only_where_groups_may_train() -> None:
     data = task(train=0.3)
     codes = data.splits["train"].some_groups
-    p = spread_groups(trainer_of(data, "train"))
+    p = spread(data, "train")
     known = codes >= 0
     assert torch.equal(p[known].argmax(1), codes[known])
     assert (p[known].max(1).values == 1).all()
-    assert torch.equal(spread_groups(trainer_of(data, "val")), spread_groups(trainer_of(task(), "val")))
+    assert torch.equal(spread(data, "val"), spread(task(), "val"))
 
 
 def test_training_rows_alone_suffice() -> None:
-    p = spread_groups(trainer_of(task(val=0.0, train=0.3)))
+    p = spread(task(val=0.0, train=0.3))
     assert (p.argmax(1) == true_groups()).double().mean() > 0.93
 
 
@@ -99,27 +103,26 @@ def test_inputs_that_the_known_rows_do_not_span_change_nothing() -> None:
     few = torch.arange(40)
     narrow = Task("toy", {**data.splits, "val": data.splits["val"].rows(few)}, data.classes)
     padded = Task("toy", {**wide, "val": wide["val"].rows(few)}, data.classes)
-    torch.testing.assert_close(spread_groups(trainer_of(padded)), spread_groups(trainer_of(narrow)), atol=0.02, rtol=0)
+    torch.testing.assert_close(spread(padded), spread(narrow), atol=0.02, rtol=0)
 
 
 def test_where_all_training_groups_are_known_nothing_is_estimated() -> None:
-    run = trainer_of(task(train=1.0))
+    run = context_of(task(train=1.0))
     found, known = estimated_groups(run), known_groups(run)
     assert torch.equal(found.p, known.p)
     assert found.ids is not None
     assert torch.equal(found.ids, true_groups())
-    assert not run.decisions
+    assert not found.notes.choices
 
 
 def test_the_run_says_how_well_groups_are_told() -> None:
-    run = trainer_of(task(), "val")
-    spread_groups(run)
-    said = run.decisions["spread"]
+    _, notes = spread_groups(context_of(task(), "val"))
+    said = notes.choices["spread"]
     assert said["known"] == 300
     assert said["estimated"] == 600
     assert said["log_loss"] < 0.3 < said["chance"]
     assert said["words"].startswith("the groups of 600 training rows are estimated from 300 known ones; held-out rows")
-    assert not run.warnings
+    assert not notes.warnings
 
 
 def test_images_are_represented_by_the_features_of_an_erm_net() -> None:
@@ -131,9 +134,9 @@ def test_images_are_represented_by_the_features_of_an_erm_net() -> None:
 
     data = task()
     shown = Task("toy", {name: images(part) for name, part in data.splits.items()}, data.classes)
-    run = Trainer(shown, CNN(channels=(8,)), FitSettings(epochs=2, lr=0.05), use_groups="val")
-    p = spread_groups(run)
-    assert list(run.reports) == ["reference"]
+    run = Context(shown, CNN(channels=(8,)), FitSettings(epochs=2, lr=0.05), use_groups="val")
+    p, _ = spread_groups(run)
+    assert list(run.journal.reports) == ["reference"]
     assert (p.argmax(1) == true_groups()).double().mean() > 0.8
 
 
@@ -149,7 +152,7 @@ def test_images_are_represented_by_the_features_of_an_erm_net() -> None:
 )
 def test_what_cannot_be_estimated_is_refused(data: Task, use: UseGroups, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        spread_groups(trainer_of(data, use))
+        spread(data, use)
 
 
 def test_one_known_group_per_class_and_classes_without_a_known_group_are_refused() -> None:
@@ -157,10 +160,10 @@ def test_one_known_group_per_class_and_classes_without_a_known_group_are_refused
     val = data.splits["val"]
     one = val.rows((val.attribute == 0).nonzero(as_tuple=True)[0])
     with pytest.raises(UserError, match="must know rows of two groups of one class"):
-        spread_groups(trainer_of(Task("toy", {**data.splits, "val": one}, data.classes)))
+        spread(Task("toy", {**data.splits, "val": one}, data.classes))
     no = val.rows((val.y == 0).nonzero(as_tuple=True)[0])
     with pytest.raises(UserError, match="there is no known one of yes"):
-        spread_groups(trainer_of(Task("toy", {**data.splits, "val": no}, data.classes)))
+        spread(Task("toy", {**data.splits, "val": no}, data.classes))
 
 
 def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_may_not_be_used() -> None:
@@ -172,7 +175,7 @@ def test_a_group_column_among_the_inputs_does_not_answer_where_it_is_filled_but_
 
     data = replace(data, splits={name: with_column(one) for name, one in data.splits.items()})
     with pytest.raises(UserError, match="no better than chance"):
-        spread_groups(trainer_of(data, "val"))
+        spread(data, "val")
 
 
 def test_one_row_without_a_group_is_estimated_as_others_are() -> None:
@@ -180,7 +183,7 @@ def test_one_row_without_a_group_is_estimated_as_others_are() -> None:
     train = data.splits["train"]
     groups = replace(train.groups.known_for(torch.arange(len(train)) != 7), attribute=None)
     data = replace(data, splits={**data.splits, "train": replace(train, groups=groups)})
-    p = spread_groups(trainer_of(data))
+    p = spread(data)
     assert int(p[7].argmax()) == int(true_groups()[7])
 
 

@@ -8,9 +8,9 @@ import torch
 
 from umix.core.weights import importance_weights, normalized
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.methods.parts.uncertainty_weights import POOLS, Weighting, warn_about, weightings
+from umix.methods.parts.uncertainty_weights import POOLS, Weighting, weight_warnings, weightings
 from umix.methods.umix import UMIX
-from umix.training.trainer import Trainer
+from umix.training.context import Context
 
 U, Y = torch.tensor([0.0, 1.0, 0.0, 0.5, 1.0, 0.0]), torch.tensor([0, 0, 0, 0, 1, 1])
 
@@ -68,39 +68,38 @@ def test_what_is_set_is_kept(cost):
     assert free(pools=("cell",), etas=(5.0,), lengths=(3,), power=0.3, cost=cost) == [Weighting("cell", 0.0, 3, 0.3)]
 
 
-Make = Callable[..., Trainer]
+Make = Callable[..., Context]
 
 
-def warnings_of(run: Trainer, u: torch.Tensor, *, eta: float = 20.0, c: float = 1.0) -> list[str]:
-    warn_about(importance_weights(u, eta=eta, c=c), run, u=u)
-    return run.warnings
+def warnings_of(u: torch.Tensor, *, eta: float = 20.0, c: float = 1.0) -> tuple[str, ...]:
+    return weight_warnings(importance_weights(u, eta=eta, c=c), u=u)
 
 
-def test_weights_that_tell_examples_apart_are_not_warned_about(trainer: Make) -> None:
-    assert warnings_of(trainer(), torch.linspace(0, 1, 50)) == []
+def test_weights_that_tell_examples_apart_are_not_warned_about() -> None:
+    assert warnings_of(torch.linspace(0, 1, 50)) == ()
 
 
-def test_a_window_without_mistakes_is_reported(trainer: Make) -> None:
-    (warning,) = warnings_of(trainer(), torch.zeros(50))
+def test_a_window_without_mistakes_is_reported() -> None:
+    (warning,) = warnings_of(torch.zeros(50))
     assert warning == "No training example was ever wrong in the window: all weights are equal."
 
 
-def test_more_than_half_always_wrong_is_reported_as_saturated(trainer: Make) -> None:
-    (warning,) = warnings_of(trainer(), torch.tensor([1.0] * 3 + [0.5] * 2))
+def test_more_than_half_always_wrong_is_reported_as_saturated() -> None:
+    (warning,) = warnings_of(torch.tensor([1.0] * 3 + [0.5] * 2))
     assert "saturated" in warning
     assert "60%" in warning
 
 
-def test_weights_that_rest_on_few_examples_are_reported_with_the_number(trainer: Make) -> None:
+def test_weights_that_rest_on_few_examples_are_reported_with_the_number() -> None:
     u = torch.zeros(1000)
     u[:2] = 1.0
-    (warning,) = warnings_of(trainer(), u, eta=1.0, c=1e-6)
+    (warning,) = warnings_of(u, eta=1.0, c=1e-6)
     assert "2.0 equally weighted ones would do as well as these 1000" in warning
 
 
-def test_umix_reports_a_window_without_mistakes(trainer: Make) -> None:
+def test_umix_reports_a_window_without_mistakes(context: Make) -> None:
     separable = FourMoons(sizes=(60, 0, 0, 60), eval_size=10).load()
-    run = trainer(task=separable, stages={"trajectory": {"epochs": 12, "lr": 0.1}})
-    UMIX(start=10, length=2).train(run)
-    assert not run.kept["uncertainty"].any()
-    assert run.warnings[0].startswith("No training example was ever wrong")
+    run = context(task=separable, stages={"trajectory": {"epochs": 12, "lr": 0.1}})
+    result = UMIX(start=10, length=2).train(run)
+    assert not result.per_example["uncertainty"].any()
+    assert result.warnings[0].startswith("No training example was ever wrong")

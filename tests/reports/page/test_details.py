@@ -34,7 +34,7 @@ def training(*histories: str, window: Window, **more: object) -> Training:
 
 
 @pytest.mark.parametrize(
-    ("options", "decisions", "expected"),
+    ("options", "choices", "expected"),
     [
         ({"start": 2, "length": 5}, {}, Window(2, 5)),
         ({"start": 0, "length": "auto"}, {"start": 0, "length": 3}, Window(0, 3)),
@@ -47,35 +47,35 @@ def training(*histories: str, window: Window, **more: object) -> Training:
     ids=["set", "auto", "auto undecided", "jtt", "jtt auto", "jtt undecided", "neither"],
 )
 def test_the_window_is_what_was_set_or_decided(
-    record: Make, options: dict[str, object], decisions: dict[str, object], expected: Window | None
+    record: Make, options: dict[str, object], choices: dict[str, object], expected: Window | None
 ) -> None:
-    assert window_of(record(0, [5, 5], "umix", options=options, decisions=decisions)) == expected
+    assert window_of(record(0, [5, 5], "umix", options=options, choices=choices)) == expected
 
 
-def test_the_window_of_a_contest_is_that_of_its_winner(record: Make) -> None:
+def test_the_window_of_a_selection_is_that_of_its_winner(record: Make) -> None:
     won = {"method": "umix", "umix.start": 0, "umix.length": 5, "trajectory.epochs": 30}
-    assert window_of(record(0, [5, 5], "best", decisions=won)) == Window(0, 5)
-    assert window_of(record(0, [5, 5], "best", decisions={"method": "reweight", "reweight.by": "class"})) is None
+    assert window_of(record(0, [5, 5], "best", choices=won)) == Window(0, 5)
+    assert window_of(record(0, [5, 5], "best", choices={"method": "reweight", "reweight.by": "class"})) is None
 
 
 def test_what_auto_decided_and_why_is_told(record: Make) -> None:
-    decisions = {"start": 0, "length": 3, "eta": 10.0, "pool": "class", "reason": "best of 6 trials"}
-    run = record(0, [5, 5], "umix", options={"eta": "auto", "pool": "class", "length": "auto"}, decisions=decisions)
+    choices = {"start": 0, "length": 3, "eta": 10.0, "pool": "class", "reason": "best of 6 trials"}
+    run = record(0, [5, 5], "umix", options={"eta": "auto", "pool": "class", "length": "auto"}, choices=choices)
     notes = uncertainty_notes(run, training("00111", "11111", window=Window(0, 3)))
     assert notes[0] == "The method used epochs 1 to 3 of 5 recorded epochs of the first stage."
     assert notes[1] == "Decided by auto: eta = 10, length = 3. Why: best of 6 trials."
 
 
 def test_what_auto_decided_for_jtt_is_told_too(record: Make) -> None:
-    decisions = {"identification_epochs": 2, "upweight": 3, "reason": "best of 9 candidates", "standings": []}
-    run = record(0, [5, 5], "jtt", options={"identification_epochs": "auto", "upweight": "auto"}, decisions=decisions)
+    choices = {"identification_epochs": 2, "upweight": 3, "reason": "best of 9 candidates", "candidates": []}
+    run = record(0, [5, 5], "jtt", options={"identification_epochs": "auto", "upweight": "auto"}, choices=choices)
     notes = uncertainty_notes(run, training("00111", "11111", window=window_of(run)))
     assert notes[0] == "The method used epoch 2 of 5 recorded epochs of the first stage."
     assert notes[-1] == "Decided by auto: identification_epochs = 2, upweight = 3. Why: best of 9 candidates."
 
 
 def test_what_was_set_was_not_decided(record: Make) -> None:
-    run = record(0, [5, 5], "umix", options={"eta": 1.0, "length": 2}, decisions={})
+    run = record(0, [5, 5], "umix", options={"eta": 1.0, "length": 2}, choices={})
     notes = uncertainty_notes(run, training("0", "1", window=Window(0, 1)))
     assert all("auto" not in note for note in notes)
     assert "The method used epoch 1 of 1 recorded epoch of the first stage." in notes

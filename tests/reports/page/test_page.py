@@ -79,7 +79,7 @@ def test_every_chart_has_words_and_numbers(html: str) -> None:
     assert len(charts) == 9  # groups, trade-off, train, two times val and test, densities, weights
     assert all(len(chart["aria-label"] or "") > 40 and chart["role"] == "img" for chart in charts)
     assert page.text.count("The numbers") == len(charts)
-    assert "What was tried" not in html  # no run held a contest
+    assert "What was tried" not in html  # no run selected among candidates
 
 
 def test_headline_warnings_and_commands_are_told(html: str) -> None:
@@ -194,8 +194,8 @@ def test_held_out_failures_and_flips_are_told(html: str) -> None:
 def test_the_window_of_the_method_is_underlined_in_histories(tmp_path: Path, study: Study) -> None:
     record = study(tmp_path, seeds=1)[1]
     plan = {**record.plan, "method": {"name": "umix", "start": 1, "length": "auto", "eta": "auto"}}
-    decisions = {"start": 1, "length": 3, "eta": 3.0, "pool": "example", "reason": f"because {SCRIPT}"}
-    RunRecord(**{**record.model_dump(), "plan": plan, "decisions": decisions}).save(record.directory)
+    choices = {"start": 1, "length": 3, "eta": 3.0, "pool": "example", "reason": f"because {SCRIPT}"}
+    RunRecord(**{**record.model_dump(), "plan": plan, "choices": choices}).save(record.directory)
     report(tmp_path, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert html.count('<path class="window" d="M8 14h24v2h-24z"/>') == 200

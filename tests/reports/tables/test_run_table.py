@@ -35,34 +35,34 @@ def test_without_groups_classes_are_shown(record: Callable[..., RunRecord]) -> N
 def test_what_a_run_found_is_said_in_words_after_what_it_chose(record: Callable[..., RunRecord]) -> None:
     found = {"spread": {"known": 30, "words": "the groups are estimated"}}
     assert decision_words(record(0, [9, 5])) == ""
-    assert decision_words(record(0, [9, 5], decisions=found)) == "the groups are estimated"
-    both = record(0, [9, 5], decisions={"eta": 3.0, "reason": "best", **found})
+    assert decision_words(record(0, [9, 5], choices=found)) == "the groups are estimated"
+    both = record(0, [9, 5], choices={"eta": 3.0, "reason": "best", **found})
     assert decision_words(both) == "auto: eta=3.0 (best); the groups are estimated"
 
 
-def test_a_contest_is_told_in_its_own_sentences_one_to_a_line(record: Callable[..., RunRecord]) -> None:
+def test_a_selection_is_told_in_its_own_sentences_one_to_a_line(record: Callable[..., RunRecord]) -> None:
     told = {
         "method": "erm",
         "chosen": "best chose erm.",
-        "others": "In the race: erm 50%.",
-        "standings": [],
+        "others": "Of every kind: erm 50%.",
+        "candidates": [],
         "frontier": [],
     }
     spread = {"not tried": "dfr: too few rows.", "spread": {"known": 30, "words": "the groups are estimated"}}
-    assert decision_words(record(0, [9, 5], decisions=told)) == "best chose erm.\nIn the race: erm 50%."
-    assert decision_words(record(0, [9, 5], decisions=told | spread)).split("\n")[2:] == [
+    assert decision_words(record(0, [9, 5], choices=told)) == "best chose erm.\nOf every kind: erm 50%."
+    assert decision_words(record(0, [9, 5], choices=told | spread)).split("\n")[2:] == [
         "Not tried: dfr: too few rows.",
         "The groups are estimated.",
     ]
     assert (
-        decision_words(record(0, [9, 5], decisions={"method": "erm", "chosen": "best trained erm."}))
+        decision_words(record(0, [9, 5], choices={"method": "erm", "chosen": "best trained erm."}))
         == "best trained erm."
     )
 
 
-def test_standings_of_a_contest_are_kept_but_not_said(record: Callable[..., RunRecord]) -> None:
+def test_results_of_candidates_are_kept_but_not_said(record: Callable[..., RunRecord]) -> None:
     chosen = record(
-        0, [9, 5], decisions={"upweight": 3, "reason": "best", "standings": [{"candidate": "jtt upweight=3"}]}
+        0, [9, 5], choices={"upweight": 3, "reason": "best", "candidates": [{"candidate": "jtt upweight=3"}]}
     )
     assert decision_words(chosen) == "auto: upweight=3 (best)"
 

@@ -13,10 +13,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.methods.method import Method
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.nets.net import Net
 from umix.settings import between
-from umix.training.trainer import Trainer
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
+from umix.training.train_result import TrainResult
 
 
 def smoothed(logits: Tensor, y: Tensor, *, smoothing: float) -> Tensor:
@@ -36,5 +36,5 @@ class LabelSmoothing(Method):
         0.1, ge=0, lt=1, description="share of the target that all classes get; 0 is ERM"
     )
 
-    def train(self, trainer: Trainer) -> Net:
-        return trainer.fit(BatchRisk(loss=partial(smoothed, smoothing=self.smoothing)))
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(BatchRisk(loss=partial(smoothed, smoothing=self.smoothing)))

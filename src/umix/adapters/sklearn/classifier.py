@@ -13,6 +13,7 @@ Everything happens in memory; a fit leaves no files.
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self, cast, final
 
 import numpy as np
@@ -58,9 +59,10 @@ from umix.nets.estimators.own import GivenEstimator, checked_estimator
 from umix.nets.net import Net, NetSettings
 from umix.nets.registry import net_settings
 from umix.terminal import Bars
+from umix.training.context import Context
 from umix.training.estimator_fit import fitted_body
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 #: The settings of methods that are parameters of the classifier too; they are UMIX's.
 PARAMETERS = ("eta", "sigma", "alpha", "mixing", "per_example", "pool", "start", "length")
@@ -159,8 +161,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         What every row counted for in the final fit, likewise; with UMIX eta · uncertainty + 1, scaled to mean 1.
     validation_rates_ : dict
         Accuracies on the held-out rows: ``average``, ``worst`` (None without groups), ``classes`` and ``groups``.
-    decisions_ : dict
-        What was left to ``auto``, the value that was chosen, and how (``reason``, ``standings``); empty where nothing was.
+    choices_ : dict
+        What was left to ``auto``, the value that was chosen, and how (``reason``, ``candidates``); empty where nothing was.
     best_epoch_ : int
         The epoch, counted from 0, whose weights the net has.
     biases_ : ndarray of shape (n_classes,)
@@ -248,9 +250,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             X, y, groups, sample_weight, recipe=recipe, owner=self, val_share=self.val_share, seed=seed
         )
         task, net, fit = self._learner(X, known, weight)
-        trainer = Trainer(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
-        trained = self._train(recipe, trainer)
-        self._learn(trainer, trained, known, rule)
+        context = Context(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
+        self._learn(self._train(recipe, context), known, rule)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -330,27 +331,27 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             batch_size=int(np.clip(rows // 32, 32, 256)) if self.batch_size == "auto" else self.batch_size,
         )
 
-    def _train(self, recipe: Method, trainer: Trainer) -> Net:
+    def _train(self, recipe: Method, context: Context) -> TrainResult:
         if not self.verbose:
-            return recipe.train(trainer)
-        with Bars() as trainer.progress:
-            return recipe.train(trainer)
+            return recipe.train(context)
+        with Bars() as bars:
+            return recipe.train(replace(context, progress=bars))
 
-    def _learn(self, trainer: Trainer, net: Net, known: KnownRows, rule: str) -> None:
+    def _learn(self, result: TrainResult, known: KnownRows, rule: str) -> None:
         """Set the fitted attributes, with the weights of the epoch that ``rule`` selects."""
-        for message in trainer.warnings:
+        for message in result.warnings:
             warnings.warn(message, UserWarning, stacklevel=3)
-        val = trainer.history.counts("val")
+        val, net = result.history.counts("val"), result.net
         choice = selected(val, rule, self.decide, method=self.method)
         self.best_epoch_ = choice.epoch
         self.biases_ = val.biases[choice.decision] if choice.decision else np.zeros(len(self.classes_))
         net.companion = None  # takes no part in prediction
-        net.load_state_dict(trainer.history.best.held[self.best_epoch_])
+        net.load_state_dict(result.history.best.held[self.best_epoch_])
         self._keep(net.cpu().double().eval())
-        self.decisions_ = dict(trainer.decisions)
+        self.choices_ = dict(result.choices)
         self.validation_rates_ = rates_at(choice, val, self.classes_, known.groups)
         self.uncertainty_, self.weights_ = (
-            self._spread(trainer.kept.get(name), known) for name in ("uncertainty", "weight")
+            self._spread(result.per_example.get(name), known) for name in ("uncertainty", "weight")
         )
 
     def _keep(self, net: Net) -> None:

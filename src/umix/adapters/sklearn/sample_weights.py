@@ -17,8 +17,9 @@ from umix.methods.method import Method
 from umix.methods.registry import METHODS
 from umix.methods.registry import method as method_of
 from umix.nets.estimators.own import LOOKS, GivenEstimator
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 
 
 def sample_weights(
@@ -58,7 +59,7 @@ def sample_weights(
     net = GivenEstimator.of(estimator, X, classes, epochs=LOOKS)
     fit = FitSettings(epochs=net.epochs)
     if _leaves_open(recipe):
-        trainer = Trainer(
+        context = Context(
             task_of(known, row_numbers(known)),
             net,
             fit,
@@ -67,16 +68,17 @@ def sample_weights(
             decide="argmax",
             only_weigh=True,
         )
-        recipe.train(trainer)
-        recipe = _settled(recipe, trainer.decisions)
+        recipe = _resolved(recipe, recipe.train(context).choices)
     everything = undivided(known, weight)
-    trainer = Trainer(
+    context = Context(
         task_of(everything, row_numbers(everything)), net, fit, seed=seed, groups=recipe.needs_groups, only_weigh=True
     )
-    recipe.train(trainer)
-    for message in trainer.warnings:
+    result = recipe.train(context)
+    for message in result.warnings:
         warnings.warn(message, UserWarning, stacklevel=2)
-    return _spread(_weights(recipe, trainer), everything.rows["train"], weight, n=len(known.y))
+    return _spread(
+        _weights(recipe, result, n=len(everything.rows["train"])), everything.rows["train"], weight, n=len(known.y)
+    )
 
 
 def _leaves_open(recipe: Method) -> bool:
@@ -84,24 +86,24 @@ def _leaves_open(recipe: Method) -> bool:
     return recipe.name == Best.name or "auto" in recipe.model_dump().values()
 
 
-def _settled(recipe: Method, decisions: Mapping[str, Any]) -> Method:
-    """The method with what was decided; ``best`` decides on another method."""
-    name = decisions.get("method", recipe.name)
+def _resolved(recipe: Method, choices: Mapping[str, Any]) -> Method:
+    """The method with what was chosen; ``best`` chooses another method."""
+    name = choices.get("method", recipe.name)
     own = recipe.model_dump() if name == recipe.name else {}
-    chosen = {key.removeprefix(f"{name}."): value for key, value in decisions.items()}
+    chosen = {key.removeprefix(f"{name}."): value for key, value in choices.items()}
     values = {key: value for key, value in {**own, **chosen}.items() if key in METHODS[name].model_fields}
     return method_of(name, **{key: value for key, value in values.items() if value != "auto"})
 
 
-def _weights(recipe: Method, trainer: Trainer) -> NDArray[np.float64]:
-    """The weight that ``recipe`` has given each training row."""
+def _weights(recipe: Method, result: TrainResult, *, n: int) -> NDArray[np.float64]:
+    """The weight that ``recipe`` has given each of ``n`` training rows."""
     if recipe.name == ERM.name:
-        return np.ones(len(trainer.task.splits["train"]))
-    if "weight" not in trainer.kept:
+        return np.ones(n)
+    if "weight" not in result.per_example:
         raise UserError(
             f"method must be one that weighs rows, got {recipe.name!r}; choose umix, jtt, reweight or group_mixup."
         )
-    weights: NDArray[np.float64] = trainer.kept["weight"].double().numpy()
+    weights: NDArray[np.float64] = result.per_example["weight"].double().numpy()
     return weights
 
 

@@ -25,9 +25,10 @@ from umix.core.weights import effective_sample_size
 from umix.data.task import Split, Task
 from umix.run_folder import EPOCHS, trajectory_path
 from umix.store import reading, write_whole
+from umix.training.context import Context
 from umix.training.history import WATCHED
 from umix.training.stage import FINAL
-from umix.training.trainer import Trainer
+from umix.training.train_result import TrainResult
 from umix.training.trajectory import Trajectory
 
 RATES = ("average", "worst", "group_rate", "class_rate")
@@ -58,20 +59,20 @@ class EpochRow(NamedTuple):
         return "/".join(part for part in (self.stage, self.split, decided, self.measure, self.name) if part)
 
 
-def epoch_rows(trainer: Trainer) -> Iterator[EpochRow]:
+def epoch_rows(context: Context, result: TrainResult) -> Iterator[EpochRow]:
     """The rows of every stage of a run that has ended: its fits, its first stage's training rates, its counts."""
-    task = trainer.task
+    task = context.task
     names = {"groups": task.groups, "classes": task.classes}
-    weight = trainer.kept.get("weight")
-    for stage in trainer.reports:
+    weight = result.per_example.get("weight")
+    for stage in context.journal.reports:
         own = {"effective_sample_size": effective_sample_size(weight)} if stage == FINAL and weight is not None else {}
-        yield from measure_rows(stage, trainer.logs[stage].rows(), **own)
-        path = None if trainer.directory is None else trajectory_path(trainer.directory, stage)
+        yield from measure_rows(stage, context.journal.logs[stage].rows(), **own)
+        path = None if context.directory is None else trajectory_path(context.directory, stage)
         if path is not None and path.exists():
-            counts = replace(trajectory_counts(Trajectory.load(path), task), judging=trainer.judging)
+            counts = replace(trajectory_counts(Trajectory.load(path), task), judging=result.history.judging)
             yield from rate_rows(stage, "train", counts, **names)
     for split in WATCHED:
-        yield from rate_rows(FINAL, split, trainer.history.counts(split), **names)
+        yield from rate_rows(FINAL, split, result.history.counts(split), **names)
 
 
 def trajectory_counts(trajectory: Trajectory, task: Task) -> Counts:

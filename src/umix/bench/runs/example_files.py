@@ -28,12 +28,12 @@ from umix.core.streams import stream
 from umix.data.images.image_files import Images
 from umix.data.inputs import Inputs
 from umix.data.task import Split, Task
-from umix.nets.net import Net
-from umix.run_folder import CONFUSION, EXAMPLE_FEATURES
+from umix.run_folder import CONFUSION, EXAMPLE_FEATURES, EXAMPLES
 from umix.store import write_tensors
+from umix.training.context import Context
 from umix.training.evaluate import outputs, split_logits
-from umix.training.history import WATCHED
-from umix.training.trainer import Trainer
+from umix.training.history import WATCHED, History
+from umix.training.train_result import TrainResult
 
 if TYPE_CHECKING:
     import polars
@@ -81,19 +81,19 @@ def training_rows(train: Split, files: list[str] | None = None) -> "polars.DataF
     return polars.DataFrame(columns)
 
 
-def held_out_logits(trainer: Trainer, net: Net, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The logits of validation and test examples; ``net`` is overwritten with ``weights``, those of the selected epoch."""
+def held_out_logits(result: TrainResult, task: Task, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The logits of validation and test examples; the net is overwritten with ``weights``, those of the selected epoch."""
+    net, history = result.net, result.history
     net.companion = None  # takes no part in prediction
     net.load_state_dict(dict(weights))
-    n_classes, batch_size = trainer.task.n_classes, trainer.settings.batch_size
     return {
-        name: split_logits(net, split, n_classes=n_classes, batch_size=batch_size)
-        for name, split in trainer.history.splits.items()
+        name: split_logits(net, split, n_classes=task.n_classes, batch_size=history.batch_size)
+        for name, split in history.splits.items()
     }
 
 
 def held_out_table(
-    trainer: Trainer, logits: Mapping[str, Tensor], biases: np.ndarray, task: Task
+    result: TrainResult, logits: Mapping[str, Tensor], biases: np.ndarray, task: Task
 ) -> "polars.DataFrame":
     """A row per validation and test example: label and prediction as class numbers, probabilities, groups, where it came from.
 
@@ -102,9 +102,9 @@ def held_out_table(
     import polars
 
     files = {name: image_files(task, name) for name in WATCHED}
-    overlap = any(split.groups.overlap for split in trainer.history.splits.values())
+    overlap = any(split.groups.overlap for split in result.history.splits.values())
     parts = []
-    for name, split in trainer.history.splits.items():
+    for name, split in result.history.splits.items():
         whole = len(split) == len(task.splits[name])
         prediction = decide(logits[name], torch.from_numpy(biases)).numpy()
         p = logits[name].softmax(dim=1).numpy()
@@ -135,24 +135,30 @@ def _columns(
     return columns
 
 
-def write_confusion(directory: Path, trainer: Trainer) -> None:
+def write_confusion(directory: Path, history: History) -> None:
     """Write the confusion counts of every epoch, by argmax, into the run's folder."""
-    confusion = {name: counts for name in WATCHED if (counts := trainer.history.confusion(name)) is not None}
+    confusion = {name: counts for name in WATCHED if (counts := history.confusion(name)) is not None}
     if confusion:
         write_tensors(directory / CONFUSION, confusion, {"kind": "confusion"})
 
 
-def write_example_features(directory: Path, trainer: Trainer, net: Net, x: Tensor | Inputs) -> None:
+def write_examples(directory: Path, result: TrainResult, y: Tensor) -> None:
+    """Write what the method has computed for each training example, with their labels ``y`` [n], into the run's folder."""
+    if result.per_example:
+        write_tensors(directory / EXAMPLES, {**result.per_example, "label": y}, {"kind": "examples"})
+
+
+def write_example_features(directory: Path, context: Context, result: TrainResult, x: Tensor | Inputs) -> None:
     """Write the closer look at the run's training examples, whose inputs were ``x`` before anything was made of them.
 
     A run that does not know their uncertainty has none.
     """
-    u = trainer.kept.get("uncertainty")
+    u, net = result.per_example.get("uncertainty"), result.net
     if u is None:
         return
-    index = torch.from_numpy(chosen(u.numpy(), stream(trainer.seed, "report", "closer")))
-    train = trainer.splits["train"].rows(index.to(trainer.device))
-    features = outputs(net, train, batch_size=trainer.settings.batch_size, features=True)
+    index = torch.from_numpy(chosen(u.numpy(), stream(context.seed, "report", "closer")))
+    train = context.splits["train"].rows(index.to(context.device))
+    features = outputs(net, train, batch_size=context.settings.batch_size, features=True)
     with torch.no_grad():
         prediction = net.head(features).argmax(dim=1)
     tensors = {

@@ -61,7 +61,7 @@ class LearnerChoice:
     """The record that was chosen, and the validation rates of all."""
 
     chosen: RunRecord
-    decisions: dict[str, Any]
+    choices: dict[str, Any]
 
 
 def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
@@ -79,8 +79,8 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     if chosen is not best:
         words += f"; the worst rates are within a standard error ({best.error:.1%}), so the average decides"
     rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
-    learner = {"learner": {"name": chosen.name, "standings": rows, "words": words}} if len(standings) > 1 else {}
-    return LearnerChoice(chosen.record, {**chosen.record.decisions, **learner})
+    learner = {"learner": {"name": chosen.name, "candidates": rows, "words": words}} if len(standings) > 1 else {}
+    return LearnerChoice(chosen.record, {**chosen.record.choices, **learner})
 
 
 def better_counts(finished: Sequence[RunRecord], val: Counts) -> Counts:
@@ -138,5 +138,5 @@ def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> RunRecor
 
 def as_run_of(choice: LearnerChoice, spec: RunSpec) -> RunRecord:
     """The record of the chosen run under the name and key of ``spec``."""
-    names = {"settings": spec.settings, "key": spec.key, "preset": spec.preset, "decisions": choice.decisions}
+    names = {"settings": spec.settings, "key": spec.key, "preset": spec.preset, "choices": choice.choices}
     return choice.chosen.model_copy(update={**names, "asked": spec.plan.asked(choice.chosen.plan)})

@@ -75,7 +75,7 @@ class RunRecord(Stored):
     split_counts: dict[str, SplitCounts]
     stages: dict[str, StageRecord]
     warnings: list[str]
-    decisions: dict[str, Any] = Field(
+    choices: dict[str, Any] = Field(
         default_factory=dict, description="what was left open (auto), and how it was decided"
     )
     versions: dict[str, str]

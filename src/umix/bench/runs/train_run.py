@@ -1,4 +1,4 @@
-"""Training one run: the method is given a trainer, and what it leaves becomes the record and the files of the run."""
+"""Training one run: the method is given a context, and what it leaves becomes the record and the files of the run."""
 
 import platform
 from collections import Counter
@@ -18,6 +18,7 @@ from umix.bench.runs.example_files import (
     training_rows,
     write_confusion,
     write_example_features,
+    write_examples,
 )
 from umix.bench.runs.record import RunRecord, StageRecord
 from umix.bench.runs.split_counts import SplitCounts
@@ -30,28 +31,28 @@ from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.spread_groups import fill_validation_groups
-from umix.nets.net import Net
+from umix.methods.parts.spread_groups import with_validation_groups
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, TRAINING_ROWS, weights_path
 from umix.store import read_tensors, remove, write_table
+from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.history import WATCHED
 from umix.training.progress import Progress
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 from umix.version import __version__
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TrainedRun:
-    """A run that was trained in this process: its record, its net after the last epoch, and the trainer with the rest.
+    """A run that was trained in this process: its record, what the method returned, and the context that it was trained in.
 
     ``task`` is the task whose inputs the net takes.
     """
 
     record: RunRecord
-    net: Net
-    trainer: Trainer
+    result: TrainResult
+    context: Context
     task: Task
 
 
@@ -75,7 +76,7 @@ def train_run(
     stay in memory. ``stages`` is the folder of stages that runs share.
     """
     plan = spec.plan
-    trainer = Trainer(
+    context = Context(
         inputs.task,
         inputs.net,
         plan.fit,
@@ -93,11 +94,9 @@ def train_run(
         on_epoch=on_epoch,
         pace=pace,
     )
-    for note in task.notes:
-        trainer.warn(note)
-    fill_validation_groups(trainer)
-    net = plan.method.train(trainer)
-    return TrainedRun(_record(spec, task, inputs, trainer, fingerprint), net, trainer, task)
+    context, notes = with_validation_groups(context)
+    result = plan.method.train(context).after(Notes(warnings=tuple(task.notes)) + notes)
+    return TrainedRun(_record(spec, task, inputs, context, result, fingerprint), result, context, task)
 
 
 def save_run(trained: TrainedRun, directory: Path) -> None:
@@ -105,9 +104,10 @@ def save_run(trained: TrainedRun, directory: Path) -> None:
     task = trained.task
     if task.preprocessing is not None:
         task.preprocessing.save(directory)
-    write_epochs(directory, epoch_rows(trained.trainer))
+    write_epochs(directory, epoch_rows(trained.context, trained.result))
     write_table(directory / TRAINING_ROWS, training_rows(task.splits["train"], image_files(task)))
-    write_example_features(directory, trained.trainer, trained.net, x=task.splits["train"].x)
+    write_examples(directory, trained.result, task.splits["train"].y)
+    write_example_features(directory, trained.context, trained.result, x=task.splits["train"].x)
     record = trained.record
     if record.has(record.rule()):
         _write_predictions(trained, task, directory)
@@ -123,15 +123,15 @@ def remove_unfinished(directory: Path) -> None:
 
 def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
     """Write the predictions of the run's choice; where it is another than that by argmax, write those too."""
-    record, trainer = trained.record, trained.trainer
+    record, result = trained.record, trained.result
     own, plain = record.choice(), record.choice(decide="argmax")
     logits = {}
     for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
         if choice.epoch not in logits:
-            logits[choice.epoch] = held_out_logits(trainer, trained.net, _kept_weights(directory, choice.epoch))
-        table = held_out_table(trainer, logits[choice.epoch], record.biases(choice), task)
+            logits[choice.epoch] = held_out_logits(result, task, _kept_weights(directory, choice.epoch))
+        table = held_out_table(result, logits[choice.epoch], record.biases(choice), task)
         write_table(directory / path, table)
-    write_confusion(directory, trainer)
+    write_confusion(directory, result.history)
 
 
 def _kept_weights(directory: Path, epoch: int) -> dict[str, torch.Tensor]:
@@ -154,10 +154,12 @@ def group_use(method: Method, task: Task, use_groups: UseGroups = "train") -> st
     return "validation" if method.needs_val_groups or method.needs_some_groups else "none"
 
 
-def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer, fingerprint: str) -> RunRecord:
-    plan, example, engine = spec.plan, task.splits["train"].example, trainer.engine
+def _record(
+    spec: RunSpec, task: Task, inputs: TrainingInputs, context: Context, result: TrainResult, fingerprint: str
+) -> RunRecord:
+    plan, example, engine = spec.plan, task.splits["train"].example, context.engine
     reader = task.preprocessing
-    counts = {name: trainer.history.counts(name) for name in WATCHED}
+    counts = {name: result.history.counts(name) for name in WATCHED}
     record = RunRecord(
         task=spec.task,
         method=spec.method,
@@ -173,12 +175,12 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer,
         group_columns=list(task.splits["test"].groups.columns),
         group_parts=[list(part) for part in task.splits["test"].groups.parts],
         group_values=[list(values) for values in task.splits["test"].groups.column_values],
-        group_use=trainer.trained_with or group_use(plan.method, task, plan.judge.use_groups),
+        group_use=result.group_use or group_use(plan.method, task, plan.judge.use_groups),
         use_groups=plan.judge.use_groups,
         min_group=plan.judge.min_group,
         prior=plan.judge.prior,
-        floor=trainer.judging.floor,
-        class_floor=trainer.judging.class_floor,
+        floor=result.history.judging.floor,
+        class_floor=result.history.judging.class_floor,
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
@@ -190,9 +192,9 @@ def _record(spec: RunSpec, task: Task, inputs: TrainingInputs, trainer: Trainer,
         train_margin_sizes=task.splits["train"].groups.in_margins.sum(dim=0).tolist(),
         n_train=len(task.splits["train"]),
         split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
-        stages={name: StageRecord(**asdict(report)) for name, report in trainer.reports.items()},
-        warnings=trainer.warnings,
-        decisions=trainer.decisions,
+        stages={name: StageRecord(**asdict(report)) for name, report in context.journal.reports.items()},
+        warnings=list(result.warnings),
+        choices=dict(result.choices),
         versions={
             "umix": __version__,
             "python": platform.python_version(),

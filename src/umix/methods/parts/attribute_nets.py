@@ -45,10 +45,11 @@ from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
 from umix.methods.parts.spread_groups import LabelledRows, usable_splits
 from umix.nets.net import Net
 from umix.settings import among, between
+from umix.training.context import Context
 from umix.training.evaluate import split_logits
 from umix.training.objective import Objective, State
 from umix.training.stage import SideStage, side_fit
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
 #: The name under which the fit settings of the nets are set.
 ATTRIBUTE = "attribute"
@@ -196,33 +197,32 @@ class _Examples:
         return _Examples(self.split.rows(chosen.to(self.split.y.device)), self.t[chosen], self.group[chosen])
 
 
-def predicted_groups(trainer: Trainer, *, user: str, epochs: int, threshold: float) -> Tensor:
-    """P(group | x, y) of every training row, float64 [n, groups], on the host; 1 for a group that is known.
+def predicted_groups(context: Context, *, user: str, epochs: int, threshold: float) -> SoftGroups:
+    """P(group | x, y) of every training row; 1 for a group that is known.
 
-    It trains three nets for so many ``epochs``. How well they tell groups apart is saved as a decision of the run. It is refused
-    where that is not better than chance. ``user`` is the method that error messages name.
+    It trains three nets for so many ``epochs``. The notes say how well they tell groups apart. It is refused where that is not
+    better than chance. ``user`` is the method that error messages name.
     """
-    train = trainer.task.splits["train"]
-    labelled = LabelledRows.of(trainer, user)
+    train = context.task.splits["train"]
+    labelled = LabelledRows.of(context, user)
     labelled.require_two_groups()
-    new = labelled.to_estimate(train, train.some_groups.cpu() if "train" in usable_splits(trainer) else None)
-    training, held = stratified_split(labelled.group, share=0.5, rng=stream(trainer.seed, ATTRIBUTE, "half"))
-    known = _examples(trainer, labelled, new.blank)
-    fold = stratified_folds(new.y, folds=_FOLDS, rng=stream(trainer.seed, ATTRIBUTE, "folds"))
-    content, hits = _content(trainer, labelled, threshold), []
+    new = labelled.to_estimate(train, train.some_groups.cpu() if "train" in usable_splits(context) else None)
+    training, held = stratified_split(labelled.group, share=0.5, rng=stream(context.seed, ATTRIBUTE, "half"))
+    known = _examples(context, labelled, new.blank)
+    fold = stratified_folds(new.y, folds=_FOLDS, rng=stream(context.seed, ATTRIBUTE, "folds"))
+    content, hits = _content(context, labelled, threshold), []
     for number in np.unique(fold):
         stage = SideStage(f"{ATTRIBUTE}-{number}", epochs, content, settings=ATTRIBUTE)
         inside = fold == number
-        seen, unseen = (trainer.splits["train"].rows(_on(trainer, new.rows[part])) for part in (~inside, inside))
-        selected = _fold_predictions(trainer, stage, known.rows(training), known.rows(held), seen, unseen, threshold)
+        seen, unseen = (context.splits["train"].rows(_on(context, new.rows[part])) for part in (~inside, inside))
+        selected = _fold_predictions(context, stage, known.rows(training), known.rows(held), seen, unseen, threshold)
         new.put(selected.p, inside)
         hits.append(selected.hits.numpy())
-    _say(trainer, labelled, np.mean(hits, axis=0), held, len(new.rows))
-    return new.p
+    return SoftGroups(new.p, notes=_quality(labelled, np.mean(hits, axis=0), held, len(new.rows)))
 
 
 def _fold_predictions(
-    trainer: Trainer,
+    context: Context,
     stage: SideStage,
     known: _Examples,
     held: _Examples,
@@ -233,19 +233,19 @@ def _fold_predictions(
     """The predictions for ``fold`` of a net that is trained on ``known`` and ``seen`` rows; ``held`` ones select its epoch."""
     split = _joined([known.split, seen])
     target = torch.cat([known.t, torch.full((len(seen),), -1)])
-    labelled = torch.zeros(trainer.task.n_classes, int(known.t.max()) + 1, dtype=torch.int64)
+    labelled = torch.zeros(context.task.n_classes, int(known.t.max()) + 1, dtype=torch.int64)
     labelled.index_put_((known.split.y.cpu(), known.t), torch.ones_like(known.t), accumulate=True)
-    settings = stage.fit_settings(trainer)
+    settings = stage.fit_settings(context)
     objective = AttributeRisk(
         y=split.y,
-        target=target.to(trainer.device),
-        labelled=labelled.to(trainer.device),
+        target=target.to(context.device),
+        labelled=labelled.to(context.device),
         threshold=threshold,
         steps=n_batches(len(split), settings.batch_size),
     )
     observer = SelectedPredictions(held.split, held.t, held.group, fold, labelled > 0, batch_size=settings.batch_size)
     side_fit(
-        trainer,
+        context,
         stage,
         objective,
         sampler=Balanced((target >= 0).long()),
@@ -256,16 +256,16 @@ def _fold_predictions(
     return observer
 
 
-def _examples(trainer: Trainer, labelled: LabelledRows, blank: Ints) -> _Examples:
+def _examples(context: Context, labelled: LabelledRows, blank: Ints) -> _Examples:
     """The labelled rows with their inputs.
 
     Inputs that do not vary over the training rows ``blank``, those without a group, get their value: above all a group column that
     is an input itself, where labelled rows have the answer. One row alone does not show what varies.
     """
-    split = _joined([trainer.splits[name].rows(_on(trainer, rows)) for name, rows in labelled.rows.items()])
-    x = trainer.splits["train"].x
+    split = _joined([context.splits[name].rows(_on(context, rows)) for name, rows in labelled.rows.items()])
+    x = context.splits["train"].x
     if isinstance(split.x, Tensor) and isinstance(x, Tensor) and x.dim() == 2 and len(blank) > 1:
-        there = x[_on(trainer, blank)]
+        there = x[_on(context, blank)]
         same = ((there == there[0]) | (there.isnan() & there[0].isnan())).all(dim=0)
         split = replace(split, x=torch.where(same, there[0], split.x))
     return _Examples(split, torch.from_numpy(labelled.t), torch.from_numpy(labelled.group))
@@ -283,22 +283,22 @@ def _joined(parts: list[Split]) -> Split:
     return replace(parts[-1], x=x, y=y, groups=groups, training_groups=None, weight=None, origin=None)
 
 
-def _on(trainer: Trainer, rows: Ints) -> Tensor:
-    """Row numbers as a tensor on the trainer's device."""
-    return torch.from_numpy(rows).to(trainer.device)
+def _on(context: Context, rows: Ints) -> Tensor:
+    """Row numbers as a tensor on the context's device."""
+    return torch.from_numpy(rows).to(context.device)
 
 
-def _content(trainer: Trainer, labelled: LabelledRows, threshold: float) -> str:
+def _content(context: Context, labelled: LabelledRows, threshold: float) -> str:
     """Everything besides the rows that are trained on that decides the predictions of the nets."""
     digest = hashlib.sha256(f"{labelled.counts.shape}{threshold}".encode())
     for name, rows in labelled.rows.items():
-        digest.update(trainer.task.splits[name].fingerprint.encode() + rows.tobytes())
-    digest.update(trainer.task.splits["train"].fingerprint.encode() + labelled.t.tobytes() + labelled.group.tobytes())
+        digest.update(context.task.splits[name].fingerprint.encode() + rows.tobytes())
+    digest.update(context.task.splits["train"].fingerprint.encode() + labelled.t.tobytes() + labelled.group.tobytes())
     return digest.hexdigest()
 
 
-def _say(trainer: Trainer, labelled: LabelledRows, hits: np.ndarray, held: Ints, n_new: int) -> None:
-    """Save how well groups are told apart as a decision of the run; raise where that is not better than chance.
+def _quality(labelled: LabelledRows, hits: np.ndarray, held: Ints, n_new: int) -> Notes:
+    """How well groups are told apart; raises where that is not better than chance.
 
     ``hits`` is how many of the nets predict each of the ``held`` labelled rows rightly, as a share.
     """
@@ -322,10 +322,11 @@ def _say(trainer: Trainer, labelled: LabelledRows, hits: np.ndarray, held: Ints,
             f"better than chance: the group is right for {rate:.1%} of held-out rows on average over groups, {chance:.1%} by "
             f"chance, standard error {error:.1%}; fill in the groups of more rows, or take a method that needs none (umix methods)."
         )
-    if rate - chance < _DOUBTFUL * error:
-        trainer.warn(f"The groups of training rows are hardly told apart better than by chance: {words}.")
+    doubtful = rate - chance < _DOUBTFUL * error
+    warning = f"The groups of training rows are hardly told apart better than by chance: {words}."
     scores = {"accuracy": round(rate, 4), "chance": round(chance, 4)}
-    trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores, "words": words}
+    choices = {"spread": {"known": n_known, "estimated": n_new, **scores, "words": words}}
+    return Notes(choices=choices, warnings=(warning,) if doubtful else ())
 
 
 class TrainsWithFewGroups(Method, abc.ABC):
@@ -349,13 +350,13 @@ class TrainsWithFewGroups(Method, abc.ABC):
         description="how sure these nets must be of a row of the rarest group to learn from it; above 1: never",
     )
 
-    def known(self, trainer: Trainer) -> SoftGroups | None:
-        """The groups of the training rows if all of them are known and may be used, which the run then says."""
-        if not all_known(trainer):
+    def known(self, context: Context) -> SoftGroups | None:
+        """The groups of the training rows if all of them are known and may be used, with a note of that."""
+        if not all_known(context):
             return None
-        trainer.decisions["spread"] = {"words": "the groups of all training rows are known: nothing is predicted"}
-        return known_groups(trainer)
+        nothing = {"words": "the groups of all training rows are known: nothing is predicted"}
+        return replace(known_groups(context), notes=Notes(choices={"spread": nothing}))
 
-    def by_nets(self, trainer: Trainer) -> Tensor:
-        """P(group | x, y) of every training row by three nets, float64 [n, groups]."""
-        return predicted_groups(trainer, user=self.name, epochs=self.attribute_epochs, threshold=self.threshold)
+    def by_nets(self, context: Context) -> SoftGroups:
+        """P(group | x, y) of every training row by three nets."""
+        return predicted_groups(context, user=self.name, epochs=self.attribute_epochs, threshold=self.threshold)

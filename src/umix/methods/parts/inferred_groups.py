@@ -17,12 +17,12 @@ from umix.core.weights import class_means, importance_weights, inverse_frequency
 from umix.data.samplers import Balanced
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.mixup_risk import Mixing, MixupRisk, require_mixable
-from umix.methods.parts.uncertainty_weights import warn_if_few
+from umix.methods.parts.uncertainty_weights import few_warnings
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
 from umix.settings import between
-from umix.training.trainer import Trainer
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk, require_mixable
+from umix.training.train_result import Notes, TrainResult
 
 Then = Literal["group_dro", "umix"]
 OF_UMIX = ("eta", "class_balance", "sigma", "alpha", "mixing")  # settings that mean nothing without it
@@ -36,6 +36,7 @@ class InferredGroups:
     cell: Tensor  # int64 [n]; some cells may have no example
     n_cells: int
     wrong: Tensor  # bool [n], whether the reference that they were inferred from is wrong
+    notes: Notes
 
     @property
     def sizes(self) -> Tensor:
@@ -80,34 +81,33 @@ class InfersGroups(Method, abc.ABC):
         return self
 
     @abc.abstractmethod
-    def infer(self, trainer: Trainer) -> InferredGroups:
-        """The groups of the training examples, which are also saved with the run."""
+    def infer(self, context: Context) -> InferredGroups:
+        """The groups of the training examples, and the notes of how they were inferred."""
 
-    def train(self, trainer: Trainer) -> Net:
+    def train(self, context: Context) -> TrainResult:
         if self.then == "umix":
-            require_mixable(self.mixing, trainer)
-        return self.train_on(self.infer(trainer), trainer)
+            require_mixable(self.mixing, context)
+        return self.train_on(self.infer(context), context)
 
-    def train_on(self, groups: InferredGroups, trainer: Trainer) -> Net:
+    def train_on(self, groups: InferredGroups, context: Context) -> TrainResult:
         """A new net, trained on ``groups`` as ``then`` says."""
         if self.then == "umix":
-            return self._mix(groups, trainer)
+            return self._mix(groups, context)
         objective = WorstGroupRisk(
             step_size=self.step_size, adjustment=self.adjustment, sizes=groups.sizes, group=groups.cell
         )
-        return trainer.fit(objective, sampler=Balanced(groups.cell))
+        return context.fit(objective, sampler=Balanced(groups.cell)).after(groups.notes)
 
-    def _mix(self, groups: InferredGroups, trainer: Trainer) -> Net:
+    def _mix(self, groups: InferredGroups, context: Context) -> TrainResult:
         u = groups.error_rate
         weights = importance_weights(u, eta=self.eta)
         if self.class_balance:
-            weights = weights * inverse_frequency(trainer.task.splits["train"].y)
+            weights = weights * inverse_frequency(context.task.splits["train"].y)
         weights = normalized(weights)
-        trainer.keep(uncertainty=u, weight=weights)
-        if not u.any():
-            trainer.warn("The reference gets no training example wrong, so all weights are equal.")
-        warn_if_few(weights, trainer)
+        all_right = "The reference gets no training example wrong, so all weights are equal."
+        warnings = (() if u.any() else (all_right,)) + few_warnings(weights)
+        notes = groups.notes + Notes({"uncertainty": u, "weight": weights}, warnings=warnings)
         objective = MixupRisk(
-            weights=weights.to(trainer.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
+            weights=weights.to(context.device), sigma=self.sigma, alpha=self.alpha, mixing=self.mixing
         )
-        return trainer.fit(objective)
+        return context.fit(objective).after(notes)

@@ -15,10 +15,11 @@ from umix.errors import UserError
 from umix.methods.method import Method
 from umix.nets.net import Net
 from umix.settings import between
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.last_layer import fit_last_layer
 from umix.training.objective import MeanRisk
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes, TrainResult
 
 
 class LayerFit(Method, abc.ABC):
@@ -29,24 +30,24 @@ class LayerFit(Method, abc.ABC):
     )
     layer_epochs: int = Field(30, ge=1, description="epochs of the last layer")
 
-    def layer_settings(self, trainer: Trainer, **changes: Any) -> FitSettings:
+    def layer_settings(self, context: Context, **changes: Any) -> FitSettings:
         """The settings of the last layer's fit: sgd with momentum 0.9, the run's batches, and ``changes``.
 
         What users set for ``fit`` is about the net before.
         """
-        own = {"epochs": self.layer_epochs, "lr": self.layer_lr, "batch_size": trainer.settings.batch_size}
+        own = {"epochs": self.layer_epochs, "lr": self.layer_lr, "batch_size": context.settings.batch_size}
         return FitSettings(**{**own, **changes})
 
     def fit_balanced(
-        self, trainer: Trainer, net: Net, rows: Split, *, new: bool, val: Split | None = None, **changes: Any
-    ) -> Net:
+        self, context: Context, net: Net, rows: Split, *, new: bool, val: Split | None = None, **changes: Any
+    ) -> TrainResult:
         """``net`` with its last layer trained on ``rows``, in batches in which all classes occur as often.
 
         The other arguments are those of ``fit_last_layer``; ``changes`` are those of ``layer_settings``.
         """
-        settings = self.layer_settings(trainer, **changes)
+        settings = self.layer_settings(context, **changes)
         return fit_last_layer(
-            trainer, net, rows, MeanRisk(), settings=settings, sampler=Balanced(rows.y), new=new, val=val
+            context, net, rows, MeanRisk(), settings=settings, sampler=Balanced(rows.y), new=new, val=val
         )
 
 
@@ -59,27 +60,25 @@ def divided(y: Tensor, *, share: float, seed: int, what: str) -> tuple[Tensor, T
     return torch.from_numpy(first).to(y.device), torch.from_numpy(rest).to(y.device)
 
 
-def parts_of_validation(trainer: Trainer, share: float) -> tuple[Split, Split]:
-    """A ``share`` of validation that is trained on, and the rest, which is for selection.
+def parts_of_validation(context: Context, share: float) -> tuple[Split, Split, Notes]:
+    """A ``share`` of validation that is trained on, and the rest, which is for selection; and a note of classes that it lacks.
 
-    All methods divide it alike. Raises if one part would be empty, or the first had one class only; warns of classes of training
-    that it lacks.
+    All methods divide it alike. Raises if one part would be empty, or the first had one class only.
     """
-    val = trainer.splits["val"]
-    first, rest = divided(val.y, share=share, seed=trainer.seed, what="validation")
+    val = context.splits["val"]
+    first, rest = divided(val.y, share=share, seed=context.seed, what="validation")
     if not len(rest):
         raise too_few_to_divide(val, "class")
-    held_out, classes = val.rows(first), trainer.task.classes
+    held_out, classes = val.rows(first), context.task.classes
     there = held_out.y.cpu().unique().tolist()
     if len(there) < 2:
         raise UserError(
             f"A last layer must be trained on two classes in validation, got only {classes[there[0]]}; add rows of others, or take "
             "a method that does not train on validation."
         )
-    missing = [classes[label] for label in trainer.splits["train"].y.cpu().unique().tolist() if label not in there]
-    if missing:
-        trainer.warn(f"Validation has no row of {', '.join(missing)}: the last layer is trained without it.")
-    return held_out, val.rows(rest)
+    missing = [classes[label] for label in context.splits["train"].y.cpu().unique().tolist() if label not in there]
+    lacks = f"Validation has no row of {', '.join(missing)}: the last layer is trained without it."
+    return held_out, val.rows(rest), Notes(warnings=(lacks,) if missing else ())
 
 
 def too_few_to_divide(val: Split, unit: str) -> UserError:

@@ -26,8 +26,9 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.methods.parts.attribute_model import AttributeModel, Floats, Ints, KnownRows, Scores, fit_attribute_model
+from umix.training.context import Context
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
@@ -56,10 +57,10 @@ class LabelledRows:
     group: Ints
 
     @classmethod
-    def of(cls, trainer: Trainer, user: str) -> Self:
+    def of(cls, context: Context, user: str) -> Self:
         """The labelled rows of validation unless groups are only reported, and of training where groups may train."""
-        task = trainer.task
-        usable = {name: task.splits[name] for name in usable_splits(trainer)}
+        task = context.task
+        usable = {name: task.splits[name] for name in usable_splits(context)}
         rows = {name: np.flatnonzero(part.some_groups.cpu().numpy() >= 0) for name, part in usable.items()}
         return cls(user, task, rows, *_labels_of(usable, rows))
 
@@ -135,10 +136,10 @@ class RowsToEstimate:
         self.p[self.rows[which][row], group_of[row, value]] = shares[row, value].double()
 
 
-def usable_splits(trainer: Trainer) -> tuple[str, ...]:
+def usable_splits(context: Context) -> tuple[str, ...]:
     """The splits whose known groups may be used in training; those of a split with other groups than training has tell nothing."""
-    allowed = {"test": (), "val": ("val",), "train": ("val", "train")}[trainer.use_groups]
-    splits, names = trainer.task.splits, trainer.task.training_groups
+    allowed = {"test": (), "val": ("val",), "train": ("val", "train")}[context.use_groups]
+    splits, names = context.task.splits, context.task.training_groups
     return tuple(name for name in allowed if (splits[name].training_groups or splits[name].groups).names == names)
 
 
@@ -162,87 +163,86 @@ def _labels_of(splits: Mapping[str, Split], rows: Mapping[str, Ints]) -> tuple[I
     return y, group, group
 
 
-def spread_groups(trainer: Trainer, *, user: str = _USER) -> Tensor:
+def spread_groups(context: Context, *, user: str = _USER) -> tuple[Tensor, Notes]:
     """P(group | x, y) of every training example, float64 [n, groups], on the host; 1 for a group that is known.
 
-    How well groups can be told apart is saved as a decision of the run. It is refused where that is not better than chance.
-    ``user`` is what error messages say.
+    The notes say how well groups can be told apart. It is refused where that is not better than chance. ``user`` is what error
+    messages say.
     """
-    own = trainer.task.splits["train"].some_groups.cpu() if "train" in usable_splits(trainer) else None
-    p, scores, n_known, n_new = _estimates(trainer, "train", own, _inputs(trainer, ("train", "val")), user=user)
+    own = context.task.splits["train"].some_groups.cpu() if "train" in usable_splits(context) else None
+    p, scores, n_known, n_new = _estimates(context, "train", own, _inputs(context, ("train", "val")), user=user)
     if not _better_than_chance(scores):
         raise UserError(
             f"{user} must tell the groups of a class apart, but what it learns from {n_known:,} known rows is no better than "
             f"chance: {_chance_words(scores)}; fill in the groups of more rows, or take a method that needs none (umix methods)."
         )
     words = _words(scores, n_known, n_new, "training")
-    trainer.decisions["spread"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
-    if scores.gain < _DOUBTFUL * scores.error:
-        trainer.warn(f"The groups of training rows are hardly told apart better than by chance: {words}.")
-    return p
+    doubtful = scores.gain < _DOUBTFUL * scores.error
+    warning = f"The groups of training rows are hardly told apart better than by chance: {words}."
+    choices = {"spread": {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}}
+    return p, Notes(choices=choices, warnings=(warning,) if doubtful else ())
 
 
-def fill_validation_groups(trainer: Trainer) -> None:
-    """Give validation rows without a group one that is drawn from an estimate, so that more than the few known rows can choose.
+def with_validation_groups(context: Context) -> tuple[Context, Notes]:
+    """``context`` with groups for the validation rows that have none, so that more than the few known rows can choose.
 
-    The trainer's own validation split gets them; the task keeps what is known. A group's rate over known and drawn rows is, in
+    They are drawn from an estimate; the task keeps what is known. A group's rate over known and drawn rows is, in
     expectation, that over all rows weighted by P(group | x, y). A row with a value in some of the
     group columns gets a group with this value, if the estimate has one. Nothing is drawn where groups may not choose, where nearly
     all are known, where they overlap or differ from those of training, where examples are no vectors of numbers (the estimate would
     need a net first), or where groups are told apart only a little better than by chance: then the known rows choose alone.
     """
-    val = trainer.task.splits["val"]
+    val = context.task.splits["val"]
     if not val.groups.names or val.training_groups is not None or val.groups.overlap:
-        return
-    if "val" not in usable_splits(trainer):
-        return
+        return context, Notes()
+    if "val" not in usable_splits(context):
+        return context, Notes()
     known = val.groups.codes.cpu()
     blank = int((known < 0).sum())
     if blank < _MANY * len(known) or blank == len(known) or _vectors(val) is None:
-        return
+        return context, Notes()
     try:
         p, scores, n_known, n_new = _estimates(
-            trainer, "val", known, _inputs(trainer, ("train", "val")), user="an estimate"
+            context, "val", known, _inputs(context, ("train", "val")), user="an estimate"
         )
     except UserError as error:
-        trainer.decisions["validation groups"] = {"words": f"{_NOT_ESTIMATED}: {error}"}
-        return
+        return context, Notes(choices={"validation groups": {"words": f"{_NOT_ESTIMATED}: {error}"}})
     if scores.gain < _CLEAR * scores.chance or not _better_than_chance(scores):
         words = (
             f"{_NOT_ESTIMATED}: what {n_known:,} known rows tell is hardly better than chance: {_chance_words(scores)}."
         )
-        trainer.decisions["validation groups"] = {"words": words}
-        return
+        return context, Notes(choices={"validation groups": {"words": words}})
     agreeing = p * val.groups.possible.cpu()
     left = agreeing.sum(1, keepdim=True)
     p = torch.where((left > 0) & (left < p.sum(1, keepdim=True)), agreeing / left, p)
-    rng = stream(trainer.seed, "spread", "validation")
+    rng = stream(context.seed, "spread", "validation")
     drawn = (torch.from_numpy(rng.random((len(p), 1))) >= p.cumsum(1)).sum(1).clamp(max=p.shape[1] - 1)
     ids = torch.where(known >= 0, known, drawn)
     words = _words(scores, n_known, n_new, "validation")
-    trainer.decisions["validation groups"] = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
+    choice = {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}
     member, codes = Groups.from_ids(ids, val.groups.names).member, val.groups.column_codes
     if codes is not None:
         codes = torch.where(codes.cpu() >= 0, codes.cpu(), val.groups.part_codes.cpu()[ids])
-    groups = replace(val.groups, member=member, attribute=None, column_codes=codes).to(trainer.device)
-    trainer.splits = {**trainer.splits, "val": replace(trainer.splits["val"], groups=groups)}
+    groups = replace(val.groups, member=member, attribute=None, column_codes=codes).to(context.device)
+    judged = context.with_validation(replace(context.splits["val"], groups=groups))
+    return judged, Notes(choices={"validation groups": choice})
 
 
 def _estimates(
-    trainer: Trainer, split: str, own: Tensor | None, z: Mapping[str, Floats], *, user: str
+    context: Context, split: str, own: Tensor | None, z: Mapping[str, Floats], *, user: str
 ) -> tuple[Tensor, Scores, int, int]:
     """P(group | x, y) of every example of ``split`` [n, groups], its scores, and how many rows were known and estimated.
 
     ``own`` [n] are the groups of ``split`` that are known, -1 where not; None: none may be used. ``z`` represents the examples.
     """
-    labelled = LabelledRows.of(trainer, user)
+    labelled = LabelledRows.of(context, user)
     labelled.require_two_groups()
-    new = labelled.to_estimate(trainer.task.splits[split], own)
+    new = labelled.to_estimate(context.task.splits[split], own)
     told = _telling(z[split][new.blank])
     inputs = np.concatenate([z[name][rows][:, told] for name, rows in labelled.rows.items()])
     known = KnownRows(inputs, labelled.y, labelled.t)
     with threadpool_limits(1):  # sums must not depend on the number of threads
-        model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=trainer.seed)
+        model, shares = _estimate(known, z[split][new.rows][:, told], new.y, seed=context.seed)
     new.put(torch.from_numpy(shares))
     return new.p, model.scores, len(labelled.y), len(new.rows)
 
@@ -257,17 +257,17 @@ def _telling(blank: Floats) -> Ints:
     return np.flatnonzero(varies)
 
 
-def _inputs(trainer: Trainer, names: tuple[str, ...]) -> dict[str, Floats]:
+def _inputs(context: Context, names: tuple[str, ...]) -> dict[str, Floats]:
     """What represents the examples of these splits, [n, width] each, standardised with the training split's statistics."""
-    splits, categories = trainer.task.splits, trainer.task.categories
+    splits, categories = context.task.splits, context.task.categories
     found = {name: x for name in names if (x := _vectors(splits[name])) is not None}
     if categories:
         middle = found["train"].nanmean(0).nan_to_num(0.0)
         offset = middle.where(torch.tensor(categories) == 0, 0.0)  # a gap becomes the mean
         found = {name: one_hot_columns(x - offset, categories) for name, x in found.items()}
     if len(found) < len(names):
-        net = trainer.reference(ErmStage("reference", trainer.settings.epochs))
-        found = {name: trainer.features(net, name).float().cpu().flatten(1) for name in names}
+        net = context.reference(ErmStage("reference", context.settings.epochs))
+        found = {name: context.features(net, name).float().cpu().flatten(1) for name in names}
     mean, scale = found["train"].mean(0), found["train"].std(0, correction=0)
     scale = scale.where(scale > 0, 1.0)
     if categories:  # numbers are as they are in the table

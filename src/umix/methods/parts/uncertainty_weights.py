@@ -32,13 +32,14 @@ from umix.core.weights import (
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.methods.parts.contest import Candidate, contest, keep_verdict, limit_cost
-from umix.nets.fleet import candidate_cost
+from umix.nets.stacked import candidate_cost
+from umix.selection.select import Candidate, Selection, limited_cost, select
 from umix.settings import among
+from umix.training.context import Context
 from umix.training.history import HeldOutUncertainty
 from umix.training.objective import Objective
 from umix.training.stage import ErmStage, recorded_splits
-from umix.training.trainer import Trainer
+from umix.training.train_result import Notes
 from umix.training.trajectory import Trajectory
 
 Eta = Annotated[float, Field(ge=0)] | Literal["auto"]
@@ -88,7 +89,7 @@ class Weighting:
         return normalized(w, by=by) if normalize else w
 
 
-#: How much a candidate costs: nothing (a linear head in a fleet), a share of a small fit, or of a large one.
+#: How much a candidate costs: nothing (a linear head in a stack), a share of a small fit, or of a large one.
 Cost = Literal["none", "small", "large"]
 _BALANCED_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": (0.0, 3.0, 10.0), "small": (0.0, 3.0), "large": (0.0,)}
 _EXAMPLE_ETAS: Mapping[Cost, tuple[float, ...]] = {"none": _ETAS, "small": _ETAS[:4], "large": (3.0, 30.0)}
@@ -144,7 +145,7 @@ def _windows(lengths: Sequence[int] | None, epochs: int, cost: Cost) -> list[int
 class UncertaintyWeights(Method, abc.ABC):
     """A method that weighs training examples by eta·u + c, where u is how often ERM gets them wrong.
 
-    What is ``auto`` is chosen by a contest of the ``weightings``.
+    What is ``auto`` is chosen among the ``weightings`` on validation.
     """
 
     takes_weights: ClassVar[bool] = True
@@ -187,34 +188,34 @@ class UncertaintyWeights(Method, abc.ABC):
         recorded = max(epochs, self.start + 1) if self.length == "auto" else self.start + self.length
         return (ErmStage("trajectory", recorded, record=self.record),)
 
-    def measure(self, trainer: Trainer) -> "Measured":
+    def measure(self, context: Context) -> "Measured":
         """The uncertainty of all examples, measured by ERM fits (eq. 6)."""
-        stages = self.erm_stages(trainer.settings.epochs)
+        stages = self.erm_stages(context.settings.epochs)
         if self.uncertainty == "ensemble":
-            return ensemble_uncertainty(trainer, stages)
-        trajectory = trainer.trajectory(stages[0])
+            return ensemble_uncertainty(context, stages)
+        trajectory = context.trajectory(stages[0])
         windows = tuple(range(1, stages[0].epochs - self.start + 1)) if self.length == "auto" else (self.length,)
         return Measured.of(trajectory, start=self.start, lengths=windows)
 
     def candidates(
         self,
         measured: "Measured",
-        trainer: Trainer,
+        context: Context,
         objective: Callable[[Tensor], Objective],
         sampler: Sampler | None = None,
     ) -> list[Candidate]:
-        """The weights that the settings leave open, as candidates of a contest, or the only ones."""
+        """The weights that the settings leave open, as candidates, or the only ones."""
         found = weightings(
             pools=POOLS if self.pool == "auto" else (self.pool,),
             etas=None if self.eta == "auto" else (self.eta,),
             lengths=None if self.length == "auto" else (self.length,),
             epochs=measured.longest,
             power=self.power,
-            cost=candidate_cost(trainer.fresh_net()),
+            cost=candidate_cost(context.fresh_net()),
         )
         made = []
         for weighting in found:
-            w = self.weigh(measured, weighting, trainer)
+            w = self.weigh(measured, weighting, context)
             settings = {
                 f"{self.name}.{key}": value for key, value in {**weighting.settings(), "start": self.start}.items()
             }
@@ -222,47 +223,54 @@ class UncertaintyWeights(Method, abc.ABC):
             made.append(Candidate(name, self.name, settings, objective(w), sampler or Shuffled(), w))
         return made
 
-    def weigh(self, measured: "Measured", weighting: Weighting, trainer: Trainer) -> Tensor:
-        """The weight of every training example, [n], on the trainer's device (eq. 7)."""
-        train, u = trainer.task.splits["train"], measured.train(weighting.length)
-        return weighting.weights(u, train.y, c=self.c, by=train.weight, normalize=self.normalize).to(trainer.device)
+    def weigh(self, measured: "Measured", weighting: Weighting, context: Context) -> Tensor:
+        """The weight of every training example, [n], on the context's device (eq. 7)."""
+        train, u = context.task.splits["train"], measured.train(weighting.length)
+        return weighting.weights(u, train.y, c=self.c, by=train.weight, normalize=self.normalize).to(context.device)
 
     def weigh_examples(
-        self, trainer: Trainer, objective: Callable[[Tensor], Objective], sampler: Sampler | None = None
+        self, context: Context, objective: Callable[[Tensor], Objective], sampler: Sampler | None = None
     ) -> "Weighed":
-        """The weights of all training examples, which are also saved with the run (Algorithm 2).
+        """The weights of all training examples (Algorithm 2).
 
-        ``objective`` is what the method minimises with given weights; a contest of several weights needs it.
+        ``objective`` is what the method minimises with given weights; a choice between several weights needs it.
         """
-        measured = self.measure(trainer)
-        candidates = self.candidates(measured, trainer, objective, sampler)
-        chosen = candidates[0] if len(candidates) == 1 else self._choose(candidates, measured, trainer)
+        measured, notes = self.measure(context), Notes()
+        candidates = self.candidates(measured, context, objective, sampler)
+        chosen = candidates[0]
+        if len(candidates) > 1:
+            selection = self._select(candidates, measured, context)
+            chosen, context, notes = selection.winner, selection.context, selection.notes
         if chosen.weights is None:
             raise ValueError(f"A candidate of {self.name} must have weights, got {chosen.name}.")
         length = chosen.settings[f"{self.name}.length"]
         u = measured.train(length)
-        trainer.keep(uncertainty=u, weight=chosen.weights)
-        warn_about(chosen.weights.cpu(), trainer, u=u)
-        return Weighed(chosen.weights, measured.held_out(length))
+        notes += Notes(
+            {"uncertainty": u, "weight": chosen.weights}, warnings=weight_warnings(chosen.weights.cpu(), u=u)
+        )
+        return Weighed(chosen.weights, measured.held_out(length), context, notes)
 
-    def _choose(self, candidates: Sequence[Candidate], measured: "Measured", trainer: Trainer) -> Candidate:
-        limit_cost(trainer, measured.best_val, self.budget)
-        verdict = contest(
-            trainer,
+    def _select(self, candidates: Sequence[Candidate], measured: "Measured", context: Context) -> Selection:
+        return select(
+            limited_cost(context, measured.best_val, self.budget),
             candidates,
             uncertain=measured.uncertain,
             content=self.model_dump_json(exclude={"eta", "pool", "length", "power", "budget"}),
         )
-        return keep_verdict(self, trainer, verdict)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """The weights of the training examples, [n], on the trainer's device, and the uncertainty of the held-out examples."""
+    """The weights of the training examples, [n], on the context's device, and the uncertainty of the held-out examples.
+
+    The fit with these weights is that of ``context``, which limits it as it limited the choice of the weights, after ``notes``.
+    """
 
     weights: Tensor
     held_out: HeldOutUncertainty
+    context: Context
+    notes: Notes
 
 
 @final
@@ -313,14 +321,14 @@ def ensemble_members(size: int, epochs: int) -> tuple[ErmStage, ...]:
     return tuple(ErmStage(f"member-{member}", epochs, settings="ensemble") for member in range(size))
 
 
-def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measured:
+def ensemble_uncertainty(context: Context, members: Sequence[ErmStage]) -> Measured:
     """Share of the ``members`` that misclassify each example (UMIX, appendix on the simulated data set).
 
     Every member is an ERM model with an initialisation and an order of its own.
     """
-    correct: dict[str, list[Tensor]] = {split: [] for split in ("train", *recorded_splits(trainer.task))}
+    correct: dict[str, list[Tensor]] = {split: [] for split in ("train", *recorded_splits(context.task))}
     for member in members:
-        for split, hits in trainer.reference_hits(member, tuple(correct)).items():
+        for split, hits in context.reference_hits(member, tuple(correct)).items():
             correct[split].append(hits)
     u = {
         split: uncertainty(torch.stack(rows, dim=1), start=0, length=len(members)).cpu()
@@ -332,23 +340,22 @@ def ensemble_uncertainty(trainer: Trainer, members: Sequence[ErmStage]) -> Measu
 _FEW = 0.02  # warn if the effective sample size is below this share of the training examples
 
 
-def warn_about(weights: Tensor, trainer: Trainer, *, u: Tensor) -> None:
-    """Warn if the uncertainties ``u`` [n] are all 0 or saturated, or if the ``weights`` [n] favour few examples."""
-    n = len(u)
+def weight_warnings(weights: Tensor, *, u: Tensor) -> tuple[str, ...]:
+    """Warnings if the uncertainties ``u`` [n] are all 0 or saturated, or if the ``weights`` [n] favour few examples."""
+    of_uncertainty: tuple[str, ...] = ()
     if not u.any():
-        trainer.warn("No training example was ever wrong in the window: all weights are equal.")
-    elif 2 * int((u == 1).sum()) > n:
+        of_uncertainty = ("No training example was ever wrong in the window: all weights are equal.",)
+    elif 2 * int((u == 1).sum()) > len(u):
         share = float((u == 1).double().mean())
-        trainer.warn(
-            f"The uncertainty is saturated: {share:.0%} of the training examples were wrong in the whole window."
+        of_uncertainty = (
+            f"The uncertainty is saturated: {share:.0%} of the training examples were wrong in the whole window.",
         )
-    warn_if_few(weights, trainer)
+    return of_uncertainty + few_warnings(weights)
 
 
-def warn_if_few(weights: Tensor, trainer: Trainer) -> None:
-    """Warn if the ``weights`` [n] favour few examples."""
+def few_warnings(weights: Tensor) -> tuple[str, ...]:
+    """A warning if the ``weights`` [n] favour few examples."""
     n = len(weights)
-    if (size := effective_sample_size(weights)) < _FEW * n:
-        trainer.warn(
-            f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}."
-        )
+    if (size := effective_sample_size(weights)) >= _FEW * n:
+        return ()
+    return (f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}.",)

@@ -135,7 +135,7 @@ def _last_block(n_classes: int) -> nn.Linear:
 class Fitted(nn.Module):
     """A model that is fitted or will be; ``cut`` is how many of its stages predict.
 
-    ``in_race`` is set where many models are fitted to the same rows, to choose one of them: speed counts more than the last digit.
+    ``is_trial`` is set where many models are fitted to the same rows, to choose one of them: speed counts more than the last digit.
     """
 
     def __init__(self, settings: EstimatorSettings, n_classes: int) -> None:
@@ -143,7 +143,7 @@ class Fitted(nn.Module):
         self.settings = settings
         self.n_classes = n_classes
         self.cut = 0
-        self.in_race = False
+        self.is_trial = False
         self._model: Any = None
         self._seen = np.zeros(0, dtype=np.int64)  # the classes of the rows that were fitted
         self._stored: Tensor | None = None  # the model as bytes, once it was asked for
@@ -175,7 +175,7 @@ class Fitted(nn.Module):
             self._model.set_params(**{kind.stages_option: stages})
         with settings.asked_to(f"be fitted to {len(x):,} rows"):
             rows, y = settings.rows(x), settings.labels(self._seen, codes.astype(np.int64))
-            if self.in_race:
+            if self.is_trial:
                 rows = kind.trial_rows(self._model, rows, settings.categories)
             kind.fit(self._model, rows, y, weight, settings.categories)
         self.cut = self.stages

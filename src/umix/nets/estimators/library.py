@@ -32,7 +32,7 @@ class Library(abc.ABC):
         model.fit(x, y, **({} if weight is None else {of_last_step(model, "sample_weight"): weight}))
 
     def trial_rows(self, model: Any, x: Any, categories: Sequence[int]) -> Any:
-        """The rows that ``model`` is fitted to in a race instead of ``x``; nearly the same ones where that is much faster."""
+        """The rows that ``model`` is fitted to in a trial instead of ``x``; nearly the same ones where that is much faster."""
         return x
 
     def stages_set(self, estimator: Any) -> int:

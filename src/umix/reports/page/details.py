@@ -173,11 +173,11 @@ def _decided(record: RunRecord) -> str | None:
     chosen = [
         f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
         for name, given in method.items()
-        if given == "auto" and (value := record.decisions.get(name)) is not None
+        if given == "auto" and (value := record.choices.get(name)) is not None
     ]
     if not chosen:
         return None
-    reason = record.decisions.get("reason")
+    reason = record.choices.get("reason")
     why = f" Why: {reason}." if reason else ""
     return f"Decided by auto: {', '.join(chosen)}.{why}"
 

@@ -7,11 +7,11 @@ from typing import final
 from umix.bench.runs.record import RunRecord
 from umix.errors import Setting, UserError
 from umix.reports.arrange import Arranged
-from umix.reports.charts.contest import ContestView, contest_views
 from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves, panels
 from umix.reports.charts.figure import Figure, file_name
 from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.rates import group_dots, group_order, group_rows, tradeoff, tradeoff_rows
+from umix.reports.charts.selection import ContestView, contest_views
 from umix.reports.comparison import MethodRates, compare, default_baseline
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline

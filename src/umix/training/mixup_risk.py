@@ -1,9 +1,9 @@
-"""The weighted mixup objective of UMIX; other mixup methods use it with other weights or pairs, and races for a fleet of nets."""
+"""The weighted mixup objective of UMIX; other mixup methods use it with other weights or pairs, a selection for stacked nets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 import torch
@@ -14,11 +14,12 @@ from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.errors import UserError
-from umix.nets.fleet import is_fleet
 from umix.nets.net import Net
+from umix.nets.stacked import is_stack
 from umix.training.objective import Objective, State
-from umix.training.race import FleetObjective
-from umix.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from umix.training.context import Context
 
 #: What is mixed, by the names that users set.
 Mixing = Literal["input", "cutmix", "features"]
@@ -57,21 +58,21 @@ def mix_features(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Gen
 
 
 def _examples(net: Net) -> int:
-    """The dimension of the examples in features and logits: those of a fleet have the members first."""
-    return 1 if is_fleet(net) else 0
+    """The dimension of the examples in features and logits: those of a stack have the net first."""
+    return 1 if is_stack(net) else 0
 
 
 MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix": mix_boxes, "features": mix_features})
 
 
-def require_mixable(mixing: Mixing, trainer: Trainer) -> None:
+def require_mixable(mixing: Mixing, context: "Context") -> None:
     """Raise if the training examples cannot be mixed in this way; an estimator mixes none.
 
     Methods call this before they train anything.
     """
-    if not trainer.net.by_gradients:
+    if not context.net.by_gradients:
         return
-    example = trainer.example
+    example = context.example
     if mixing == "cutmix" and example.dim() < 2:
         raise UserError(
             f"mixing=cutmix must be given images [..., height, width], got examples of shape {list(example.shape)}; "
@@ -91,7 +92,7 @@ def any_pair(batch: Batch, rng: np.random.Generator) -> Ids:
 class MixupRisk(Objective):
     """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] has a weight for every training example, None means equal weights; those of a fleet are [n, members].
+    ``weights`` [n] has a weight for every training example, None means equal weights; those of a stack are [n, nets].
     λ ~ Beta(alpha, alpha), and whether to mix at all, are drawn once per batch, or per example with ``per_example``. ``pairing``
     chooses the partners. ``draw`` draws partners and λ together instead. ``watch`` is called with the λ of every batch: 1 if it is
     not mixed.
@@ -153,22 +154,3 @@ class MixupRisk(Objective):
         device = batch.y.device
         on_device = torch.from_numpy(lam).to(device, torch.float32) if isinstance(lam, np.ndarray) else lam
         return torch.from_numpy(pair).to(device, non_blocking=True), on_device
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class FleetMixup(FleetObjective):
-    """The risk of ``mixup`` for a fleet, whose members share batches, pairs and λ and differ in the weights of examples."""
-
-    takes_weights = True
-
-    mixup: MixupRisk  # with weights [n, members]
-
-    def members(self, index: Sequence[int]) -> "FleetMixup":
-        weights = self.mixup.weights
-        if weights is None:
-            return self
-        return FleetMixup(replace(self.mixup, weights=weights[:, list(index)].contiguous()))
-
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
-        return self.mixup.risk(net, batch, state, rng)

@@ -1,10 +1,10 @@
-"""The trainer: knows the task, the net, the settings and the seed; methods ask it for fits and trajectories."""
+"""What a method may use: the task, the net, the settings and the seed, with which it asks for fits and trajectories."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import torch
@@ -21,8 +21,8 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.nets.estimators.estimator import EstimatorSettings
 from umix.nets.net import Encoder, Net, NetSettings, require_fitting_net
-from umix.run_folder import EXAMPLES, trajectory_path
-from umix.store import locked, write_tensors
+from umix.run_folder import trajectory_path
+from umix.store import locked
 from umix.training.best_weights import BestWeights
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness, outputs
@@ -32,19 +32,20 @@ from umix.training.history import HeldOutUncertainty, History, fit_warnings
 from umix.training.last_layer import LastLayer
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, State, check_given
-from umix.training.progress import EpochLog, Observer, Progress, Silent, Unobserved
+from umix.training.progress import Observer, Progress, Silent, Unobserved
 from umix.training.recorder import Recorder, cross_fit
 from umix.training.stage import (
     FINAL,
     ErmStage,
+    Journal,
     Stage,
     StageInputs,
-    StageReport,
     erm_fit,
     recorded_splits,
     require_epochs,
     stage_key,
 )
+from umix.training.train_result import Notes, TrainResult
 from umix.training.trajectory import Trajectory
 
 _ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough
@@ -52,9 +53,9 @@ NOTHING_MIXED = {"words": "nothing is mixed: an estimator is fitted to rows as t
 
 
 @final
-@dataclass(eq=False)
-class Trainer:
-    """Runs the fits of one run.
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Runs the fits of one run, and returns what they made. Nothing in it changes but the ``journal`` of its own fits.
 
     ``stages`` overrides the fit settings of named stages. With ``directory`` a killed run is
     resumed from its last checkpoint; ``pace`` says how often one is written. With ``cache`` ERM
@@ -79,38 +80,43 @@ class Trainer:
     only_weigh: bool = (
         False  # whether the final fit is left out, because only what the method keeps of each example is wanted
     )
-    hold: bool = False  # whether to keep the weights of the best epochs in memory: history.best.held
+    hold: bool = False  # whether to keep the weights of the best epochs in memory: result.history.best.held
     engine: Engine = field(default_factory=Engine)
     progress: Progress = field(default_factory=Silent)
     pace: CheckpointPace = USUAL
     on_epoch: Callable[[int, Counts], None] | None = None
     splits: Mapping[str, Split] = field(default_factory=dict)  # those of the task, on the device, unless they are given
-    reports: dict[str, StageReport] = field(default_factory=dict, init=False)
-    logs: dict[str, EpochLog] = field(default_factory=lambda: defaultdict(EpochLog), init=False)
-    warnings: list[str] = field(default_factory=list, init=False)
-    kept: dict[str, Tensor] = field(default_factory=dict, init=False)
-    decisions: dict[str, Any] = field(default_factory=dict, init=False)  # the values chosen for settings that were auto
-    trained_with: str = field(
-        default="", init=False
-    )  # whose groups the final fit trains with, where the method leaves it open
-    _encoder: dict[str, Tensor] | None = field(default=None, init=False)  # the fitted encoder of nets that have one
+    journal: Journal = field(default_factory=Journal)
 
     def __post_init__(self) -> None:
-        self.device = self.engine.device
         if self.engine.processes > 1 and not self.net.by_gradients:
             raise UserError(
                 f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
             )
         require_fitting_net(self.net, self.example, self.task.n_classes)
-        self.splits = self.splits or {name: split.to(self.device) for name, split in self.task.splits.items()}
-        self.history = self.new_history(self.final_settings.epochs)
+        if not self.splits:
+            on_device = {name: split.to(self.device) for name, split in self.task.splits.items()}
+            object.__setattr__(self, "splits", on_device)
 
-    def scratch(self) -> "Trainer":
-        """A trainer for a trial: it shares stages with other runs, but has no folder, and nothing that it records is this run's.
+    def scratch(self) -> "Context":
+        """The context of a trial: it shares stages with other runs, but has no folder and a journal of its own.
 
         A trial that is worth it is trained again as the run itself.
         """
-        return replace(self, directory=None, hold=False, on_epoch=None)
+        return replace(self, directory=None, hold=False, on_epoch=None, journal=Journal())
+
+    def judged_by(self, judging: Judging) -> "Context":
+        """This context with another rule of which groups and epochs count."""
+        return replace(self, judging=judging)
+
+    def with_validation(self, val: Split) -> "Context":
+        """This context with the examples or groups of ``val`` for every choice; the task keeps its own."""
+        return replace(self, splits={**self.splits, "val": val})
+
+    @property
+    def device(self) -> torch.device:
+        """Where nets are trained."""
+        return self.engine.device
 
     @property
     def example(self) -> Tensor:
@@ -132,52 +138,51 @@ class Trainer:
         companion: bool = False,
         uncertainty: HeldOutUncertainty | None = None,
         content: str = "",
-    ) -> Net:
+    ) -> TrainResult:
         """A new net trained to minimise ``objective``, with hits on val and test counted after every epoch.
 
         With ``companion`` the net gets a second net of the same architecture, trained by the same
         optimiser. ``uncertainty`` lets the counts be split by how uncertain an earlier stage was of
-        each example. ``content`` names the objective where a resumed run may choose another: then the fit starts again. A trainer
+        each example. ``content`` names the objective where a resumed run may choose another: then the fit starts again. A context
         that shall ``only_weigh`` trains nothing here.
         """
-        settings = self.final_settings
-        self.history = self.new_history(settings.epochs, uncertainty=uncertainty)
         net = self.fresh_net(FINAL)
         if companion:
             net.companion = self.fresh_net(FINAL, "companion")
+        history = self.new_history(self.final_settings.epochs, uncertainty=uncertainty)
+        result = self.final_fit(net, objective, self.final_settings, history, sampler, step, content=content)
         if objective.mixes and not self.net.by_gradients and not self.only_weigh:
-            self.decisions["mixing"] = NOTHING_MIXED
-        self.final_fit(net, objective, settings, sampler, step, content=content)
-        return net
+            return result.after(Notes(choices={"mixing": NOTHING_MIXED}))
+        return result
 
     def final_fit(
         self,
         net: Net,
         objective: Objective,
         settings: FitSettings,
+        history: History,
         sampler: Sampler | None,
         step: Step = descend,
         train: Split | None = None,
         content: str = "",
-    ) -> None:
-        """Train ``net`` under the eyes of the run's history; nothing is trained where examples are only weighed."""
+    ) -> TrainResult:
+        """``net``, trained while ``history`` counts; nothing is trained where examples are only weighed."""
         if self.only_weigh:
-            return
+            return TrainResult(net, history)
         key = self.key(FINAL, settings, **({"objective": content} if content else {}))
         stage = Stage(FINAL, settings, self.seed, key, self.directory)
-        logged = objective.logging_lambda(self.logs[FINAL].see_lambda)
-        self.run_fit(stage, net, logged, sampler or Shuffled(), self.history, step=step, train=train)
-        self.warnings += fit_warnings(net, self.history.counts("val"))
+        logged = objective.logging_lambda(self.journal.logs[FINAL].see_lambda)
+        self.run_fit(stage, net, logged, sampler or Shuffled(), history, step=step, train=train)
+        return TrainResult(net, history, Notes(warnings=fit_warnings(net, history.counts("val"))))
 
-    def adopt(self, net: Net, *, val: Split | None = None) -> Net:
-        """Take ``net``, which no final fit has trained, as the result, and count its hits on val and test once.
+    def adopt(self, net: Net, *, val: Split | None = None) -> TrainResult:
+        """The result whose net no final fit has trained: hits on val and test are counted once.
 
         ``val`` replaces the validation split, for methods that have used a part of it for training.
         """
-        self.history = self.new_history(1, val=val)
-        self.history.observe(self.engine.shared(net), 0)
-        self.warnings += fit_warnings(net, self.history.counts("val"))
-        return net
+        history = self.new_history(1, val=val)
+        history.observe(self.engine.shared(net), 0)
+        return TrainResult(net, history, Notes(warnings=fit_warnings(net, history.counts("val"))))
 
     def reference(self, stage: ErmStage) -> Net:
         """The net at the end of ``stage``."""
@@ -209,7 +214,7 @@ class Trainer:
         Validation examples are recorded too, and test examples where the task has no groups.
         """
         if stage.record is None:
-            raise ValueError(f"A stage without a record must be trained by trainer.reference, got {stage}.")
+            raise ValueError(f"A stage without a record must be trained by context.reference, got {stage}.")
         test = self.splits["test"] if "test" in recorded_splits(self.task) else None
         shared = self._erm_fit(stage)
         require_epochs(shared, stage.epochs)
@@ -230,7 +235,7 @@ class Trainer:
         self._require_new(stage.name)
         splits = {name: self.splits[name] for name in ("train", *recorded_splits(self.task))}
         with locked(stage.directory):
-            trajectory, self.reports[stage.name] = cross_fit(
+            trajectory, self.journal.reports[stage.name] = cross_fit(
                 stage, net, splits, n_classes=self.task.n_classes, progress=self.progress
             )
         if self.directory is not None:
@@ -252,17 +257,6 @@ class Trainer:
     def _outputs(self, net: Net, split: str | Split, *, features: bool = False) -> Tensor:
         given = self.splits[split] if isinstance(split, str) else split
         return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=features)
-
-    def keep(self, **per_example: Tensor) -> None:
-        """Save what the method has computed for each training example, [n], in the run's folder, with the labels."""
-        self.kept |= {name: tensor.cpu() for name, tensor in per_example.items()}
-        if self.directory is not None:
-            tensors = {**self.kept, "label": self.task.splits["train"].y}
-            write_tensors(self.directory / EXAMPLES, tensors, {"kind": "examples"})
-
-    def warn(self, message: str) -> None:
-        """Add a warning to the run's record; every report of the run shows it."""
-        self.warnings.append(message)
 
     def key(self, stage: str, settings: FitSettings, **more: str) -> str:
         """The key of a fit on the training split; ``more`` is what it depends on besides net, settings and seed."""
@@ -299,18 +293,19 @@ class Trainer:
         with torch_stream(self.seed, stage, purpose):
             net = self.net.build(self.example, self.task.n_classes if n_classes is None else n_classes)
         if net.encoder is not None:
-            self._fit_encoder(net.encoder)
+            net.encoder.load_state_dict(self._encoder_state)
         return net.to(self.device)
 
-    def _fit_encoder(self, encoder: Encoder) -> None:
-        """Fit ``encoder`` to training inputs; the first of a run learns from them, and the others are copies of it."""
-        if self._encoder is None:
-            train = self.task.splits["train"]
-            index = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _ENCODER_ROWS)).round()).long()
-            (batch,) = batches(train, index, batch_size=len(index))
-            encoder.fit(batch.x)
-            self._encoder = encoder.state_dict()
-        encoder.load_state_dict(self._encoder)
+    @cached_property
+    def _encoder_state(self) -> dict[str, Tensor]:
+        """The encoder of a net that has one, fitted to training inputs: all nets of a run have the same."""
+        with torch_stream(self.seed, "encoder", "init"):
+            encoder = cast(Encoder, self.net.build(self.example, self.task.n_classes).encoder)
+        train = self.task.splits["train"]
+        index = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _ENCODER_ROWS)).round()).long()
+        (batch,) = batches(train, index, batch_size=len(index))
+        encoder.fit(batch.x)
+        return encoder.state_dict()
 
     def run_fit(
         self,
@@ -327,7 +322,7 @@ class Trainer:
         split = self.splits["train"] if train is None else train
         check_given(objective, groups=self.groups, weights=split.weight is not None)
         self._require_new(stage.name)
-        self.reports[stage.name], state = fit(
+        self.journal.reports[stage.name], state = fit(
             stage,
             net,
             split,
@@ -336,7 +331,7 @@ class Trainer:
             sampler=sampler,
             step=step,
             observer=observer,
-            log=self.logs[stage.name],
+            log=self.journal.logs[stage.name],
             engine=self.engine,
             progress=self.progress,
             pace=self.pace,
@@ -344,5 +339,5 @@ class Trainer:
         return state
 
     def _require_new(self, stage: str) -> None:
-        if stage in self.reports:
+        if stage in self.journal.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage!r} twice.")

@@ -1,12 +1,12 @@
-"""Fleets: stacked copies of a net, whose members compute and learn what nets of their own would."""
+"""Stacks: copies of a net, whose members compute and learn what nets of their own would."""
 
 import pytest
 import torch
 from torch import nn
 
 from umix.nets.cnn import CNN
-from umix.nets.fleet import can_stack, fleet_of
 from umix.nets.mlp import MLP, Linear
+from umix.nets.stacked import can_stack, stack_of
 
 NETS = [Linear(), MLP(hidden=(7,)), MLP(hidden=(7, 5)), MLP(hidden=())]
 
@@ -15,7 +15,7 @@ NETS = [Linear(), MLP(hidden=(7,)), MLP(hidden=(7, 5)), MLP(hidden=())]
 def test_every_member_predicts_as_the_net_it_copies(settings):
     net, x = settings.build(torch.zeros(4), 3), torch.randn(6, 4)
     assert can_stack(net)
-    logits = fleet_of(net, 5)(x)
+    logits = stack_of(net, 5)(x)
     assert logits.shape == (5, 6, 3)
     for of_member in logits:
         torch.testing.assert_close(of_member, net(x))
@@ -27,10 +27,10 @@ def test_members_learn_what_nets_of_their_own_would(settings):
     torch.manual_seed(0)
     net, x, y = settings.build(torch.zeros(4), 3), torch.randn(8, 4), torch.randint(0, 3, (8,))
     w = torch.rand(3, 8)
-    fleet = fleet_of(net, 3)
-    optimizer = torch.optim.AdamW(fleet.parameters(), 0.05)
+    stacked = stack_of(net, 3)
+    optimizer = torch.optim.AdamW(stacked.parameters(), 0.05)
     for _ in range(3):
-        losses = nn.functional.cross_entropy(fleet(x).flatten(0, 1), y.repeat(3), reduction="none").view(3, 8)
+        losses = nn.functional.cross_entropy(stacked(x).flatten(0, 1), y.repeat(3), reduction="none").view(3, 8)
         optimizer.zero_grad()
         (w * losses).sum().backward()
         optimizer.step()
@@ -43,12 +43,12 @@ def test_members_learn_what_nets_of_their_own_would(settings):
             optimizer.zero_grad()
             (w[member] * losses).sum().backward()
             optimizer.step()
-        torch.testing.assert_close(fleet(x)[member], alone(x), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(stacked(x)[member], alone(x), rtol=1e-4, atol=1e-5)
 
 
 def test_inputs_with_axes_are_flattened_first():
     net, x = MLP(hidden=(5,)).build(torch.zeros(2, 3), 2), torch.randn(4, 2, 3)
-    torch.testing.assert_close(fleet_of(net, 2)(x)[1], net(x))
+    torch.testing.assert_close(stack_of(net, 2)(x)[1], net(x))
 
 
 def test_nets_with_other_layers_cannot_be_stacked():
@@ -64,5 +64,5 @@ def test_a_net_with_frozen_layers_cannot_be_stacked():
 def test_dropout_is_drawn_for_every_member():
     torch.manual_seed(0)
     net = MLP(hidden=(32,), dropout=0.5).build(torch.zeros(4), 2)
-    logits = fleet_of(net, 2).train()(torch.ones(3, 4))
+    logits = stack_of(net, 2).train()(torch.ones(3, 4))
     assert not torch.equal(logits[0], logits[1])

@@ -8,10 +8,10 @@ from umix.core.losses import cross_entropy
 from umix.core.mixing import draw_lambda, mix, mixed_loss
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
-from umix.methods.parts.mixup_risk import MIXERS, MixupRisk
 from umix.nets.cnn import CNN
 from umix.nets.mlp import MLP, Linear
 from umix.nets.net import Net
+from umix.training.mixup_risk import MIXERS, MixupRisk
 
 
 def batch_of(n: int = 12) -> Batch:

@@ -1,7 +1,7 @@
-"""A fleet: copies of one net that are trained side by side, with their parameters stacked.
+"""Copies of one net that are trained side by side, with their parameters stacked.
 
-All members see the same inputs, so their first layers are one matrix product, and the later ones one batched product. On small
-nets most of the time of a step goes into starting operations: a fleet starts them once for all of its members.
+All of them see the same inputs, so their first layers are one matrix product, and the later ones one batched product. On small
+nets most of the time of a step goes into starting operations: a stack starts them once for all of its nets.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _LARGE = 5_000_000  # parameters
 
 
 def can_stack(net: Net) -> bool:
-    """Whether ``net`` is made only of layers that a fleet can stack: linear ones, with ReLU and dropout between them."""
+    """Whether ``net`` is made only of layers that can be stacked: linear ones, with ReLU and dropout between them."""
     layers = _layers(net)
     return (
         net.companion is None
@@ -30,7 +30,7 @@ def can_stack(net: Net) -> bool:
 
 
 def candidate_cost(net: Net) -> Literal["none", "small", "large"]:
-    """What one more net like ``net`` costs in a race: nothing as a linear member of a fleet; a large net is trained alone."""
+    """What one more candidate like ``net`` costs: nothing where it is linear and stacked; a large net is trained alone."""
     if net.is_linear and can_stack(net):
         return "none"
     return "large" if sum(parameter.numel() for parameter in net.parameters()) > _LARGE else "small"
@@ -42,8 +42,8 @@ def _layers(net: Net) -> list[nn.Module]:
 
 
 @final
-class Stacked(nn.Module):
-    """Linear layers side by side: ``weight`` [members, out, in], ``bias`` [members, out]."""
+class StackedLinear(nn.Module):
+    """Linear layers side by side: ``weight`` [nets, out, in], ``bias`` [nets, out]."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
@@ -51,37 +51,37 @@ class Stacked(nn.Module):
         self.bias = nn.Parameter(bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs [members, batch, out] for inputs [batch, in] that all members share, or [members, batch, in] of their own."""
+        """Outputs [nets, batch, out] for inputs [batch, in] that all nets share, or [nets, batch, in] of their own."""
         members, out, _ = self.weight.shape
-        if x.dim() == 2:  # one product for all members
+        if x.dim() == 2:  # one product for all nets
             flat = torch.addmm(self.bias.view(-1), x, self.weight.view(members * out, -1).t())
             return flat.view(len(x), members, out).transpose(0, 1)
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.transpose(1, 2))
 
 
-def fleet_of(net: Net, members: int) -> Net:
-    """Stacked copies of a net that ``can_stack``, all with its weights; features and logits have the member as their first axis.
+def stack_of(net: Net, members: int) -> Net:
+    """Stacked copies of a net that ``can_stack``, all with its weights; features and logits have the copy as their first axis.
 
-    All parameters have it too, so a part of the fleet is a slice of it. The encoder, which has no parameters, is shared.
+    All parameters have it too, so a part of the stack is a slice of it. The encoder, which has no parameters, is shared.
     """
     *body, head = [_stacked(layer, members) for layer in _layers(net)]
     return Net(nn.Sequential(*body), head, encoder=net.encoder, is_linear=net.is_linear)
 
 
-def is_fleet(net: Net) -> bool:
-    """Whether ``net`` is a fleet."""
-    return isinstance(net.head, Stacked)
+def is_stack(net: Net) -> bool:
+    """Whether ``net`` is a stack of nets."""
+    return isinstance(net.head, StackedLinear)
 
 
 def _stacked(layer: nn.Module, members: int) -> nn.Module:
     if not isinstance(layer, nn.Linear):
         return layer
     weight, bias = layer.weight.detach(), layer.bias.detach()
-    return Stacked(weight.expand(members, *weight.shape).clone(), bias.expand(members, *bias.shape).clone())
+    return StackedLinear(weight.expand(members, *weight.shape).clone(), bias.expand(members, *bias.shape).clone())
 
 
 def clip_each(parameters: Iterable[nn.Parameter], longest: float) -> None:
-    """Shorten the gradient of every member of a fleet to at most ``longest``, as ``clip_grad_norm_`` does for one net."""
+    """Shorten the gradient of every net of a stack to at most ``longest``, as ``clip_grad_norm_`` does for one net."""
     grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
     lengths = torch.stack([grad.flatten(1).square().sum(dim=1) for grad in grads]).sum(dim=0).sqrt()
     scale = (longest / (lengths + 1e-6)).clamp_max(1)

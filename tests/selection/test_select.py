@@ -1,4 +1,4 @@
-"""Contests: what auto leaves open is chosen on validation, and the winner is the same as a run with its settings."""
+"""Selections: what auto leaves open is chosen on validation, and the winner is the same as a run with its settings."""
 
 from dataclasses import replace
 
@@ -12,14 +12,15 @@ from umix.core.judging import Judging
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.methods.parts.batch_risk import BatchRisk
-from umix.methods.parts.contest import Candidate, contest, limit_cost, worst_rates
-from umix.methods.parts.mixup_risk import MixupRisk
 from umix.nets.mlp import MLP, Linear
+from umix.selection.halving import SELECTION
+from umix.selection.select import Candidate, limited_cost, select, worst_rates
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
+from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage
-from umix.training.trainer import Trainer
 
 AUTO = {"umix.eta": "auto", "umix.pool": "auto", "umix.length": "auto"}
 
@@ -50,9 +51,9 @@ def shortcut(n=1200, *, seed=0, agreement=0.95, noisy=0.0):
     return Task("shortcut", splits, ("0", "1"))
 
 
-def trainer_on(task, net=None, **options):
+def context_on(task, net=None, **options):
     settings = FitSettings(epochs=options.pop("epochs", 4), batch_size=64, lr=0.01, optimizer="adamw")
-    return Trainer(task, net or MLP(hidden=(8,)), settings, **options)
+    return Context(task, net or MLP(hidden=(8,)), settings, **options)
 
 
 @pytest.mark.parametrize("net", ["mlp", "linear"])
@@ -60,41 +61,40 @@ def test_an_auto_run_is_the_run_with_the_chosen_settings(tmp_path, net):
     given = {"fit.epochs": 6, "net.name": net}
     auto = execute(RunSpec(task="four_moons", method="umix", settings=AUTO | given), out=tmp_path)
     chosen = {
-        f"umix.{name}": auto.decisions[name]
+        f"umix.{name}": auto.choices[name]
         for name in ("eta", "pool", "power", "start", "length")
-        if name in auto.decisions
+        if name in auto.choices
     }
     fixed = RunSpec(task="four_moons", method="umix", settings=given | chosen | {"trajectory.epochs": 6})
     again = execute(fixed, out=tmp_path)
     assert auto.split_counts == again.split_counts
-    assert again.decisions == {}
-    assert len(auto.decisions["standings"]) == (16 if net == "mlp" else 31)  # windows of 2, 5 and 6 epochs
+    assert again.choices == {}
+    assert len(auto.choices["candidates"]) == (16 if net == "mlp" else 31)  # windows of 2, 5 and 6 epochs
     for file in auto.directory.glob("weights/epoch-*"):
         assert file.read_bytes() == (again.directory / "weights" / file.name).read_bytes()
 
 
-def test_races_are_shared_and_a_second_run_trains_none_of_it_again(tmp_path):
+def test_selections_are_shared_and_a_second_run_trains_none_of_it_again(tmp_path):
     settings = AUTO | {"fit.epochs": 3}
     first = execute(RunSpec(task="four_moons", method="umix", settings=settings), out=tmp_path)
     again = execute(RunSpec(task="four_moons", method="umix", settings=settings | {"umix.budget": 1.0}), out=tmp_path)
-    assert not first.stages["race"].reused
-    assert again.stages["race"].reused
+    assert not first.stages[SELECTION].reused
+    assert again.stages[SELECTION].reused
 
 
 def test_a_budget_that_every_candidate_breaks_trains_the_first_with_a_warning():
-    trainer = trainer_on(noise())
-    limit_cost(trainer, 2.0)  # nothing reaches it
+    context = limited_cost(context_on(noise()), 2.0)  # nothing reaches it
     made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
-    verdict = contest(trainer, made, uncertain=torch.zeros(400).bool(), content="test")
-    assert verdict.winner.name == "first"
-    assert len(trainer.warnings) == 1
-    assert "looks like noise" in trainer.warnings[0]
+    selection = select(context, made, uncertain=torch.zeros(400).bool(), content="test")
+    assert selection.winner.name == "first"
+    assert len(selection.warnings) == 1
+    assert "looks like noise" in selection.warnings[0]
 
 
 def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of_the_classes():
     """Labels of two equal classes, a fifth of them noise: whoever learns the noise is right about it and wrong elsewhere."""
     task = shortcut(noisy=0.2, agreement=0.5)
-    trainer = trainer_on(task, use_groups="test", judging=Judging(choose=False), epochs=8)
+    context = context_on(task, use_groups="test", judging=Judging(choose=False), epochs=8)
     x, y = task.splits["train"].x, task.splits["train"].y
     noise = torch.where((x[:, 0] > 0).long() != y, 8.0, 1.0)
     made = [
@@ -103,31 +103,31 @@ def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of
     ]
     seen = task.splits["val"]
     uncertain = (seen.x[:, 0] > 0).long() != seen.y
-    verdict = contest(trainer, made, uncertain=uncertain, content="test")
-    scores = {one.name: one.score for one in verdict.standings}
-    assert verdict.winner.name == "plain"
+    selection = select(context, made, uncertain=uncertain, content="test")
+    scores = {one.name: one.score for one in selection.results}
+    assert selection.winner.name == "plain"
     assert np.isnan(scores["noise"])
     assert not np.isnan(scores["plain"])
-    assert trainer.judging.class_floor > 0.7
+    assert selection.context.judging.class_floor > 0.7
 
 
-def test_erm_and_class_reweighting_race_where_no_groups_choose_and_only_there():
+def test_erm_and_class_reweighting_are_candidates_where_no_groups_choose_and_only_there():
     made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
-    without = trainer_on(shortcut(300), judging=Judging(choose=False))
-    contest(without, made, uncertain=torch.zeros(300).bool(), content="test")
-    known = trainer_on(shortcut(300))
-    contest(known, made, uncertain=torch.zeros(300).bool(), content="test")
-    assert (without.judging.class_floor is not None, known.judging.class_floor) == (True, None)
+    without, known = (
+        select(context_on(shortcut(300), judging=judging), made, uncertain=torch.zeros(300).bool(), content="test")
+        for judging in (Judging(choose=False), Judging())
+    )
+    assert (without.context.judging.class_floor is not None, known.context.judging.class_floor) == (True, None)
 
 
-def test_races_never_see_test_examples():
+def test_selections_never_see_test_examples():
     task = noise()
     poisoned = Split(torch.full((400, 5), torch.nan), task.splits["test"].y, task.splits["test"].groups)
     outcomes = []
     for splits in (task.splits, {**task.splits, "test": poisoned}):
-        trainer = trainer_on(Task("noise", splits, task.classes), epochs=2)
-        method("umix", eta="auto", pool="auto", length="auto", budget=0.5).train(trainer)
-        outcomes.append(trainer.decisions)
+        context = context_on(Task("noise", splits, task.classes), epochs=2)
+        result = method("umix", eta="auto", pool="auto", length="auto", budget=0.5).train(context)
+        outcomes.append(result.choices)
     assert outcomes[0] == outcomes[1]
 
 
@@ -136,9 +136,8 @@ def test_groups_that_may_not_choose_do_not():
     mixed = {**task.splits, "val": Split(task.splits["val"].x, task.splits["val"].y, other.splits["val"].groups)}
     outcomes = []
     for splits in (task.splits, mixed):
-        trainer = trainer_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False), epochs=2)
-        method("umix", eta="auto", pool="auto", length="auto").train(trainer)
-        outcomes.append(trainer.decisions)
+        context = context_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False), epochs=2)
+        outcomes.append(method("umix", eta="auto", pool="auto", length="auto").train(context).choices)
     assert outcomes[0] == outcomes[1]
     assert "by the mean of three rates" in outcomes[0]["reason"]
 
@@ -147,9 +146,8 @@ def test_known_validation_groups_choose_a_net_that_is_better_in_the_worst_group(
     task = shortcut()
     worst = {}
     for name, given in {"erm": {}, "umix": {"eta": "auto", "pool": "auto", "length": "auto"}}.items():
-        trainer = trainer_on(task, Linear(), epochs=12)
-        method(name, **given).train(trainer)
-        test = trainer.history.counts("test")
+        context = context_on(task, Linear(), epochs=12)
+        test = method(name, **given).train(context).history.counts("test")
         worst[name] = (test.hits[-1] / test.sizes).min()
     assert worst["umix"] > worst["erm"] + 0.05
 
@@ -158,9 +156,8 @@ def test_where_labels_are_noise_the_rule_without_groups_stays_near_erm():
     task = shortcut(noisy=0.35)
     averages = {}
     for name, given in {"erm": {}, "umix": {"eta": "auto", "pool": "auto", "length": "auto"}}.items():
-        trainer = trainer_on(task, Linear(), epochs=12, judging=Judging(choose=False))
-        method(name, **given).train(trainer)
-        test = trainer.history.counts("test")
+        context = context_on(task, Linear(), epochs=12, judging=Judging(choose=False))
+        test = method(name, **given).train(context).history.counts("test")
         averages[name] = (test.all_hits / test.n).max()
     assert averages["umix"] > averages["erm"] - 0.03
 
@@ -171,30 +168,29 @@ def test_without_groups_the_simplest_candidate_wins_unless_another_is_clearly_be
         Candidate(name, "umix", {}, MixupRisk(weights=torch.ones(400), sigma=sigma, alpha=0.5))
         for name, sigma in (("simple", 0.0), ("mixed", 0.1))
     ]
-    verdict = contest(trainer_on(task, Linear()), made, uncertain=torch.zeros(400).bool(), content="test")
-    scores = {standing.name: standing.score for standing in verdict.standings}
+    selection = select(context_on(task, Linear()), made, uncertain=torch.zeros(400).bool(), content="test")
+    scores = {one.name: one.score for one in selection.results}
     assert abs(scores["mixed"] - scores["simple"]) < 0.01
-    assert verdict.winner.name == verdict.standings[0].name == "simple"
+    assert selection.winner.name == selection.results[0].name == "simple"
 
 
 def test_only_what_is_auto_is_tried():
-    trainer = trainer_on(noise())
-    method("umix", eta="auto", pool="class", length=2, budget=1.0).train(trainer)
-    names = [standing["candidate"] for standing in trainer.decisions["standings"]]
+    result = method("umix", eta="auto", pool="class", length=2, budget=1.0).train(context_on(noise()))
+    names = [one["candidate"] for one in result.choices["candidates"]]
     assert names
     assert all("pool=class" in name or "eta=0" in name for name in names)
     assert all("length=2" in name for name in names)
 
 
-def test_fixed_settings_are_trained_without_a_race():
-    trainer = trainer_on(noise())
-    method("umix", eta=3.0, length=2).train(trainer)
-    assert list(trainer.reports) == ["trajectory", "fit"]
-    assert trainer.decisions == {}
+def test_fixed_settings_are_trained_without_a_selection():
+    context = context_on(noise())
+    result = method("umix", eta=3.0, length=2).train(context)
+    assert list(context.journal.reports) == ["trajectory", "fit"]
+    assert result.choices == {}
 
 
-def test_a_fleet_ranks_candidates_as_nets_of_their_own_do():
-    """The same candidates, once as a fleet and once alone because their mixing cannot be stacked."""
+def test_stacked_nets_rank_candidates_as_nets_of_their_own_do():
+    """The same candidates, once stacked and once alone because their mixing cannot be stacked."""
     task, n = shortcut(), 1200
     group = task.splits["train"].group
     weights = {"equal": torch.ones(n), "balanced": (1 / torch.bincount(group).float())[group] * n / 4}
@@ -204,34 +200,33 @@ def test_a_fleet_ranks_candidates_as_nets_of_their_own_do():
             Candidate(name, "umix", {}, MixupRisk(weights=w, sigma=0.0, alpha=1.0, per_example=per_example))
             for name, w in weights.items()
         ]
-        trainer = trainer_on(task, Linear(), epochs=8)
-        verdict = contest(trainer, made, uncertain=torch.zeros(n).bool(), content="test")
-        assert verdict.winner.name == "balanced"
-        scores.append({standing.name: standing.score for standing in verdict.standings})
+        context = context_on(task, Linear(), epochs=8)
+        selection = select(context, made, uncertain=torch.zeros(n).bool(), content="test")
+        assert selection.winner.name == "balanced"
+        scores.append({one.name: one.score for one in selection.results})
     assert scores[0] == pytest.approx(scores[1], abs=0.02)
 
 
-def test_objectives_that_no_fleet_can_stack_run_alone():
+def test_objectives_that_cannot_be_stacked_run_alone():
     task = shortcut(n=200)
     cubed = BatchRisk(loss=lambda logits, y: torch.nn.functional.cross_entropy(logits, y, reduction="none") ** 3)
     made = [Candidate("erm", "erm", {}, MeanRisk()), Candidate("cubed", "erm", {}, cubed)]
-    trainer = trainer_on(task, Linear())
-    verdict = contest(trainer, made, uncertain=torch.zeros(200).bool(), content="test")
-    assert {standing.name for standing in verdict.standings} == {"erm", "cubed"}
+    context = context_on(task, Linear())
+    selection = select(context, made, uncertain=torch.zeros(200).bool(), content="test")
+    assert {one.name for one in selection.results} == {"erm", "cubed"}
 
 
-def test_the_floor_of_a_contest_holds_for_the_final_choice_too():
-    trainer = trainer_on(shortcut(300), judging=Judging(choose=False))
-    method("umix", eta="auto", pool="auto", length="auto", budget=0.02).train(trainer)
-    erm = trainer_on(shortcut(300))
+def test_the_floor_of_a_selection_holds_for_the_final_choice_too():
+    context = context_on(shortcut(300), judging=Judging(choose=False))
+    result = method("umix", eta="auto", pool="auto", length="auto", budget=0.02).train(context)
+    erm = context_on(shortcut(300))
     best = max(erm.trajectory(ErmStage("trajectory", 4, record="online")).val_rates())
-    assert trainer.judging.floor == pytest.approx(best - 0.02)
-    assert trainer.history.counts("val").judging.floor == trainer.judging.floor
+    assert result.history.counts("val").judging.floor == pytest.approx(best - 0.02)
 
 
 def test_an_ensemble_has_no_window_to_find():
     with pytest.raises(UserError, match="length must be a number of models"):
-        method("umix", uncertainty="ensemble", length="auto").train(trainer_on(noise()))
+        method("umix", uncertainty="ensemble", length="auto").train(context_on(noise()))
 
 
 def counts_of_three_epochs() -> Counts:
@@ -250,14 +245,16 @@ def test_worst_rates_are_raw_rates_of_large_groups_or_of_classes():
     assert worst_rates(counts, "worst_class") == pytest.approx([40 / 60, 30 / 60, 45 / 60])
 
 
-def test_no_standing_lies_beyond_the_frontier():
-    trainer = trainer_on(shortcut(600, agreement=0.9), epochs=5)
+def test_no_result_lies_beyond_the_frontier():
+    context = context_on(shortcut(600, agreement=0.9), epochs=5)
     uncertain = torch.zeros(600, dtype=torch.bool)
     candidates = [
         Candidate(f"umix eta={eta}", "umix", {}, MixupRisk(weights=torch.linspace(1, eta, 600), sigma=0.5, alpha=0.5))
         for eta in (1, 3, 9)
     ]
-    verdict = contest(trainer, candidates, uncertain=uncertain, content="frontier")
-    for one in verdict.standings:
-        beaten = [point.worst >= one.worst - 1e-9 and point.average >= one.average - 1e-9 for point in verdict.frontier]
+    selection = select(context, candidates, uncertain=uncertain, content="frontier")
+    for one in selection.results:
+        beaten = [
+            point.worst >= one.worst - 1e-9 and point.average >= one.average - 1e-9 for point in selection.frontier
+        ]
         assert any(beaten)

@@ -36,7 +36,7 @@ def contest_rows(record: RunRecord) -> list[dict[str, Any]]:
             "epochs": standing["epochs"],
             "winner": place == 0,
         }
-        for place, standing in enumerate(record.decisions["standings"])
+        for place, standing in enumerate(record.choices["candidates"])
         if standing["worst"] is not None
     ]
 
@@ -46,8 +46,8 @@ def frontier_rows(record: RunRecord) -> list[dict[str, Any]]:
 
     The contest keeps the frontier of all epochs and decisions of its race; candidates that were not in the race belong to it too.
     """
-    standings = [standing for standing in record.decisions["standings"] if standing["worst"] is not None]
-    points = [*record.decisions["frontier"], *standings]
+    standings = [standing for standing in record.choices["candidates"] if standing["worst"] is not None]
+    points = [*record.choices["frontier"], *standings]
     kept = frontier([point["worst"] for point in points], [point["average"] for point in points])
     return [
         {
@@ -163,7 +163,7 @@ def contest_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[ContestView]:
     return [
         _view(label, record, rows)
         for label, record in firsts
-        if record.decisions.get("frontier") and (rows := contest_rows(record))
+        if record.choices.get("frontier") and (rows := contest_rows(record))
     ]
 
 

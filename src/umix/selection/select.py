@@ -1,0 +1,368 @@
+"""Selecting one of several candidates on validation, with what is known of the groups.
+
+A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
+Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
+(``trust_scores``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
+class rates on validation more than a point (or its standard error) below the better of the two, each with the threshold that suits
+it: lifting a minority or balancing classes does not cost that, relearning noise does.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import groupby
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from umix.core.epoch_counts import Counts
+from umix.core.rates import frontier, per_group
+from umix.core.selection import UNCERTAIN, Decide, best_choice, best_score, class_floor, trust_scores, within_limits
+from umix.core.weights import inverse_frequency
+from umix.data.samplers import Sampler, Shuffled
+from umix.nets.stacked import can_stack
+from umix.selection.halving import CandidateBatch, CandidateCounts, StackedMixup, successive_halving
+from umix.settings import Settings
+from umix.training.batch_risk import BatchRisk
+from umix.training.context import Context
+from umix.training.mixup_risk import Mixing, MixupRisk
+from umix.training.objective import MeanRisk, Objective
+from umix.training.train_result import Notes
+from umix.training.trajectory import Trajectory
+
+#: The value of an option that is chosen on validation.
+Auto = Literal["auto"]
+
+_MOST_POINTS = 40  # of the frontier that are kept
+_CLEARLY = 0.01  # by how much a candidate's score must beat the first one's where groups do not decide
+ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What a net is trained to minimise, and the run that does the same: a ``method`` with ``settings``.
+
+    ``weights`` [n] are kept with the run if the candidate wins.
+    """
+
+    name: str
+    method: str
+    settings: Mapping[str, Any]
+    objective: Objective
+    sampler: Sampler = field(default_factory=Shuffled)
+    weights: Tensor | None = None
+
+    def with_settings(self, more: Mapping[str, Any]) -> "Candidate":
+        """This candidate, whose run needs ``more`` settings."""
+        return replace(self, settings={**self.settings, **more})
+
+
+@final
+@dataclass(frozen=True)
+class CandidateResult:
+    """How good a candidate is: the score that decides, and its raw validation rates at the epoch and threshold chosen for it.
+
+    Where groups choose, the score is the worst rate of a group, margin or class, small groups pulled towards their class.
+    """
+
+    name: str
+    score: float
+    worst: float
+    average: float
+    epochs: int
+
+    def as_json(self) -> dict[str, Any]:
+        """This result as it is saved with the run; a score that does not exist is None."""
+        return {
+            "candidate": self.name,
+            "score": None if np.isnan(self.score) else round(self.score, 4),
+            "worst": None if np.isnan(self.worst) else round(self.worst, 4),
+            "average": round(self.average, 4),
+            "epochs": self.epochs,
+        }
+
+
+def by_score(results: Sequence[CandidateResult]) -> list[CandidateResult]:
+    """The best first, those without a score last; equal ones stay in order."""
+    return sorted(results, key=lambda one: -np.inf if np.isnan(one.score) else one.score, reverse=True)
+
+
+@final
+@dataclass(frozen=True)
+class Point:
+    """A candidate at one epoch and threshold: its worst rate and its average on validation."""
+
+    name: str
+    worst: float
+    average: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {"candidate": self.name, "worst": round(self.worst, 4), "average": round(self.average, 4)}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The winner and the results of all candidates, best first.
+
+    ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``worst_class``. ``frontier`` has the points of all
+    candidates, epochs and thresholds that no other beats in both rates. ``plain`` are results by argmax. ``context`` limits
+    what the winner's epoch and threshold may cost as it limited the candidates. ``warnings`` are for the run's record.
+    """
+
+    winner: Candidate
+    results: tuple[CandidateResult, ...]
+    plain: Mapping[str, CandidateResult]
+    frontier: tuple[Point, ...]
+    rule: Literal["worst", "worst_class"]
+    context: Context
+    warnings: tuple[str, ...] = ()
+
+    def including(self, result: CandidateResult) -> "Selection":
+        """This selection with the result of one that was trained elsewhere, which comes first if its score is the highest."""
+        first, *others = self.results
+        head, other = (result, first) if result.score > first.score else (first, result)
+        return replace(self, results=(head, *by_score([other, *others])))
+
+    @property
+    def unit(self) -> str:
+        """What the worst rate is of."""
+        return "group" if self.rule == "worst" else "class"
+
+    @property
+    def reason(self) -> str:
+        """Why the winner was chosen, in words."""
+        best = self.results[0]
+        return (
+            f"best of {len(self.results)} candidates on validation by {self.by}: {score_words(best)}; {best.average:.1%} on "
+            "average"
+        )
+
+    @property
+    def by(self) -> str:
+        """What decided, in words."""
+        if self.rule == "worst":
+            return "the worst group, where groups of few examples are pulled towards the rate of their class"
+        return (
+            "the mean of three rates (what ERM was sure of, what it was not, the worst class), where the first candidate stays "
+            "unless another is a point better"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The reason of the choice, the results of all candidates and the frontier, as they are saved with the run."""
+        return {
+            "reason": self.reason,
+            "candidates": [result.as_json() for result in self.results],
+            "frontier": [point.as_json() for point in self.frontier],
+        }
+
+    @property
+    def notes(self) -> Notes:
+        """What the run keeps: the values that were chosen for the options of its method, the reason and all results."""
+        settings = {key.removeprefix(f"{self.winner.method}."): value for key, value in self.winner.settings.items()}
+        return Notes(choices=settings | self.as_json(), warnings=self.warnings)
+
+
+def select(
+    context: Context,
+    candidates: Sequence[Candidate],
+    *,
+    uncertain: Tensor,
+    content: str,
+    time: float | None = None,
+) -> Selection:
+    """Train the ``candidates`` by successive halving and choose one of them by its validation counts.
+
+    ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
+    candidates' objectives beside their names and weights, so that runs can share what was trained. After ``time`` seconds no
+    further round begins. The first candidate, the simplest, wins if none is allowed, and where groups do not choose also if none is
+    clearly better: what cannot be told from noise is not worth a more complicated method.
+    """
+    rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(context) else "worst_class"
+    simple = [] if rule == "worst" else simple_candidates(context)
+    names = {one.name for one in candidates}
+    trained = [*candidates, *(one for one in simple if one.name not in names)]
+
+    def scores(counts: Mapping[str, CandidateCounts]) -> dict[str, float]:
+        if rule == "worst":
+            return {name: best_score(one.counts, rule) for name, one in counts.items()}
+        floor = max(class_floor(counts[one.name].counts) for one in simple)
+        return {name: _trust(_limited(one, floor)) for name, one in counts.items()}
+
+    # What the others are compared with is trained as far as they are.
+    stays = set() if rule == "worst" else {candidates[0].name, *(one.name for one in simple)}
+    counts = successive_halving(
+        context,
+        _batches(context, trained),
+        scores,
+        content=content + _digest(trained),
+        uncertain=uncertain,
+        time_limit=time,
+        stays=stays,
+    )
+    if simple:
+        floor = max(class_floor(counts[one.name].counts) for one in simple)
+        context = context.judged_by(replace(context.judging, class_floor=floor))
+        counts = {name: _limited(one, floor) for name, one in counts.items()}
+    final = scores(counts)
+    results = [result_of(one.name, counts[one.name].counts, final[one.name], rule) for one in candidates]
+    ranked = by_score(results)
+    warnings: tuple[str, ...] = ()
+    if np.isnan(ranked[0].score):
+        warnings = (
+            f"All of {len(candidates)} candidates cost too much accuracy on validation: {candidates[0].name} is trained; what ERM "
+            "gets wrong here looks like noise.",
+        )
+    elif rule == "worst_class" and ranked[0].score < results[0].score + _CLEARLY:
+        ranked = [results[0], *(one for one in ranked if one is not results[0])]
+    winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
+    plain = {name: result_of(name, one.counts, float("nan"), rule, decide="argmax") for name, one in counts.items()}
+    points = _frontier({name: counts[name] for name in names}, rule)
+    return Selection(winner, tuple(ranked), plain, points, rule, context, warnings)
+
+
+def score_words(result: CandidateResult) -> str:
+    """The score of ``result`` in percent; in words where it has none."""
+    return "over the budget" if np.isnan(result.score) else f"{result.score:.1%}"
+
+
+def simple_candidates(context: Context) -> list[Candidate]:
+    """ERM and class reweighting: what every choice without groups is compared with."""
+    train = context.splits["train"]
+    balanced = inverse_frequency(train.y, by=train.weight).to(context.device)
+    return [
+        Candidate(ERM, "erm", {}, MeanRisk()),
+        Candidate(REWEIGHT, "reweight", {"reweight.by": "class"}, BatchRisk(weights=balanced), weights=balanced),
+    ]
+
+
+def _limited(counts: CandidateCounts, floor: float) -> CandidateCounts:
+    judging = replace(counts.counts.judging, class_floor=floor)
+    return replace(counts, counts=replace(counts.counts, judging=judging))
+
+
+def limited_cost(context: Context, baseline: float, budget: float | None = None) -> Context:
+    """``context``, where no choice may lower validation accuracy further below ``baseline``, that of ERM, than the budget allows.
+
+    ``budget`` overrides that of the run.
+    """
+    judging = context.judging if budget is None else replace(context.judging, budget=budget)
+    floor = judging.floor_below(baseline, groups_choose=chooses_by_groups(context))
+    return context.judged_by(replace(context.judging, floor=floor))
+
+
+def chooses_by_groups(context: Context) -> bool:
+    """Whether known validation groups may choose, and some are large enough to."""
+    groups = context.splits["val"].groups
+    sizes = torch.cat([groups.sizes, groups.in_margins.sum(dim=0)])
+    return context.judging.groups_choose(sizes.cpu().numpy())
+
+
+def _trust(counts: CandidateCounts) -> float:
+    """The best score of an epoch and threshold that is allowed where no groups choose; NaN if none is."""
+    every, hits = counts.counts.every_decision, counts.uncertain_hits.T.reshape(-1)
+    scores = within_limits(trust_scores(every, hits, counts.n_uncertain), every)
+    return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
+
+
+def result_of(name: str, counts: Counts, score: float, rule: str, *, decide: Decide = "biases") -> CandidateResult:
+    """The result of a candidate with these validation counts, at the epoch and threshold that ``rule`` chooses."""
+    choice = best_choice(counts, rule, decide)
+    at = counts.decided(choice.decision).only([choice.epoch])
+    average = float(at.all_hits[0] / max(1, at.n))
+    return CandidateResult(name, score, float(worst_rates(at, rule)[0]), average, counts.epochs)
+
+
+def worst_rates(counts: Counts, rule: str) -> NDArray[np.float64]:
+    """The lowest raw rate of a group or margin under the rule ``worst``, else that of a class, [epochs].
+
+    Groups that are too small for their rate to be judged alone are left out, unless all are.
+    """
+    units = counts.units()
+    if rule == "worst" and units.large.any():
+        rates = per_group(units.hits, units.sizes)[:, units.large]
+    else:
+        rates = per_group(counts.class_hits, counts.class_sizes)[:, counts.class_sizes > 0]
+    return np.asarray(rates.min(axis=1)) if rates.shape[1] else np.full(counts.epochs, np.nan)
+
+
+def _frontier(counts: Mapping[str, CandidateCounts], rule: str) -> tuple[Point, ...]:
+    """The frontier of all candidates, epochs and thresholds on validation."""
+    points: list[Point] = []
+    for name, one in counts.items():
+        every = one.counts.every_decision
+        worst, average = worst_rates(every, rule), every.all_hits / max(1, every.n)
+        points += [Point(name, float(worst[k]), float(average[k])) for k in frontier(worst, average)]
+    chosen = frontier([point.worst for point in points], [point.average for point in points])
+    if len(chosen) > _MOST_POINTS:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST_POINTS).round().astype(int)]
+    return tuple(points[k] for k in chosen)
+
+
+def _digest(candidates: Sequence[Candidate]) -> str:
+    """A hash of every tensor that the candidates' objectives and samplers hold: weights, groups."""
+    content = hashlib.sha256()
+    for candidate in candidates:
+        for part in (candidate.objective, candidate.sampler):
+            names: list[str] = [one.name for one in fields(part)] if is_dataclass(part) else []
+            for value in (getattr(part, name) for name in names):
+                if isinstance(value, Tensor):
+                    content.update(value.cpu().contiguous().numpy().tobytes())
+    return content.hexdigest()
+
+
+def _batches(context: Context, candidates: Sequence[Candidate]) -> list[CandidateBatch]:
+    """Candidates that differ only in the weights of examples are stacked where the net can be; others are trained alone."""
+    stackable = can_stack(context.fresh_net()) and context.engine.processes == 1
+    stacked: list[tuple[Candidate, tuple[float, float, Mixing], Tensor]] = []
+    batches: list[CandidateBatch] = []
+    n = len(context.splits["train"])
+    for candidate in candidates:
+        weighted = (
+            _as_weights(candidate.objective, n) if stackable and isinstance(candidate.sampler, Shuffled) else None
+        )
+        if weighted is None:
+            batches.append(CandidateBatch((candidate.name,), candidate.objective, candidate.sampler))
+        else:
+            weights, how = weighted
+            stacked.append((candidate, how, weights))
+    for (sigma, alpha, mixing), members in groupby(sorted(stacked, key=lambda one: one[1]), key=lambda one: one[1]):
+        together = list(members)
+        weights = torch.stack([weights.float() for _, _, weights in together], dim=1).to(context.device)
+        objective = StackedMixup(MixupRisk(sigma=sigma, alpha=alpha, mixing=mixing), weights)
+        batches.append(CandidateBatch(tuple(candidate.name for candidate, _, _ in together), objective))
+    return batches
+
+
+def _as_weights(objective: Objective, n: int) -> tuple[Tensor, tuple[float, float, Mixing]] | None:
+    """``objective`` as weights [n] and a kind of mixup (sigma, alpha, what is mixed); None if it is none."""
+    plain: tuple[float, float, Mixing] = (0.0, 1.0, "input")
+    weights = objective.example_weights
+    if weights is None:
+        return None
+    if not isinstance(objective, MixupRisk):
+        return weights.cpu().expand(n), plain
+    if objective.per_example or objective.mixing == "cutmix":
+        return None
+    return weights.cpu().expand(n), (objective.sigma, objective.alpha, objective.mixing)
+
+
+def resolve_auto(
+    method: Settings, context: Context, candidates: Sequence[Candidate], *, erm: Trajectory | None = None
+) -> Selection:
+    """The selection among ``candidates``, which stand for the options that ``method`` leaves open.
+
+    ``erm`` is the trajectory of an ERM fit. It says what a choice may cost on average, and where no groups may choose, which
+    validation examples are uncertain. Without it known groups must choose.
+    """
+    if erm is None:
+        uncertain = torch.zeros(len(context.splits["val"]), dtype=torch.bool)
+    else:
+        context = limited_cost(context, max(erm.val_rates()))
+        uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= UNCERTAIN
+    open_options = {key.removeprefix(f"{one.method}.") for one in candidates for key in one.settings}
+    return select(context, candidates, uncertain=uncertain, content=method.model_dump_json(exclude=open_options))
