@@ -50,7 +50,7 @@ chromium:
 
 # A few quick tests of every package; of the contract, that of ERM.
 SLICE := $(addprefix tests/,core/test_weights.py core/test_mixing.py core/test_selection.py data/test_task.py data/test_samplers.py \
-  data/rows data/texts nets/test_mlp.py nets/test_cnn.py training/test_history.py training/test_race.py \
+  data/rows data/texts nets/test_mlp.py nets/test_cnn.py training/test_history.py selection \
   methods/test_umix.py methods/test_group_dro.py contract identities theory/test_glm.py bench/spec/test_run_spec.py \
   bench/runs/test_execute.py bench/study/test_study.py api/test_train.py adapters/test_weighted_mixup.py adapters/sklearn/test_inputs.py \
   exports/test_state_dict.py reports/tables reports/test_comparison.py reports/page/test_headline.py commands/test_listings.py \

@@ -178,7 +178,7 @@ def scikit_learn(repeats: int = 5, n: int = 20_000, d: int = 30, epochs: int = 8
 
     def ours(method: str, **options: Any) -> Callable[[], None]:
         def run() -> None:
-            model = UMIXClassifier(method, epochs=epochs, batch_size=size, decide="argmax", select="average", **options)
+            model = UMIXClassifier(method, epochs=epochs, batch_size=size, threshold="off", select="average", **options)
             model.fit(given, labels)
 
         return run

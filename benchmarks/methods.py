@@ -1,6 +1,6 @@
 """Every method on the embedded tasks and on real data, in three tables by what may be known of groups.
 
-- nothing: groups are only reported (``judge.use_groups=test``); the worst class selects epochs and settings;
+- nothing: groups are only reported (``evaluation.use_groups=test``); the worst class selects epochs and settings;
 - validation: validation groups are known (``val``); methods that train with groups estimate those of training rows;
 - training: training groups are known too (``train``).
 
@@ -30,7 +30,7 @@ from measure import RESULTS, write
 from tune_presets import draw_settings
 from workers import in_workers
 
-from umix import METHODS, Places, RunRecord, RunSpec, execute
+from umix import METHODS, RunPaths, RunRecord, RunSpec, execute
 from umix.bench.search.search_space import search_space
 from umix.bench.spec.task_reference import reference_to
 from umix.core.statistics import Spread
@@ -155,7 +155,7 @@ def allowed(entry: Entry) -> str:
 def run(job: Job) -> RunRecord | str:
     """The record of ``job``, or why there is none: one failed run must not end the benchmark."""
     try:
-        settings: dict[str, Any] = {"judge.use_groups": allowed(job.entry), **dict(job.entry.settings)}
+        settings: dict[str, Any] = {"evaluation.use_groups": allowed(job.entry), **dict(job.entry.settings)}
         if job.entry.method == "best" and job.name not in EMBEDDED:
             settings["net"] = "mlp"  # as all others: which learner is better is another question (tables.py)
         settings |= json.loads(job.drawn)
@@ -170,7 +170,7 @@ def run(job: Job) -> RunRecord | str:
         spec = RunSpec(
             task=reference.name, method=job.entry.method, settings=reference.settings | settings, seed=job.seed
         )
-        return execute(_shortened(spec, job), places=Places(job.out, root=made.root, tasks=reference.tasks))
+        return execute(_shortened(spec, job), paths=RunPaths(job.out, root=made.root, tasks=reference.tasks))
     except UserError as error:
         return str(error)
     except Exception:
@@ -219,17 +219,17 @@ class Race:
 
     def records(self, wanted: Sequence[tuple[Entry, str, int, int]]) -> dict[tuple[Entry, str, int, int], RunRecord]:
         """The records of these (entry, settings, seed, part), by what was asked for; failures are kept with their reason."""
-        places = (self.arguments.data, self.arguments.out, self.arguments.rows, self.arguments.epochs)
+        paths = (self.arguments.data, self.arguments.out, self.arguments.rows, self.arguments.epochs)
         jobs: dict[tuple[Any, ...], Job] = {}
         for entry, drawn, seed, part in wanted:
             kept = {key: value for key, value in json.loads(drawn).items() if key not in dict(entry.settings)}
-            job = Job(self.name, entry, json.dumps(kept), seed, part, *places)
+            job = Job(self.name, entry, json.dumps(kept), seed, part, *paths)
             jobs.setdefault(self._same(job), job)
         found = dict(zip(jobs, in_workers(run, jobs.values()), strict=True))
         result = {}
         for entry, drawn, seed, part in wanted:
             kept = {key: value for key, value in json.loads(drawn).items() if key not in dict(entry.settings)}
-            record = found[self._same(Job(self.name, entry, json.dumps(kept), seed, part, *places))]
+            record = found[self._same(Job(self.name, entry, json.dumps(kept), seed, part, *paths))]
             if isinstance(record, RunRecord):
                 result[entry, drawn, seed, part] = seen(record, entry.use)
             elif title(entry) not in self.failed or len(record) > len(self.failed[title(entry)]):
@@ -275,7 +275,7 @@ class Race:
                 "warnings": sorted({warning for record in [*runs, *plain] for warning in record.warnings}),
             }
             if entry.method == "erm":
-                tables[entry.use]["erm, argmax"] = {**rates(runs, "argmax"), "default": rates(plain, "argmax")}
+                tables[entry.use]["erm, argmax"] = {**rates(runs, "off"), "default": rates(plain, "off")}
         for row in ("erm", "erm, argmax", "umix"):  # to compare with: they are the same runs
             if row in tables["validation"]:
                 tables["training"][row] = tables["validation"][row]
@@ -297,9 +297,9 @@ def title(entry: Entry) -> str:
     return entry.method if by is None else f"{entry.method} by {by}"
 
 
-def rates(records: Sequence[RunRecord], decide: str | None = None) -> dict[str, float]:
+def rates(records: Sequence[RunRecord], threshold: str | None = None) -> dict[str, float]:
     """Test rates at the epoch and with the decision that validation chooses: means over seeds, and the deviation of the worst."""
-    found = [record.summary(decide=decide) for record in records]
+    found = [record.summary(threshold=threshold) for record in records]
     worst = Spread.of([summary.worst for summary in found])
     average = Spread.of([summary.average for summary in found])
     return {"worst": round(worst.mean, 4), "worst ±": round(worst.std, 4), "average": round(average.mean, 4)}

@@ -13,7 +13,7 @@ import numpy as np
 from measure import write
 
 from umix import RunSpec, execute, load_task
-from umix.reports.arrange import decided_rows
+from umix.reports.arrange import threshold_rows
 from umix.reports.comparison import compare
 from umix.store import read_tensors
 
@@ -29,7 +29,7 @@ def colored_digits(out: Path) -> dict[str, object]:
         ]
         for label, (method, settings) in METHODS.items()
     }
-    rows = compare(decided_rows({"colored_digits": runs}, decide="argmax")).cells["colored_digits"]
+    rows = compare(threshold_rows({"colored_digits": runs}, threshold="off")).cells["colored_digits"]
     table = {
         label: {name: {k: round(v, 4) for k, v in asdict(spread).items()} for name, spread in row.rates.items()}
         for label, row in rows.items()

@@ -2,10 +2,10 @@
 
 Every set is measured with its default preset, without tuning, under five uses of groups:
 
-- nothing: groups are only reported (``judge.use_groups=test``); the worst class selects the epoch;
+- nothing: groups are only reported (``evaluation.use_groups=test``); the worst class selects the epoch;
 - 100, 400: the groups of so many random validation rows are known, those of all others are blank;
-- validation: all validation groups are known (``judge.use_groups=val``);
-- training: training groups too (``judge.use_groups=train``). Methods that do not train with groups are the runs of "validation".
+- validation: all validation groups are known (``evaluation.use_groups=val``);
+- training: training groups too (``evaluation.use_groups=train``). Methods without groups are the runs of "validation".
 
 Methods: ERM by argmax and with a threshold chosen on validation (the same run), reweighting by class likewise, JTT, UMIX, ``best``
 (left out with a message where this version has no such method), and GroupDRO with training groups, which is the reference. A
@@ -39,7 +39,7 @@ import torch
 from measure import RESULTS, write
 from workers import in_workers
 
-from umix import METHODS, Places, RunRecord, RunSpec, execute
+from umix import METHODS, RunPaths, RunRecord, RunSpec, execute
 from umix.bench.spec.task_reference import reference_to
 from umix.core.statistics import Spread
 from umix.core.streams import stream
@@ -129,7 +129,7 @@ LARGE = ("census, sex", "census, race")  # of which --rows keeps so many trainin
 
 
 class Use(NamedTuple):
-    """What may be known of groups: ``judge.use_groups``, in words, and of how many validation rows (None: of all)."""
+    """What may be known of groups: ``evaluation.use_groups``, in words, and of how many validation rows (None: of all)."""
 
     allowed: str
     title: str
@@ -149,14 +149,14 @@ class Column(NamedTuple):
     """What is shown: a method, and how its runs decide; None: as runs do by default, with biases chosen on validation."""
 
     method: str
-    decide: Literal["argmax", "biases"] | None
+    threshold: Literal["off", "biases"] | None
 
 
 COLUMNS = {
-    "erm": Column("erm", "argmax"),
-    "erm + threshold": Column("erm", "biases"),
-    "reweight": Column("reweight", "argmax"),
-    "reweight + threshold": Column("reweight", "biases"),
+    "erm": Column("erm", "off"),
+    "erm + threshold": Column("erm", "tuned"),
+    "reweight": Column("reweight", "off"),
+    "reweight + threshold": Column("reweight", "tuned"),
     "jtt": Column("jtt", None),
     "umix": Column("umix", None),
     "best": Column("best", None),
@@ -186,9 +186,9 @@ def jobs_of(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> li
     for method in [method for method in TRAINED if method in METHODS]:
         wanted += [(method, use if method in USES_TRAINING_GROUPS else same_training(use)) for use in uses]
     rows = arguments.rows if name in LARGE else 0
-    places = (name, arguments.data, arguments.out)
+    paths = (name, arguments.data, arguments.out)
     return [
-        Job(*places, method, use, seed, rows, arguments.epochs)
+        Job(*paths, method, use, seed, rows, arguments.epochs)
         for method, use in dict.fromkeys(wanted)
         for seed in range(arguments.seeds)
     ]
@@ -233,9 +233,9 @@ def run(job: Job) -> RunRecord | str:
         reference = reference_to(task if use.known is None else with_known(task, use.known, job.seed))
         settings = {key: value for key, value in made.settings.items() if not key.startswith("task.")}
         settings |= {} if job.epochs is None else {"fit.epochs": job.epochs}
-        settings |= {"judge.use_groups": use.allowed}
+        settings |= {"evaluation.use_groups": use.allowed}
         spec = RunSpec(task=reference.name, method=job.method, seed=job.seed, settings=reference.settings | settings)
-        return execute(spec, places=Places(job.out, root=made.root, tasks=reference.tasks))
+        return execute(spec, paths=RunPaths(job.out, root=made.root, tasks=reference.tasks))
     except UserError as error:
         return str(error)
     except Exception:
@@ -245,9 +245,9 @@ def run(job: Job) -> RunRecord | str:
 Rates = dict[str, float]  # of one method on one set: worst and average, means over seeds, and the deviation of worst
 
 
-def rates(records: Sequence[RunRecord], decide: Literal["argmax", "biases"] | None) -> Rates:
+def rates(records: Sequence[RunRecord], threshold: Literal["off", "biases"] | None) -> Rates:
     """Test rates, at the epoch that the runs may select; the worst class selects where they may not use groups."""
-    found = [record.summary(decide=decide) for record in records]
+    found = [record.summary(threshold=threshold) for record in records]
     worst = Spread.of([summary.worst for summary in found])
     average = Spread.of([summary.average for summary in found])
     return {"worst": round(worst.mean, 4), "worst ±": round(worst.std, 4), "average": round(average.mean, 4)}
@@ -255,7 +255,7 @@ def rates(records: Sequence[RunRecord], decide: Literal["argmax", "biases"] | No
 
 def smallest_worst(records: Sequence[RunRecord]) -> int:
     """Test examples of the smallest group that is the worst one in some run."""
-    found = [record.summary(decide="argmax") for record in records]
+    found = [record.summary(threshold="off") for record in records]
     return min(summary.judged_rates[summary.worst_group].size for summary in found)
 
 
@@ -289,13 +289,13 @@ def measured(name: str, uses: Sequence[str], arguments: argparse.Namespace) -> d
         "all training rows": name not in LARGE or not arguments.rows,
         "smallest worst group": smallest_worst(every),
         "reference": {
-            "erm": rates(whole["erm", "validation"], "argmax"),
-            REFERENCE: rates(whole[REFERENCE, "training"], "argmax"),
-            f"{REFERENCE} + threshold": rates(whole[REFERENCE, "training"], "biases"),
+            "erm": rates(whole["erm", "validation"], "off"),
+            REFERENCE: rates(whole[REFERENCE, "training"], "off"),
+            f"{REFERENCE} + threshold": rates(whole[REFERENCE, "training"], "tuned"),
         },
         "uses": {
             use: {
-                column: rates(records, how.decide)
+                column: rates(records, how.threshold)
                 for column, how in COLUMNS.items()
                 if (records := records_of(how.method, use)) is not None
             }

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 from measure import write
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Serial
-from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run, load_runs
 from umix.bench.study.study import Study
 from umix.bench.study.study_plan import make_grid
@@ -69,7 +69,7 @@ def overhead(folder: Path, *, repeats: int) -> dict[str, object]:
     for repeat in range(repeats + 1):
         began = time.perf_counter()
         specs = [entry.spec for entry in make_grid(study).runs]
-        done = list(Serial().run(specs, Places(folder / f"overhead-{repeat}"), lambda event: None))
+        done = list(Serial().run(specs, RunPaths(folder / f"overhead-{repeat}"), lambda event: None))
         middle = time.perf_counter()
         for spec in specs:
             spec.plan.method.train(Context(task, spec.plan.net, spec.plan.fit, spec.plan.stages, seed=spec.seed))
@@ -91,7 +91,7 @@ def loading(folder: Path, *, count: int) -> dict[str, object]:
     """Seconds to load ``count`` records of 20 epochs and to compare them, as a table does."""
     study = Study(tasks=["colored_digits"], methods=["umix"], seeds=(0,), settings={"fit.epochs": 20})
     (entry,) = make_grid(study).entries
-    list(Serial().run([entry.spec], Places(folder / "one"), lambda event: None))
+    list(Serial().run([entry.spec], RunPaths(folder / "one"), lambda event: None))
     record = load_run(folder / "one" / entry.spec.directory_name)
     many = folder / "many"
     for number in range(count):

@@ -1,10 +1,10 @@
 """Trees and nets on real tables: average and worst group of every learner under ERM, weights and ``best``.
 
-Every table is measured with its default preset, without tuning. Validation groups select the epoch or stage and the decision
-(``judge.use_groups=val``); "group weights" also trains with groups (``reweight by=group``, ``judge.use_groups=train``), and so does
-"best with groups". Beside them stand the libraries alone: HistGradientBoosting and LightGBM with 100 trees, as they are and with
-inverse group frequency weights, predicting by argmax after the last tree. "equal" counts the test rows on which umix's ERM after
-the last epoch and the library alone predict differently; it must be 0.
+Every table is measured with its default preset, without tuning. Validation groups select the epoch or stage and the threshold
+(``evaluation.use_groups=val``); "group weights" also trains with groups (``reweight by=group``, ``evaluation.use_groups=train``),
+and so does "best with groups". Beside them stand the libraries alone: HistGradientBoosting and LightGBM with 100 trees, as they are
+and with inverse group frequency weights, predicting by argmax after the last tree. "equal" counts the test rows on
+which umix's ERM after the last epoch and the library alone predict differently; it must be 0.
 
 Census has 200,000 training rows: 40,000 random ones are used (--rows 0: all). Finished runs are loaded from --out.
 
@@ -59,11 +59,11 @@ class Row(NamedTuple):
     method: str
     settings: dict[str, Any]
     use: str = "val"
-    decide: str | None = None
+    threshold: str | None = None
 
 
 ROWS = {
-    "erm": Row("erm", {}, decide="argmax"),
+    "erm": Row("erm", {}, threshold="off"),
     "erm + threshold": Row("erm", {}),
     "class reweighting": Row("reweight", {}),
     "umix": Row("umix", {}),
@@ -112,7 +112,7 @@ def file_of(job: Job) -> Path:
 def spec_of(job: Job) -> RunSpec:
     """The run of ``job``."""
     row, roles = ROWS[job.row], {f"task.{key}": value for key, value in SETS[job.name][1].items()}
-    settings = {**roles, "net": job.net, "judge.use_groups": row.use, **row.settings}
+    settings = {**roles, "net": job.net, "evaluation.use_groups": row.use, **row.settings}
     settings |= {} if job.epochs == 0 else {"fit.epochs": job.epochs}
     return RunSpec(task=str(file_of(job)), method=row.method, seed=job.seed, settings=settings)
 
@@ -179,7 +179,7 @@ def spread(rates: Sequence[dict[str, float]]) -> dict[str, float]:
 
 def shown(records: Sequence[RunRecord], row: Row) -> dict[str, float]:
     """The test rates of runs, decided as the row says."""
-    summaries = [record.summary(decide=row.decide) for record in records]
+    summaries = [record.summary(threshold=row.threshold) for record in records]
     return spread([{"worst": one.worst, "average": one.average} for one in summaries])
 
 

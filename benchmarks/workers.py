@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from umix import Places, RunRecord, RunSpec, execute
+from umix import RunPaths, RunRecord, RunSpec, execute
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -27,7 +27,7 @@ def in_workers(function: Callable[[Job], Outcome], jobs: Iterable[Job]) -> Itera
 
 
 def _run(spec: RunSpec, *, out: Path, root: Path | None) -> RunRecord:
-    return execute(spec, places=Places(out, root=root))
+    return execute(spec, paths=RunPaths(out, root=root))
 
 
 def execute_all(specs: Iterable[RunSpec], out: Path, *, root: Path | None = None) -> Iterator[RunRecord]:

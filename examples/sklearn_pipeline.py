@@ -53,7 +53,7 @@ def show(name: str, model: UMIXClassifier | Pipeline) -> None:
 
 # The frame as it is: texts, categories, dates and missing values are read as `umix run` reads a table.
 quick = {"epochs": 10, "random_state": 0}
-show("erm", UMIXClassifier("erm", decide="argmax", **quick).fit(X_train, y_train))
+show("erm", UMIXClassifier("erm", threshold="off", **quick).fit(X_train, y_train))
 show("umix, nothing known of groups", UMIXClassifier(**quick).fit(X_train, y_train))
 
 # eta is a parameter, and the search gives each fold its share of the groups, which choose the epoch and the best eta.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH, USUAL, CheckpointPace, CheckpointTimer
 from umix.core.epoch_counts import Counts
@@ -81,11 +81,11 @@ def test_a_resumed_run_gives_the_epochs_that_it_repeats_again(
         seen.append((epoch, val.all_hits.tolist()))
 
     with pytest.raises(ZeroDivisionError):
-        execute(spec, places=Places(tmp_path, pace=pace), on_epoch=stop)
+        execute(spec, paths=RunPaths(tmp_path, pace=pace), on_epoch=stop)
     first, seen = seen, []
     record = execute(
         spec,
-        places=Places(tmp_path, pace=pace),
+        paths=RunPaths(tmp_path, pace=pace),
         on_epoch=lambda epoch, val: seen.append((epoch, val.all_hits.tolist())),
     )
     assert [epoch for epoch, _ in seen] == again

@@ -109,7 +109,7 @@ def test_doctor_shows_versions_and_devices(capsys: pytest.CaptureFixture[str]) -
         (["run", "four_moons", "--time", "-1"], "--time must be a number of seconds above 0, got -1."),
         (["run", "four_moons", "--time", "nan"], "--time must be a number of seconds above 0, got nan."),
         (["run", "four_moons", "erm", "--use-groups", "none"], 'Choose from: "test", "val", "train".'),
-        (["run", "four_moons", "erm", "--decide", "none"], 'Choose from: "biases", "argmax".'),
+        (["run", "four_moons", "erm", "--threshold", "none"], 'Choose from: "tuned", "off".'),
         (["run", "four_moons", "--trials", "0"], "--trials must be at least 1, got 0."),
         (["run", "four_moons", "erm", "--trials", "5"], "--trials must be given with METHOD best, got 'erm'"),
         (["run", "four_moons", "umix", "--time", "5"], "--time must be given with METHOD best, got 'umix'"),

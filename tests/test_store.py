@@ -14,17 +14,17 @@ import torch
 from umix.errors import UserError
 from umix.store import (
     Stored,
+    atomic_write,
     ensure_writable,
+    load_or_none,
     read_json,
     read_table,
     read_tensors,
     reading,
     sweep,
-    unless_damaged,
     write_json,
     write_table,
     write_tensors,
-    write_whole,
 )
 
 
@@ -36,15 +36,15 @@ def _names(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_write_whole_writes_exactly_the_content_and_nothing_beside_it(tmp_path):
-    write_whole(tmp_path / "new" / "folder" / "state", b"\x00\xffcontent")
+def test_atomic_write_writes_exactly_the_content_and_nothing_beside_it(tmp_path):
+    atomic_write(tmp_path / "new" / "folder" / "state", b"\x00\xffcontent")
     assert (tmp_path / "new" / "folder" / "state").read_bytes() == b"\x00\xffcontent"
     assert _names(tmp_path / "new" / "folder") == ["state"]
 
 
-def test_write_whole_replaces_a_longer_file(tmp_path):
+def test_atomic_write_replaces_a_longer_file(tmp_path):
     (tmp_path / "state").write_bytes(b"old and longer")
-    write_whole(tmp_path / "state", b"new")
+    atomic_write(tmp_path / "state", b"new")
     assert (tmp_path / "state").read_bytes() == b"new"
 
 
@@ -63,7 +63,7 @@ def test_the_old_file_is_whole_until_the_new_one_is_on_disk(tmp_path, monkeypatc
     (tmp_path / "state").write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", watch_sync)
     monkeypatch.setattr(os, "replace", watch_replace)
-    write_whole(tmp_path / "state", b"newer")
+    atomic_write(tmp_path / "state", b"newer")
     assert seen == [([5], b"newer", b"old", True)]
 
 
@@ -72,7 +72,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatch
     (tmp_path / "state").write_bytes(b"old")
     monkeypatch.setattr(os, call, _no_space)
     with pytest.raises(OSError, match=r"No space left on device: '.*/state'$"):
-        write_whole(tmp_path / "state", b"new")
+        atomic_write(tmp_path / "state", b"new")
     assert (tmp_path / "state").read_bytes() == b"old"
     assert _names(tmp_path) == ["state"]
 
@@ -84,7 +84,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatc
     (tmp_path / "state").write_bytes(b"old")
     monkeypatch.setattr(os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "state", b"new")
+        atomic_write(tmp_path / "state", b"new")
     assert (tmp_path / "state").read_bytes() == b"old"
     assert _names(tmp_path) == ["state"]
 
@@ -92,7 +92,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_aside(tmp_path, monkeypatc
 def test_a_folder_where_the_file_should_be_is_the_users_to_solve(tmp_path):
     (tmp_path / "state").mkdir()
     with pytest.raises(UserError, match=r"^Cannot write .*state: it is a folder; name a file\.$"):
-        write_whole(tmp_path / "state", b"new")
+        atomic_write(tmp_path / "state", b"new")
     assert _names(tmp_path) == ["state"]
 
 
@@ -100,8 +100,8 @@ def test_a_link_is_followed_and_stays(tmp_path):
     (tmp_path / "state").write_bytes(b"old")
     (tmp_path / "link").symlink_to("state")
     (tmp_path / "dangling").symlink_to("new/file")
-    write_whole(tmp_path / "link", b"new")
-    write_whole(tmp_path / "dangling", b"first")
+    atomic_write(tmp_path / "link", b"new")
+    atomic_write(tmp_path / "dangling", b"first")
     assert (tmp_path / "state").read_bytes() == b"new"
     assert (tmp_path / "new" / "file").read_bytes() == b"first"
     assert (tmp_path / "link").is_symlink()
@@ -114,7 +114,7 @@ def test_a_pipe_is_not_written(tmp_path, linked):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     with pytest.raises(UserError, match=r"^Cannot write .*: it is a device, a pipe or a socket; name a file\.$"):
-        write_whole(tmp_path / ("link" if linked else "pipe"), b"new")
+        atomic_write(tmp_path / ("link" if linked else "pipe"), b"new")
     assert _names(tmp_path) == ["link", "pipe"]
 
 
@@ -134,10 +134,10 @@ def test_a_place_where_nothing_can_be_written_is_the_users_to_change(tmp_path):
 def test_what_a_killed_process_left_aside_is_swept(tmp_path):
     program = """
         import os, pathlib, sys
-        from umix.store import write_whole
+        from umix.store import atomic_write
 
         os.replace = lambda *_: os._exit(9)  # killed between writing and renaming
-        write_whole(pathlib.Path(sys.argv[1]), b"half")
+        atomic_write(pathlib.Path(sys.argv[1]), b"half")
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "weights" / "state")])
     assert killed.returncode == 9
@@ -275,8 +275,8 @@ def _damaged():
 def test_a_file_that_can_be_made_again_is_and_the_reason_is_told(tmp_path):
     told = []
     (tmp_path / "state").write_bytes(b"torn")
-    assert unless_damaged(tmp_path / "state", _damaged, again="it is made again", warn=told.append) is None
+    assert load_or_none(tmp_path / "state", _damaged, again="it is made again", warn=told.append) is None
     assert told == ["warning: The file must be whole; it is made again."]
-    assert unless_damaged(tmp_path / "state", lambda: 7, again="", warn=told.append) == 7
-    assert unless_damaged(tmp_path / "nowhere", _damaged, again="", warn=told.append) is None
+    assert load_or_none(tmp_path / "state", lambda: 7, again="", warn=told.append) == 7
+    assert load_or_none(tmp_path / "nowhere", _damaged, again="", warn=told.append) is None
     assert len(told) == 1

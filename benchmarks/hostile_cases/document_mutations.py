@@ -56,19 +56,19 @@ def one_of(rng: np.random.Generator, values: Any) -> Any:
     return values[int(rng.integers(len(values)))]
 
 
-def places(tree: Any, at: Place = ()) -> Iterator[Place]:
+def paths(tree: Any, at: Place = ()) -> Iterator[Place]:
     """Where the tree holds something."""
     if at:
         yield at
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in inner:
-        yield from places(value, (*at, key))
+        yield from paths(value, (*at, key))
 
 
 def mutated(tree: Any, rng: np.random.Generator) -> tuple[Any, str]:
     """A copy of ``tree`` with one place changed, and what was changed in words."""
     tree = json.loads(json.dumps(tree))
-    found = list(places(tree))
+    found = list(paths(tree))
     if not found:
         return any_value(rng), "everything"
     place = found[int(rng.integers(len(found)))]
@@ -97,7 +97,7 @@ def mutated(tree: Any, rng: np.random.Generator) -> tuple[Any, str]:
         holder[last] = json.loads(json.dumps(source, default=str))
         return tree, f"{where} replaced by another part"
     if isinstance(holder, dict):
-        holder[one_of(rng, ("extra", "net", "fit", "task", "judge", "umix", "name", "settings"))] = any_value(rng)
+        holder[one_of(rng, ("extra", "net", "fit", "task", "evaluation", "umix", "name", "settings"))] = any_value(rng)
         return tree, f"an extra key beside {where}"
     holder.append(holder[last])
     return tree, f"{where} twice"

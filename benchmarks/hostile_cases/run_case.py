@@ -90,8 +90,8 @@ def _fault(code: int | str, said: str) -> str:
 def _where(error: BaseException) -> str:
     """The type and message of ``error``, and the last lines of umix that it passed."""
     frames = [at for at in traceback.extract_tb(error.__traceback__) if "/umix/" in at.filename]
-    places = " < ".join(f"{at.filename.rpartition('/umix/')[2]}:{at.lineno}" for at in reversed(frames[-2:]))
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]} ({places})"
+    paths = " < ".join(f"{at.filename.rpartition('/umix/')[2]}:{at.lineno}" for at in reversed(frames[-2:]))
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]} ({paths})"
 
 
 def _content(path: Path) -> bytes | None:

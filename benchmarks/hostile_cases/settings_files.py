@@ -9,7 +9,7 @@ import numpy as np
 
 from hostile_cases.case import CANARY, Case, Maker
 from hostile_cases.document_mutations import any_value, damaged, mutated, one_of, toml
-from umix.bench.spec.judge_settings import JudgeSettings
+from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.methods.registry import METHODS
 from umix.nets.mlp import MLP
 from umix.settings import Settings
@@ -36,7 +36,7 @@ def settings_of(method: str) -> dict[str, Any]:
         "task": TINY | {"noise": 0.15, "data_seed": 0},
         "net": {"name": "mlp", **defaults(MLP), "hidden": [4]},
         "fit": {**defaults(FitSettings), "epochs": 2},
-        "judge": defaults(JudgeSettings) | {"min_group": 1},
+        "evaluation": defaults(EvaluationSettings) | {"min_group": 1},
         method: method_settings(method),
         **stages,
     }
@@ -55,7 +55,7 @@ def study_of(methods: list[str]) -> dict[str, Any]:
         "seeds": [0],
         "preset": "default",
         "skip_impossible": True,
-        "settings": {part: shared[part] for part in ("net", "fit", "judge")},
+        "settings": {part: shared[part] for part in ("net", "fit", "evaluation")},
         "tasks": [{"name": "four_moons", "settings": shared["task"]}],
         "methods": [
             {"name": name, "label": f"{name} here", "settings": {name: method_settings(name)}} for name in methods

@@ -3,7 +3,7 @@
 from typing import Any
 
 from umix.bench.search.search_space import searched_fields
-from umix.bench.spec.judge_settings import JudgeSettings
+from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.data.registry import OWN, TASKS
 from umix.nets.registry import NETS
 from umix.settings import Range, Settings, legal
@@ -52,7 +52,14 @@ def settings_page() -> str:
         "Of the final fit, `fit.NAME`, and of a stage before it, `STAGE.NAME`, for example",
     ]
     parts += ["`trajectory.epochs`; a stage has the settings of the final fit where nothing else is said.", ""]
-    parts += [*setting_rows(FitSettings, "fit."), "", "## Judging", "", *setting_rows(JudgeSettings, "judge."), ""]
+    parts += [
+        *setting_rows(FitSettings, "fit."),
+        "",
+        "## Evaluation",
+        "",
+        *setting_rows(EvaluationSettings, "judge."),
+        "",
+    ]
     parts += ["## Nets", "", "`--net NAME` chooses the net ([nets](../how-to/nets.md)).", ""]
     for kind in (NETS[name] for name in NETS.own):
         hidden = frozenset({*(kind.options_in(kind.usage()) or {}), *kind.from_data})

@@ -35,8 +35,8 @@ CORNERS = {
 
 def read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     """The array in one of MNIST's files, packed with gzip or not, in ``folder`` or where torchvision puts it."""
-    places = [place / f"{name}{end}" for place in (folder, folder / "MNIST" / "raw") for end in ("", ".gz")]
-    path = next((place for place in places if place.is_file()), None)
+    paths = [place / f"{name}{end}" for place in (folder, folder / "MNIST" / "raw") for end in ("", ".gz")]
+    path = next((place for place in paths if place.is_file()), None)
     if path is None:
         raise SystemExit(f"{folder} must hold {name} or {name}.gz of MNIST.")
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from umix.api.tune import tune
     from umix.bench.runs.execute import execute
     from umix.bench.runs.load_net import load_net
-    from umix.bench.runs.places import Places
+    from umix.bench.runs.paths import RunPaths
     from umix.bench.runs.record import RunRecord, load_run
     from umix.bench.spec.run_spec import RunSpec
     from umix.bench.study.study import Study, load_study
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from umix.settings import Range
     from umix.training.context import Context
     from umix.training.fit_settings import FitSettings
+    from umix.training.train_result import Notes, TrainResult
     from umix.training.trajectory import Trajectory
 
 _HOME = {
@@ -46,7 +47,8 @@ _HOME = {
     "Groups": "umix.data.groups",
     "IndexedDataset": "umix.adapters.indexed_dataset",
     "MachineError": "umix.errors",
-    "Places": "umix.bench.runs.places",
+    "Notes": "umix.training.train_result",
+    "RunPaths": "umix.bench.runs.paths",
     "Range": "umix.settings",
     "RunRecord": "umix.bench.runs.record",
     "RunResult": "umix.api.result",
@@ -56,6 +58,7 @@ _HOME = {
     "StudyResult": "umix.api.study",
     "Task": "umix.data.task",
     "Context": "umix.training.context",
+    "TrainResult": "umix.training.train_result",
     "Trajectory": "umix.training.trajectory",
     "UMIXClassifier": "umix.adapters.sklearn",
     "UserError": "umix.errors",
@@ -89,8 +92,9 @@ __all__ = [
     "Groups",
     "IndexedDataset",
     "MachineError",
-    "Places",
+    "Notes",
     "Range",
+    "RunPaths",
     "RunRecord",
     "RunResult",
     "RunSpec",
@@ -98,6 +102,7 @@ __all__ = [
     "Study",
     "StudyResult",
     "Task",
+    "TrainResult",
     "Trajectory",
     "UMIXClassifier",
     "UserError",

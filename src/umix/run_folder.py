@@ -23,7 +23,7 @@ EXAMPLE_FEATURES = "closer.safetensors"
 TRAINING_ROWS = "training.parquet"
 #: Label, prediction, probabilities, groups, and row or file of every validation and test example under the selected net.
 PREDICTIONS = "predictions.parquet"
-#: The same by argmax, where the run's own decision is another.
+#: The same by argmax, where the run's own threshold is another.
 ARGMAX_PREDICTIONS = "predictions-argmax.parquet"
 #: Every measure and rate of every epoch, by argmax.
 EPOCHS = "epochs.csv"
@@ -32,7 +32,7 @@ TRAJECTORY = "trajectory.safetensors"
 #: How often each class was predicted by argmax as each other, by split, epoch and group.
 CONFUSION = "confusion.safetensors"
 #: The candidate biases of the classes, and the hits of each by split, epoch and group.
-DECISIONS = "decisions.safetensors"
+THRESHOLDS = "thresholds.safetensors"
 #: What was learned to turn raw data into inputs, by the kind of data.
 TABLE_COLUMNS = "columns.json"
 TABLE_TEXTS = "columns-texts.safetensors"

@@ -1,7 +1,7 @@
 """The files that umix writes: atomic writes, locks, and JSON, tensors, arrays and tables of runs, stages and caches.
 
 What umix wrote is trusted when it is read: whatever goes wrong there is one sentence that names the file, or, for a checkpoint or
-a cache, a warning, and the work is done again (``unless_damaged``). Nothing is unpickled.
+a cache, a warning, and the work is done again (``load_or_none``). Nothing is unpickled.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ def _fix(path: Path) -> str:
     return "delete it and run again" if run is None or path.name == RECORD else "delete the run and run it again"
 
 
-def unless_damaged(path: Path, read: Callable[[], _Value], *, again: str, warn: Callable[[str], None]) -> _Value | None:
+def load_or_none(path: Path, read: Callable[[], _Value], *, again: str, warn: Callable[[str], None]) -> _Value | None:
     """What ``read`` makes of the file at ``path``; None where there is none, or where it is damaged.
 
     In the second case ``warn`` is told why, and what is done ``again``.
@@ -83,7 +83,7 @@ def parsed(content: str | bytes) -> Any:
 
 def write_json(path: Path, content: BaseModel) -> None:
     """Write ``content`` to a JSON file, atomically."""
-    write_whole(path, (content.model_dump_json(indent=1) + "\n").encode())
+    atomic_write(path, (content.model_dump_json(indent=1) + "\n").encode())
 
 
 def read_json(path: Path, model: type[_Model], *, kind: str) -> _Model:
@@ -96,7 +96,7 @@ def write_table(path: Path, table: "polars.DataFrame") -> None:
     """Write ``table`` to a parquet file, atomically."""
     content = io.BytesIO()
     table.write_parquet(content)
-    write_whole(path, content.getvalue())
+    atomic_write(path, content.getvalue())
 
 
 def read_table(path: Path) -> "polars.DataFrame":
@@ -114,14 +114,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
     """Write torch ``tensors`` and text ``metadata`` to one safetensors file, atomically."""
     from safetensors.torch import save
 
-    write_whole(path, save(dict(tensors), metadata=_one_entry(metadata)))
+    atomic_write(path, save(dict(tensors), metadata=_one_entry(metadata)))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Like ``write_tensors``, but NumPy arrays, without importing torch."""
     from safetensors.numpy import save
 
-    write_whole(path, save(dict(arrays), metadata=_one_entry(metadata)))
+    atomic_write(path, save(dict(arrays), metadata=_one_entry(metadata)))
 
 
 def _one_entry(metadata: Mapping[str, str]) -> dict[str, str]:
@@ -173,7 +173,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def atomic_write(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path`` atomically: to a temporary file, which is flushed to disk and renamed."""
     with whole(path) as file:
         file.write(content)
@@ -249,10 +249,10 @@ def name_part(text: str) -> str:
     return shown.encode()[:_LONGEST_PART].decode(errors="ignore")
 
 
-def as_written(path: Path) -> str:
+def escape_glob(path: Path) -> str:
     """``path`` for polars, which takes ``a[1].csv`` for a pattern and would read ``a1.csv``.
 
-    >>> as_written(Path("a[1].csv"))
+    >>> escape_glob(Path("a[1].csv"))
     'a[[]1].csv'
     """
     return glob.escape(str(path))

@@ -222,7 +222,7 @@ def _checkpoint(path: Path) -> object:
 def _require_described_stages(method: Method, context: Context) -> None:
     """The stages before the final fit were those that ``erm_stages`` describes, and ``stages`` lists their settings.
 
-    A stage that depends on the data, such as the reference of a refitted head in a contest, may come after them if it is listed.
+    A stage that depends on the data, such as the reference of a refitted head in a selection, may come after them if it is listed.
     Several of the same kind have a number behind the listed name: ``twins``, ``twins-1``.
     """
     described = method.erm_stages(context.settings.epochs)

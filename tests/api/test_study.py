@@ -42,7 +42,7 @@ def test_its_table_prints_and_is_a_frame(study: umix.StudyResult) -> None:
     frame = table.frame()
     assert frame.height == 6
     assert set(frame["method"]) == {"erm", "erm + threshold", "umix"}
-    assert set(study.table(decide="argmax").frame()["method"]) == {"erm", "umix"}
+    assert set(study.table(threshold="off").frame()["method"]) == {"erm", "umix"}
     assert "worst" in study.table(groups=True).markdown()
     assert "<pre" in study._repr_html_()
 
@@ -59,7 +59,7 @@ def test_pages_are_made_of_folders_results_and_records(
 ) -> None:
     monkeypatch.setattr("umix.api.report.sections", lambda rows, **_: [])
     monkeypatch.setattr("umix.api.report.page", lambda gathered, sections, title: f"{gathered.n_runs} runs")
-    out = study.plan.grid.places.out
+    out = study.plan.grid.paths.out
     assert umix.report(out) == out / "report.html"
     assert (out / "report.html").read_text() in ("8 runs", "9 runs")  # another test adds one
     single = study.runs["four_moons"]["umix"][0]
@@ -82,7 +82,7 @@ def test_a_search_finds_settings_that_train_takes(tmp_path: Path) -> None:
 
 def test_a_study_goes_on_where_it_was(study: umix.StudyResult) -> None:
     again = umix.run_study(
-        tasks=["four_moons"], methods=["erm"], seeds=[0, 1, 2], settings=FAST, out=study.plan.grid.places.out
+        tasks=["four_moons"], methods=["erm"], seeds=[0, 1, 2], settings=FAST, out=study.plan.grid.paths.out
     )
     assert sorted(again.plan.states.values()) == ["done", "done", "to run"]
     assert len(again.records["four_moons"]["erm"]) == 3

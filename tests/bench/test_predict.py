@@ -68,18 +68,18 @@ def test_predictions_hit_as_many_rows_as_the_record_says(path: Path, record: Run
     hit = predicted["label"] == table()["y"]
     choice = record.choice()
     for name in ("val", "test"):
-        expected = record.decided_counts[name].decided(choice.decision).class_hits[choice.epoch].sum()
+        expected = record.threshold_counts[name].at_threshold(choice.threshold).class_hits[choice.epoch].sum()
         assert hit.filter(table()["part"] == name).sum() == expected
     assert hit.mean() > 0.9
 
 
 def test_a_threshold_decides_labels_and_argmax_takes_the_most_probable(record: RunRecord) -> None:
-    for rule, how in (("worst_class", "biases"), ("worst_class", "argmax")):
-        predicted, summary = predict(record, table(), select=rule, decide=how), record.summary(rule, how)
+    for rule, how in (("worst_class", "tuned"), ("worst_class", "off")):
+        predicted, summary = predict(record, table(), select=rule, threshold=how), record.summary(rule, how)
         second = predicted["p_yes"] > summary.threshold
         assert (predicted["label"] == "yes").equals(second)
-    assert predict(load_run(record.directory).deciding("argmax"), table()).equals(
-        predict(record, table(), decide="argmax")
+    assert predict(load_run(record.directory).with_threshold("off"), table()).equals(
+        predict(record, table(), threshold="off")
     )
 
 
@@ -108,13 +108,13 @@ def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(re
 
 
 def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord) -> None:
-    places = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
-    made = predicted(record, table(9).with_columns(place=polars.Series(places))).whole()
+    paths = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
+    made = predicted(record, table(9).with_columns(place=polars.Series(paths))).whole()
     assert made.notes == (
         "5 values of 'place' were never seen in training and count as none of its values: 'mars', 'moon', 'sky', ….",
     )
     assert predicted(record, table(9)).whole().notes == ()
-    unseen = made.table.filter(polars.Series(places) == "mars")["p_yes"][0]
+    unseen = made.table.filter(polars.Series(paths) == "mars")["p_yes"][0]
     alone = predicted(record, table(9)[2:3].with_columns(place=polars.lit("nowhere"))).whole().table["p_yes"][0]
     assert unseen == pytest.approx(alone, abs=1e-6)
 
@@ -217,8 +217,8 @@ def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) 
     assert predicted.columns == ["label", "p_0", "p_1"]
     hit = predicted["label"].to_numpy() == y.astype(str)
     assert hit[split == 2].mean() == pytest.approx(run.summary().average)
-    plain = predict(run, tmp_path / "birds.npz", decide="argmax")["label"].to_numpy() == y.astype(str)
-    assert plain[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch(decide="argmax")].sum()
+    plain = predict(run, tmp_path / "birds.npz", threshold="off")["label"].to_numpy() == y.astype(str)
+    assert plain[split == 2].sum() == run.counts["test"].class_hits[run.best_epoch(threshold="off")].sum()
     assert predict(load_run(run.directory), x).equals(predicted)
 
 
@@ -229,7 +229,7 @@ def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(g
     assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
-    plain = again.summary(decide="argmax")
+    plain = again.summary(threshold="off")
     assert np.mean(plain.quintiles) == pytest.approx(plain.average)  # the fifths are all test examples
     assert summary.threshold != plain.threshold
     assert np.mean(summary.quintiles) == pytest.approx(summary.average)

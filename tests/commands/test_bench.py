@@ -72,7 +72,7 @@ def test_a_failed_run_is_shown_the_rest_go_on_and_it_is_tried_again(
         found = bench_json(capsys, *BENCH, *out, code=1)
         assert [(failure["method"], failure["seed"]) for failure in found["failed"]] == [("umix", 0), ("umix", 1)]
         assert [run["label"] for run in found["runs"]] == ["erm", "erm", "erm + threshold", "erm + threshold"]
-        assert [run["summary"]["decide"] for run in found["runs"]] == ["argmax", "argmax", "biases", "biases"]
+        assert [run["summary"]["threshold_mode"] for run in found["runs"]] == ["off", "off", "tuned", "tuned"]
     assert main(["table", str(tmp_path)]) == 0
     assert "failed: four_moons · umix · seed 1: RuntimeError: no [luck]" in capsys.readouterr().err
     made = bench_json(capsys, *BENCH, *out, "--plan")

@@ -41,9 +41,9 @@ def test_what_was_written_and_compared_is_printed(
     assert capsys.readouterr().out.splitlines() == [
         f"{output} written ({output.stat().st_size / 1e3:.0f} kB): takes x float32 [n, 2]; gives logits.",
         "The state dict agrees with umix predict exactly on 24 made-up rows.",
-        "Not included: preprocessing and the decision, which the metadata of the file describes.",
+        "Not included: preprocessing and the threshold, which the metadata of the file describes.",
     ]
-    assert main(["export", str(run), "-o", str(output), "--decide", "argmax", "--json"]) == 0
+    assert main(["export", str(run), "-o", str(output), "--threshold", "off", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["format"], told["files"], told["bytes"]) == ("state_dict", [str(output)], output.stat().st_size)
     assert told["check"] == {"by": "The state dict", "difference": 0.0, "rows": 24}

@@ -169,26 +169,26 @@ def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax
     runs = tmp_path / "runs"
     fast = [f"--set={setting}" for setting in ("epochs=2", "hidden=[4]", "sizes=[10,60,10,60]", "eval_size=40")]
     shown = output(capsys, "run", "four_moons", "erm", *fast, "--quiet", "--out", runs)
-    assert "Decision: " in shown
+    assert "Threshold: " in shown
 
     def methods(*flags: str) -> list[str]:
         return [row["method"] for row in json.loads(output(capsys, "table", runs, "-f", "json", *flags))["rows"]]
 
     assert methods() == ["erm", "erm + threshold"]
-    assert methods("--decide", "argmax") == ["erm"]
+    assert methods("--threshold", "off") == ["erm"]
     assert methods("--published") == ["erm"]
     assert "erm + threshold: selection rules" in output(capsys, "table", runs, "--select", "all")
-    assert "erm + threshold" not in output(capsys, "table", runs, "--select", "all", "--decide", "argmax")
-    assert main(["table", str(runs), "--published", "--decide", "biases"]) == 2
+    assert "erm + threshold" not in output(capsys, "table", runs, "--select", "all", "--threshold", "off")
+    assert main(["table", str(runs), "--published", "--threshold", "tuned"]) == 2
     told = capsys.readouterr().err
-    assert "--published must be shown without --decide biases" in told
+    assert "--published must be shown without --threshold tuned" in told
     page = tmp_path / "page.html"
-    output(capsys, "report", runs, "--output", page, "--decide", "argmax")
+    output(capsys, "report", runs, "--output", page, "--threshold", "off")
     assert "erm + threshold" not in page.read_text(encoding="utf-8")
     argmax = output(
-        capsys, "run", "four_moons", "erm", *fast, "--quiet", "--decide", "argmax", "--out", tmp_path / "other"
+        capsys, "run", "four_moons", "erm", *fast, "--quiet", "--threshold", "off", "--out", tmp_path / "other"
     )
-    assert "Decision: " not in argmax
+    assert "Threshold: " not in argmax
 
 
 def test_a_table_never_takes_the_place_of_a_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.epoch_counts import Counts
-from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice, trust_scores
+from umix.core.selection import ORACLE, RULES, Choice, best_epoch, group_free_scores, oracle_choice
 
 
 @st.composite
@@ -165,7 +165,7 @@ def test_the_score_is_the_mean_of_certain_uncertain_and_worst_class():
     correct = rng.random((4, 200)) < 0.6
     hits = np.array([[(row & (y == c)).sum() for c in range(3)] for row in correct])
     sizes = np.bincount(y)
-    found = trust_scores(
+    found = group_free_scores(
         Counts(hits[:, :0], sizes[:0], hits, sizes), (correct & uncertain).sum(axis=1), uncertain.sum()
     )
     for score, row in zip(found, correct, strict=True):
@@ -176,10 +176,10 @@ def test_the_score_is_the_mean_of_certain_uncertain_and_worst_class():
 def test_parts_without_examples_are_left_out():
     hits, sizes = np.array([[3, 0]]), np.array([4, 0])
     counts = Counts(hits[:, :0], sizes[:0], hits, sizes)
-    assert trust_scores(counts, np.array([0]), 0).tolist() == [0.75]
-    assert trust_scores(counts, np.array([3]), 4).tolist() == [0.75]
+    assert group_free_scores(counts, np.array([0]), 0).tolist() == [0.75]
+    assert group_free_scores(counts, np.array([3]), 4).tolist() == [0.75]
 
 
 def test_a_split_without_examples_has_no_score():
     hits, sizes = np.array([[0, 0]]), np.array([0, 0])
-    assert np.isnan(trust_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([0]), 0)).all()
+    assert np.isnan(group_free_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([0]), 0)).all()

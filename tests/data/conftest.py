@@ -92,7 +92,7 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
 
     def train(task: str, root: Path, preset: str) -> None:
         from umix.bench.runs.execute import execute
-        from umix.bench.runs.places import Places
+        from umix.bench.runs.paths import RunPaths
         from umix.bench.spec.presets import presets_of
         from umix.bench.spec.run_spec import RunSpec
         from umix.methods.registry import METHODS
@@ -107,7 +107,7 @@ def train_presets(tmp_path: Path) -> Callable[..., None]:
             spec = RunSpec(task=task, method=method, settings=short, preset=preset)
             if method != "umix":
                 continue
-            record = execute(spec, places=Places(tmp_path / "runs", root=root))
+            record = execute(spec, paths=RunPaths(tmp_path / "runs", root=root))
             assert record.counts["test"].hits.shape[0] == 1
             assert record.input_shape == [3, 16, 16]
 

@@ -6,7 +6,7 @@ import torch
 
 from umix.core.streams import stream
 from umix.data.groups import Groups
-from umix.data.samplers import Among, Balanced, BalancedDraws, Passes, Repeated, Shuffled, Weighted
+from umix.data.samplers import Balanced, BalancedDraws, FullBatchSampler, Repeated, Shuffled, SubsetSampler, Weighted
 from umix.data.task import Split
 
 
@@ -104,12 +104,12 @@ def test_balanced_draws_visit_examples_as_often_as_their_expected_weight():
 
 def test_among_visits_each_of_its_rows_once():
     rows = torch.tensor([7, 2, 5])
-    drawn = Among(rows).draw(_split(9), stream(0, "fit", "order"))
+    drawn = SubsetSampler(rows).draw(_split(9), stream(0, "fit", "order"))
     assert sorted(drawn.tolist()) == [2, 5, 7]
-    assert Among(rows).size(_split(9)) == 3
+    assert SubsetSampler(rows).size(_split(9)) == 3
 
 
 def test_passes_visit_all_examples_in_order_several_times():
     n = len(_split(9))
-    assert Passes(2).draw(_split(9), stream(0, "fit", "order")).tolist() == [*range(n), *range(n)]
-    assert Passes(2).size(_split(9)) == 2 * n
+    assert FullBatchSampler(2).draw(_split(9), stream(0, "fit", "order")).tolist() == [*range(n), *range(n)]
+    assert FullBatchSampler(2).size(_split(9)) == 2 * n

@@ -8,7 +8,7 @@ import pytest
 import umix
 from umix import run_folder
 from umix.bench.search.search_space import search_space
-from umix.bench.spec.judge_settings import JudgeSettings
+from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.cli import app
 from umix.data.tables.source import TableSource
 from umix.methods.registry import METHODS
@@ -84,7 +84,12 @@ def test_every_command_and_its_flags_are_on_the_page_of_the_command_line(generat
 
 def test_every_setting_of_fits_judging_and_nets_is_on_the_page_of_settings(generated: Path) -> None:
     text = (generated / "reference" / "settings.md").read_text(encoding="utf-8")
-    for part, kind in (("fit", FitSettings), ("judge", JudgeSettings), ("net", NETS["mlp"]), ("task", TableSource)):
+    for part, kind in (
+        ("fit", FitSettings),
+        ("evaluation", EvaluationSettings),
+        ("net", NETS["mlp"]),
+        ("task", TableSource),
+    ):
         for name, field in kind.model_fields.items():
             assert name == "path" or (f"`{part}.{name}`" in text and (field.description or "") in text)
 

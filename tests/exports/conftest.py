@@ -43,7 +43,7 @@ def table(people: polars.DataFrame, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def record(table: Path, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A run on a table with groups, by a net on standardised numbers and 0/1 columns."""
-    settings = {**FAST, "label": "income", "groups": "sex", "hidden": [8], "judge.min_group": 12}
+    settings = {**FAST, "label": "income", "groups": "sex", "hidden": [8], "evaluation.min_group": 12}
     return execute(RunSpec(task=str(table), method="erm", settings=settings), out=tmp_path_factory.mktemp("runs"))
 
 

@@ -23,8 +23,8 @@ def test_the_model_predicts_as_umix_does_and_nothing_of_it_is_pickled(
     with pytest.raises(UserError, match="it holds something else; choose another place"):
         umix.export(record, folder, format="mlflow")
     (tmp_path / "model" / "notes.txt").unlink()
-    for decide in ("argmax", "biases"):  # the second takes the place of the first
-        exported = umix.export(record, folder, format="mlflow", decide=decide)
+    for threshold in ("off", "tuned"):  # the second takes the place of the first
+        exported = umix.export(record, folder, format="mlflow", threshold=threshold)
         assert exported.check.sentence == "MLflow agrees with umix predict exactly on 1 made-up row."
 
     frame = pandas.DataFrame({name: people[name].to_list() for name in people.columns})

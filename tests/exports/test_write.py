@@ -105,10 +105,10 @@ def test_torch_export_takes_numbers_and_codes_and_holds_no_row_of_the_data(
 
 def test_three_classes_in_an_array_are_decided_as_predict_does_it(arrays: RunRecord, tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(3, [1, 5, 100], size=(50, 3))
-    for how in ("biases", "argmax"):
-        umix.export(arrays, tmp_path / "model.pt2", decide=how)
+    for how in ("tuned", "off"):
+        umix.export(arrays, tmp_path / "model.pt2", threshold=how)
         label, _, _ = torch.export.load(tmp_path / "model.pt2").module()(torch.from_numpy(x).float())
-        assert [arrays.classes[place] for place in label] == umix.predict(arrays, x, decide=how)["label"].to_list()
+        assert [arrays.classes[place] for place in label] == umix.predict(arrays, x, threshold=how)["label"].to_list()
 
 
 def test_texts_come_in_as_token_ids_of_any_length_and_no_folder_of_this_machine_is_named(

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from umix import RunSpec, execute
 from umix.core.weights import inverse_frequency
 from umix.data.batch import Batch
-from umix.data.samplers import Among, Passes
+from umix.data.samplers import FullBatchSampler, SubsetSampler
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.afr import AFR, NearStart
@@ -33,7 +33,7 @@ def reference(run: Context, share: float = 0.8) -> tuple[Net, Tensor]:
     """The ERM net of a run and the rows that it was not shown."""
     seen, held_out = divided(run.task.splits["train"].y, share=share, seed=run.seed, what="reference")
     stage = SideStage("reference", run.settings.epochs, content=f"ERM on {share!r} of every class")
-    return side_fit(run, stage, MeanRisk(), sampler=Among(seen))[0], held_out
+    return side_fit(run, stage, MeanRisk(), sampler=SubsetSampler(seen))[0], held_out
 
 
 def layer_of(net: Net) -> Tensor:
@@ -79,7 +79,7 @@ def test_without_a_shift_it_is_a_class_balanced_fit_of_the_last_layer(context: M
     rows = run.splits["train"].rows(held_out)
     balanced = MixupRisk(weights=inverse_frequency(rows.y), sigma=0.0, alpha=1.0)
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=Passes(4)).net
+    expected = fit_last_layer(run, erm, rows, balanced, settings=settings, sampler=FullBatchSampler(4)).net
     torch.testing.assert_close(layer_of(method.train(context()).net), layer_of(expected))
 
 
@@ -117,7 +117,7 @@ def test_mixing_features_is_the_objective_of_umix_on_the_last_layer(context: Mak
     mu = method.weights(run.logits(erm, rows), rows.y)
     umix = MixupRisk(weights=len(rows) * mu, sigma=1.0, alpha=0.5, mixing="features")
     settings = method.layer_settings(run, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
-    expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=Passes(4)).net
+    expected = fit_last_layer(run, erm, rows, umix, settings=settings, sampler=FullBatchSampler(4)).net
     assert torch.equal(layer_of(mixed), layer_of(expected))
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from umix.bench.runs.paths import RunPaths
 
 from umix import RunSpec, execute, method
 from umix.bench.runs.example_tables import load_examples, read_examples
-from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups
@@ -44,9 +44,9 @@ def shortcut(n=900, *, seed=0, agreement=0.95) -> Task:
 def run(task, out, name="best", seed=0, watched=None, **settings):
     """The record of a run that writes a checkpoint after every epoch; ``watched`` are options of ``execute``."""
     reference = reference_to(task)
-    places = Places(out, tasks=reference.tasks, pace=EVERY_EPOCH)
+    paths = RunPaths(out, tasks=reference.tasks, pace=EVERY_EPOCH)
     spec = RunSpec(task=reference.name, method=name, settings=SHORT | settings, seed=seed)
-    return execute(spec, places=places, **(watched or {}))
+    return execute(spec, paths=paths, **(watched or {}))
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +57,13 @@ def shared(tmp_path_factory):
 
 @pytest.mark.parametrize("use_groups", ["test", "val", "train"])
 def test_the_winner_is_the_run_of_its_own_method(shared, use_groups):
-    task, judge = shortcut(), {"judge.use_groups": use_groups}
-    best = run(task, shared, **judge)
+    task, evaluation = shortcut(), {"evaluation.use_groups": use_groups}
+    best = run(task, shared, **evaluation)
     chosen = best.choices
     settings = {
         name: value for name, value in chosen.items() if name.startswith((f"{chosen['method']}.", "trajectory."))
     }
-    again = run(task, shared, chosen["method"], **judge, **settings)
+    again = run(task, shared, chosen["method"], **evaluation, **settings)
     for split in ("val", "test"):
         assert best.split_counts[split].hits == again.split_counts[split].hits
 
@@ -80,7 +80,7 @@ def test_dfr_as_the_winner_is_the_run_of_dfr(tmp_path, monkeypatch):
 def test_what_is_known_of_the_groups_decides_what_is_tried(shared):
     task, tried = shortcut(), {}
     for use_groups in ("test", "val", "train"):
-        record = run(task, shared, **{"judge.use_groups": use_groups})
+        record = run(task, shared, **{"evaluation.use_groups": use_groups})
         tried[use_groups] = {one["candidate"] for one in record.choices["candidates"]}
     assert {"erm", "reweight by=class"} <= tried["test"]
     assert not any("group" in name for name in tried["test"])
@@ -92,14 +92,14 @@ def test_what_is_known_of_the_groups_decides_what_is_tried(shared):
 
 def test_more_knowledge_of_the_groups_lifts_the_worst_group(shared):
     task = shortcut()
-    erm = run(task, shared, "erm").summary(decide="argmax").worst
-    known = run(task, shared, **{"judge.use_groups": "val"}).summary().worst
+    erm = run(task, shared, "erm").summary(threshold="off").worst
+    known = run(task, shared, **{"evaluation.use_groups": "val"}).summary().worst
     assert known > erm + 0.1
 
 
 def test_the_record_says_whose_groups_the_winner_trains_with(shared):
     task = shortcut()
-    used = {use: run(task, shared, **{"judge.use_groups": use}) for use in ("test", "val", "train")}
+    used = {use: run(task, shared, **{"evaluation.use_groups": use}) for use in ("test", "val", "train")}
     assert used["test"].group_use == "none"
     for use, split in (("val", "validation"), ("train", "training")):
         with_groups = used[use].choices["method"] in ("group_mixup", "group_dro")
@@ -154,8 +154,8 @@ def test_a_single_trial_is_trained_without_a_selection_and_says_so(tmp_path):
 
 
 def validation_average(record) -> float:
-    choice, val = record.choice(), record.decided_counts["val"]
-    return val.decided(choice.decision).all_hits[choice.epoch] / val.n
+    choice, val = record.choice(), record.threshold_counts["val"]
+    return val.at_threshold(choice.threshold).all_hits[choice.epoch] / val.n
 
 
 def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
@@ -166,8 +166,8 @@ def test_a_budget_limits_what_the_choice_costs_on_average(tmp_path):
         split.y[(split.y == 1).numpy() & (rng.random(len(split)) < 0.5)] = 0
     none = Groups(torch.zeros(900, 0).bool(), ())
     task = Task("flipped", {name: Split(split.x, split.y, none) for name, split in task.splits.items()}, ("0", "1"))
-    free = run(task, tmp_path, **{"judge.budget": 1.0})
-    tight = run(task, tmp_path, **{"judge.budget": 0.005})
+    free = run(task, tmp_path, **{"evaluation.budget": 1.0})
+    tight = run(task, tmp_path, **{"evaluation.budget": 0.005})
     assert validation_average(tight) >= tight.floor - 1e-9
     assert validation_average(tight) > validation_average(free)
 
@@ -208,7 +208,7 @@ def test_groups_that_cannot_be_told_apart_are_not_spread_and_the_run_says_so(tmp
     place = torch.from_numpy(rng.integers(0, 2, len(val)))
     random = Groups.cells(val.y, place, labels=["0", "1"], attributes=["a", "b"])
     noisy = Task("noisy", {**task.splits, "val": Split(val.x, val.y, random)}, task.classes)
-    record = run(noisy, tmp_path, **{"judge.use_groups": "val"})
+    record = run(noisy, tmp_path, **{"evaluation.use_groups": "val"})
     assert "no better than chance" in record.choices["not tried"]
 
 
@@ -219,7 +219,7 @@ def test_blank_validation_groups_are_enough_for_a_few(tmp_path):
     member[300:] = False
     attribute = torch.where(torch.arange(len(val)) < 300, val.groups.attribute, -1)
     few = replace(val, groups=replace(val.groups, member=member, attribute=attribute))
-    record = run(Task("few", {**task.splits, "val": few}, task.classes), tmp_path, **{"judge.use_groups": "val"})
+    record = run(Task("few", {**task.splits, "val": few}, task.classes), tmp_path, **{"evaluation.use_groups": "val"})
     assert any("groups_from=few" in one["candidate"] for one in record.choices["candidates"])
 
 

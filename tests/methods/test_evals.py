@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from umix import RunSpec, execute
-from umix.core.judging import EVERY_GROUP, Judging
+from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.selection import best_epoch
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
@@ -81,7 +81,7 @@ def test_the_last_layer_forgets_the_spurious_input(context: Make, spurious: Task
 
 def test_groups_that_may_only_be_reported_do_not_choose(context: Make, spurious: Task) -> None:
     given = {"net": MLP(hidden=()), "fit": {"epochs": 1}}
-    hidden = EVaLS().train(context(task=spurious, judging=Judging(choose=False), **given))
+    hidden = EVaLS().train(context(task=spurious, evaluation=Evaluation(choose=False), **given))
     absent = EVaLS().train(context(task=without_groups(spurious), **given))
     assert torch.equal(hidden.net.head.weight, absent.net.head.weight)
     assert hidden.choices == absent.choices
@@ -98,7 +98,7 @@ def test_a_k_beyond_half_of_the_smallest_class_is_lowered_for_all_classes(contex
 def test_the_counts_of_candidates_choose_as_those_of_epochs_do() -> None:
     y, groups = torch.tensor([0, 0, 1, 1]), Groups.from_ids(torch.tensor([0, 1, 2, 2]), ["a", "b", "c"])
     right = torch.tensor([[1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]]).bool()
-    counts = counts_of(list(right), y, groups, n_classes=2, judging=replace(EVERY_GROUP, choose=False))
+    counts = counts_of(list(right), y, groups, n_classes=2, evaluation=replace(EVERY_GROUP, choose=False))
     assert counts.hits.tolist() == [[1, 0, 2], [1, 1, 1], [1, 1, 0]]
     assert counts.class_hits.tolist() == [[1, 2], [2, 1], [2, 0]]
     assert counts.composition.tolist() == [[1, 0], [1, 0], [0, 2]]

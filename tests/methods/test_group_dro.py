@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
 from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.samplers import Balanced
@@ -116,7 +116,7 @@ def test_an_auto_step_size_is_chosen_by_the_worst_validation_group_and_is_a_run_
 
 
 def test_where_no_validation_groups_may_choose_auto_is_the_papers_step_size(context: Make) -> None:
-    run = context(groups=True, judging=Judging(choose=False))
+    run = context(groups=True, evaluation=Evaluation(choose=False))
     auto = GroupDRO(step_size="auto").train(run)
     assert SELECTION not in run.journal.reports
     assert auto.choices["step_size"] == 0.01

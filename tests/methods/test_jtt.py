@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from umix import RunSpec, execute
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
 from umix.core.selection import best_choice
 from umix.core.weights import normalized
 from umix.data.benchmarks.four_moons import FourMoons
@@ -155,9 +155,9 @@ def test_only_what_is_auto_is_tried(context: Make) -> None:
 
 
 def test_where_no_groups_choose_the_cost_is_limited_by_the_accuracy_of_erm(context: Make) -> None:
-    result = JTT(**AUTO).train(context(judging=Judging(choose=False)))
+    result = JTT(**AUTO).train(context(evaluation=Evaluation(choose=False)))
     best = max(context().trajectory(ErmStage("trajectory", 2, record="epoch_end")).val_rates())
-    assert result.history.judging.floor == pytest.approx(best - 0.1)
+    assert result.history.evaluation.floor == pytest.approx(best - 0.1)
     assert "by the mean of three rates" in result.choices["reason"]
 
 
@@ -170,10 +170,10 @@ def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(con
     }
     averages = {}
     for name, jtt in {"erm": JTT(upweight=0), "paper": JTT(), "auto": JTT(**AUTO)}.items():
-        run = context(task=Task(task.name, splits, task.classes), judging=Judging(choose=False))
+        run = context(task=Task(task.name, splits, task.classes), evaluation=Evaluation(choose=False))
         history = jtt.train(run).history
         choice = best_choice(history.counts("val"), "worst_class")
-        test = history.counts("test").decided(choice.decision)
+        test = history.counts("test").at_threshold(choice.threshold)
         averages[name] = test.all_hits[choice.epoch] / test.n
     assert averages["paper"] < averages["erm"] - 0.1
     assert averages["auto"] > averages["erm"] - 0.05

@@ -14,7 +14,7 @@ from umix.cli import main
 from umix.core.streams import stream
 from umix.core.subsets import balanced_first
 from umix.data.groups import Groups
-from umix.data.samplers import Among, Sampler, Shuffled
+from umix.data.samplers import Sampler, Shuffled, SubsetSampler
 from umix.data.task import Split, Task
 from umix.methods.pde import PDE
 from umix.nets.net import Net
@@ -56,7 +56,7 @@ class InTurn(Sampler):
         return len(split)
 
     def draw(self, split: Split, rng: np.random.Generator) -> Tensor:
-        passes = [Among(self.rows).draw(split, rng) for _ in range(10)]
+        passes = [SubsetSampler(self.rows).draw(split, rng) for _ in range(10)]
         return torch.cat(passes)[: len(split)]
 
 
@@ -78,7 +78,7 @@ def test_without_expansion_it_is_training_on_the_balanced_subset(context: Make, 
 def test_adding_all_rows_at_once_is_a_warm_start_and_erm(context: Make) -> None:
     run, other = context(groups=True), context()
     net = PDE(added=1.0, expansions=1, lr_factor=0.3).train(run).net
-    expected = other.fit(MeanRisk(slows=((2 * 5, 0.3),)), sampler=Then(InTurn(subset(other)), Shuffled()))
+    expected = other.fit(MeanRisk(lr_milestones=((2 * 5, 0.3),)), sampler=Then(InTurn(subset(other)), Shuffled()))
     assert torch.equal(parameters(net), parameters(expected.net))
 
 
@@ -100,7 +100,7 @@ def test_rows_join_after_the_warm_up_and_stay(context: Make, monkeypatch: pytest
     monkeypatch.setattr(Context, "fit", spy)
     PDE(warm_up=0.4, added=0.6, expansions=3, lr_factor=0.1).train(run)
     ((objective, sampler),) = given
-    assert objective.slows == ((4 * 5, 0.1),)
+    assert objective.lr_milestones == ((4 * 5, 0.1),)
     train = run.splits["train"]
     orders = [sampler.at(epoch / 10).draw(train, np.random.default_rng(epoch)) for epoch in range(10)]
     seen = [set(order.tolist()) for order in orders]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.arrange import arrange, decided_rows, plain_row
+from umix.reports.arrange import arrange, plain_row, threshold_rows
 from umix.reports.comparison import compare
 from umix.reports.page.headline import headline
 from umix.reports.regret import outcomes
@@ -96,7 +96,7 @@ HITS = [[90, 40], [70, 75]]  # of the two groups, which are the classes: by argm
 
 @pytest.fixture
 def decided(record: Make) -> Make:
-    """A run of two groups of 100 with one class each: argmax has 40 % in the worst, the other decision 70 %."""
+    """A run of two groups of 100 with one class each: argmax has 40 % in the worst, the other threshold 70 %."""
 
     def make(seed: int = 0, method: str = "erm", hits: list[list[int]] = HITS, **changes: object) -> RunRecord:
         rows = {"hits": hits[:1], "sizes": [100, 100], "class_hits": hits[:1], "class_sizes": [100, 100]}
@@ -112,8 +112,8 @@ def decided(record: Make) -> Make:
         )
         biases = np.array([[0.0, 0.0], [0.0, float(np.log(3))]])
         every = np.array([[[*row, *row] for row in hits]])
-        made.keep_decisions(
-            {name: replace(split, biases=biases, decided_hits=every) for name, split in made.counts.items()}
+        made.keep_thresholds(
+            {name: replace(split, biases=biases, threshold_hits=every) for name, split in made.counts.items()}
         )
         return made
 
@@ -122,11 +122,11 @@ def decided(record: Make) -> Make:
 
 def test_erm_has_a_row_by_argmax_and_one_with_a_threshold(decided: Make) -> None:
     runs = {"toy": {"erm": [decided(0), decided(1)], "umix": [decided(0, "umix")]}}
-    comparison = compare(decided_rows(runs))
+    comparison = compare(threshold_rows(runs))
     cells = comparison.cells["toy"]
     assert list(cells) == ["erm", "erm + threshold", "umix"]
     assert [cell.rates["worst"].mean for cell in cells.values()] == [0.4, 0.7, 0.7]
-    assert [cell.decide for cell in cells.values()] == ["argmax", "biases", "biases"]
+    assert [cell.threshold for cell in cells.values()] == ["off", "tuned", "tuned"]
     assert comparison.baseline == "erm"
     assert cells["erm + threshold"].gains["worst"].spread.mean == pytest.approx(0.3)
     assert cells["erm + threshold"].uses == cells["erm"].uses == "choose"
@@ -136,17 +136,17 @@ def test_erm_has_a_row_by_argmax_and_one_with_a_threshold(decided: Make) -> None
 
 def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
     runs = {"toy": {"erm": [decided()], "umix": [decided(0, "umix")]}}
-    cells = compare(decided_rows(runs, decide="argmax")).cells["toy"]
+    cells = compare(threshold_rows(runs, threshold="off")).cells["toy"]
     assert {label: cell.rates["worst"].mean for label, cell in cells.items()} == {"erm": 0.4, "umix": 0.4}
-    assert list(decided_rows(runs, select="last")["toy"]) == ["erm", "umix"]  # a rule that biases do not change
+    assert list(threshold_rows(runs, select="last")["toy"]) == ["erm", "umix"]  # a rule that biases do not change
 
 
 def test_runs_that_were_told_argmax_or_have_no_other_decision_are_shown_by_argmax(record: Make, decided: Make) -> None:
-    plan = {"judge": {"decide": "argmax"}}
+    plan = {"evaluation": {"threshold": "off"}}
     runs = {"toy": {"erm": [decided(plan=plan)], "umix": [record(0, [9, 5], "umix")]}}
-    cells = compare(decided_rows(runs)).cells["toy"]
-    assert {label: cell.decide for label, cell in cells.items()} == {"erm": "argmax", "umix": "argmax"}
-    told = compare(decided_rows(runs, decide="biases")).cells["toy"]
+    cells = compare(threshold_rows(runs)).cells["toy"]
+    assert {label: cell.threshold for label, cell in cells.items()} == {"erm": "off", "umix": "off"}
+    told = compare(threshold_rows(runs, threshold="tuned")).cells["toy"]
     assert list(told) == ["erm", "erm + threshold", "umix"]
 
 
@@ -156,7 +156,7 @@ def test_the_row_of_erm_alone_is_by_argmax(decided: Make) -> None:
 
 
 def test_a_threshold_may_be_what_validation_prefers(decided: Make) -> None:
-    rows = decided_rows({"toy": {"erm": [decided()]}})["toy"]
+    rows = threshold_rows({"toy": {"erm": [decided()]}})["toy"]
     said = headline("toy", rows, select=None, baseline="erm")
     assert said.method == "erm + threshold"
     assert said.gain is not None
@@ -164,7 +164,7 @@ def test_a_threshold_may_be_what_validation_prefers(decided: Make) -> None:
 
 
 def test_a_method_is_also_compared_with_a_threshold_alone(decided: Make) -> None:
-    rows = decided_rows(
+    rows = threshold_rows(
         {
             "toy": {
                 "erm": [decided(seed, losses=[0.1 * seed]) for seed in range(5)],
@@ -193,7 +193,7 @@ def test_the_evidence_is_weak_where_a_threshold_alone_does_as_much(decided: Make
         "erm": [decided(seed) for seed in range(5)],
         "umix": [decided(seed, "umix", better if seed % 2 else HITS) for seed in range(5)],
     }
-    rows = decided_rows({"toy": runs})["toy"]
+    rows = threshold_rows({"toy": runs})["toy"]
     said = headline("toy", rows, select=None, baseline="erm")
     assert (said.method, said.evidence) == ("umix", "weak")
     assert any(
@@ -203,7 +203,7 @@ def test_the_evidence_is_weak_where_a_threshold_alone_does_as_much(decided: Make
 
 
 def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) -> None:
-    found = {(one.method, one.rule): one for one in outcomes(decided_rows({"toy": {"erm": [decided()]}}))}
+    found = {(one.method, one.rule): one for one in outcomes(threshold_rows({"toy": {"erm": [decided()]}}))}
     assert found["erm + threshold", "oracle_test"].worst.mean == 0.7
     assert found["erm + threshold", "worst"].regret.mean == 0.0
     assert found["erm + threshold", "last"].regret.mean == pytest.approx(0.3)
@@ -213,13 +213,13 @@ def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) ->
 def test_a_run_says_its_decision_and_what_argmax_would_give(record: Make, decided: Make) -> None:
     run = decided()
     assert choice_words(run, run.summary()) == (
-        "Decision: yes is predicted from a probability of 0.25 on (chosen on validation); "
+        "Threshold: yes is predicted from a probability of 0.25 on (chosen on validation); "
         "argmax would give 40.0 % in the worst group."
     )
     same = decided(hits=[[90, 80], [70, 75]])
-    assert choice_words(same, same.summary()) == "Decision: argmax, the best on validation."
-    assert choice_words(run.deciding("argmax"), run.summary(decide="argmax")) == ""
+    assert choice_words(same, same.summary()) == "Threshold: argmax, the best on validation."
+    assert choice_words(run.with_threshold("off"), run.summary(threshold="off")) == ""
     many = run.summary().model_copy(update={"threshold": None, "biases": {"a": 1.25, "b": -0.0004, "c": 0.0}})
     assert "predicted: a +1.25, b -0.0004 (chosen" in choice_words(run, many)
     old = record(0, [9, 5])
-    assert choice_words(old, old.summary()) == "Decision: argmax; this run keeps no counts of other decisions."
+    assert choice_words(old, old.summary()) == "Threshold: argmax; this run keeps no counts of other thresholds."

@@ -10,7 +10,7 @@ import pytest
 import umix
 from umix.bench.runs.epoch_table import rate_rows
 from umix.bench.runs.record import RunRecord
-from umix.core.judging import MIN_GROUP, PRIOR
+from umix.core.evaluation import MIN_GROUP, PRIOR
 from umix.reports.comparison import compare
 from umix.reports.sentences import judged_words
 
@@ -114,8 +114,8 @@ def people() -> polars.DataFrame:
 def results(people: polars.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, umix.RunResult]:
     """The same run in a folder and in memory."""
     task = umix.task_from_table(people, label="y", groups=["sex", "race"], split="split")
-    places = {"folder": tmp_path_factory.mktemp("runs"), "memory": None}
-    return {name: umix.train(task, "erm", net="mlp", epochs=2, out=out) for name, out in places.items()}
+    paths = {"folder": tmp_path_factory.mktemp("runs"), "memory": None}
+    return {name: umix.train(task, "erm", net="mlp", epochs=2, out=out) for name, out in paths.items()}
 
 
 def test_a_row_counts_in_the_margin_of_a_column_whose_value_is_known(

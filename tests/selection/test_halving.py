@@ -85,7 +85,7 @@ def test_stacked_nets_count_what_nets_of_their_own_count():
     together = successive_halving(context(), [stacked(2)], by_class, content="test")
     single = successive_halving(context(), alone(2), by_class, content="test")
     for name, result in together.items():
-        assert abs(result.counts.decided_hits - single[name].counts.decided_hits).max() <= 2
+        assert abs(result.counts.threshold_hits - single[name].counts.threshold_hits).max() <= 2
 
 
 @pytest.mark.parametrize("make", [lambda: [stacked()], alone], ids=["stacked", "alone"])
@@ -107,7 +107,7 @@ def test_a_killed_halving_goes_on_and_ends_the_same(tmp_path, monkeypatch, make,
     monkeypatch.setattr(module, "fit", real)
     again = successive_halving(context(tmp_path / "killed"), make(), by_class, content="test")
     for name, result in whole.items():
-        assert (result.counts.decided_hits == again[name].counts.decided_hits).all()
+        assert (result.counts.threshold_hits == again[name].counts.threshold_hits).all()
 
 
 def test_a_halving_that_is_killed_between_two_rounds_leaves_no_net(tmp_path, monkeypatch):
@@ -186,7 +186,7 @@ def test_a_part_of_a_stack_goes_on_as_it_would_have_in_the_whole(monkeypatch):
     full = successive_halving(context(), [stacked()], by_class, content="test")
     for name, result in halved.items():
         known = result.counts.epochs
-        assert abs(result.counts.decided_hits - full[name].counts.decided_hits[:known]).max() <= 1
+        assert abs(result.counts.threshold_hits - full[name].counts.threshold_hits[:known]).max() <= 1
 
 
 def test_gradients_of_members_are_clipped_one_by_one():
@@ -197,7 +197,7 @@ def test_gradients_of_members_are_clipped_one_by_one():
     both = successive_halving(clipped, [CandidateBatch(("a", "b"), huge)], by_class, content="test")
     single = CandidateBatch(("a",), MixupRisk(weights=torch.ones(N), sigma=0.5, alpha=0.5))
     one = successive_halving(context(net=MLP(hidden=(4,)), clip_norm=0.5), [single], by_class, content="test")
-    assert abs(both["a"].counts.decided_hits - one["a"].counts.decided_hits).max() <= 2
+    assert abs(both["a"].counts.threshold_hits - one["a"].counts.threshold_hits).max() <= 2
 
 
 def test_uncertain_examples_are_counted_apart():
@@ -206,4 +206,4 @@ def test_uncertain_examples_are_counted_apart():
     result = results["m0"]
     assert result.n_uncertain == 50
     assert (result.uncertain_hits <= 50).all()
-    assert (result.uncertain_hits <= result.counts.decided_hits.sum(axis=2)).all()
+    assert (result.uncertain_hits <= result.counts.threshold_hits.sum(axis=2)).all()

@@ -8,7 +8,7 @@ import torch
 
 from umix import RunSpec, execute, method
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
@@ -94,7 +94,7 @@ def test_a_budget_that_every_candidate_breaks_trains_the_first_with_a_warning():
 def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of_the_classes():
     """Labels of two equal classes, a fifth of them noise: whoever learns the noise is right about it and wrong elsewhere."""
     task = shortcut(noisy=0.2, agreement=0.5)
-    context = context_on(task, use_groups="test", judging=Judging(choose=False), epochs=8)
+    context = context_on(task, use_groups="test", evaluation=Evaluation(choose=False), epochs=8)
     x, y = task.splits["train"].x, task.splits["train"].y
     noise = torch.where((x[:, 0] > 0).long() != y, 8.0, 1.0)
     made = [
@@ -108,16 +108,18 @@ def test_without_groups_no_candidate_wins_that_gives_away_a_point_of_the_mean_of
     assert selection.winner.name == "plain"
     assert np.isnan(scores["noise"])
     assert not np.isnan(scores["plain"])
-    assert selection.context.judging.class_floor > 0.7
+    assert selection.context.evaluation.class_floor > 0.7
 
 
 def test_erm_and_class_reweighting_are_candidates_where_no_groups_choose_and_only_there():
     made = [Candidate(name, "erm", {}, MeanRisk()) for name in ("first", "second")]
     without, known = (
-        select(context_on(shortcut(300), judging=judging), made, uncertain=torch.zeros(300).bool(), content="test")
-        for judging in (Judging(choose=False), Judging())
+        select(
+            context_on(shortcut(300), evaluation=evaluation), made, uncertain=torch.zeros(300).bool(), content="test"
+        )
+        for evaluation in (Evaluation(choose=False), Evaluation())
     )
-    assert (without.context.judging.class_floor is not None, known.context.judging.class_floor) == (True, None)
+    assert (without.context.evaluation.class_floor is not None, known.context.evaluation.class_floor) == (True, None)
 
 
 def test_selections_never_see_test_examples():
@@ -136,7 +138,7 @@ def test_groups_that_may_not_choose_do_not():
     mixed = {**task.splits, "val": Split(task.splits["val"].x, task.splits["val"].y, other.splits["val"].groups)}
     outcomes = []
     for splits in (task.splits, mixed):
-        context = context_on(Task("shortcut", splits, task.classes), judging=Judging(choose=False), epochs=2)
+        context = context_on(Task("shortcut", splits, task.classes), evaluation=Evaluation(choose=False), epochs=2)
         outcomes.append(method("umix", eta="auto", pool="auto", length="auto").train(context).choices)
     assert outcomes[0] == outcomes[1]
     assert "by the mean of three rates" in outcomes[0]["reason"]
@@ -156,7 +158,7 @@ def test_where_labels_are_noise_the_rule_without_groups_stays_near_erm():
     task = shortcut(noisy=0.35)
     averages = {}
     for name, given in {"erm": {}, "umix": {"eta": "auto", "pool": "auto", "length": "auto"}}.items():
-        context = context_on(task, Linear(), epochs=12, judging=Judging(choose=False))
+        context = context_on(task, Linear(), epochs=12, evaluation=Evaluation(choose=False))
         test = method(name, **given).train(context).history.counts("test")
         averages[name] = (test.all_hits / test.n).max()
     assert averages["umix"] > averages["erm"] - 0.03
@@ -217,11 +219,11 @@ def test_objectives_that_cannot_be_stacked_run_alone():
 
 
 def test_the_floor_of_a_selection_holds_for_the_final_choice_too():
-    context = context_on(shortcut(300), judging=Judging(choose=False))
+    context = context_on(shortcut(300), evaluation=Evaluation(choose=False))
     result = method("umix", eta="auto", pool="auto", length="auto", budget=0.02).train(context)
     erm = context_on(shortcut(300))
     best = max(erm.trajectory(ErmStage("trajectory", 4, record="online")).val_rates())
-    assert result.history.counts("val").judging.floor == pytest.approx(best - 0.02)
+    assert result.history.counts("val").evaluation.floor == pytest.approx(best - 0.02)
 
 
 def test_an_ensemble_has_no_window_to_find():
@@ -234,7 +236,7 @@ def counts_of_three_epochs() -> Counts:
     hits, sizes = np.array([[50, 40, 0], [30, 50, 5], [45, 45, 1]]), np.array([60, 55, 5])
     class_hits = np.stack([hits[:, 0], hits[:, 1:].sum(axis=1)], axis=1)
     composition = np.array([[60, 0], [0, 55], [0, 5]])
-    return Counts(hits, sizes, class_hits, np.array([60, 60]), composition=composition, judging=Judging())
+    return Counts(hits, sizes, class_hits, np.array([60, 60]), composition=composition, evaluation=Evaluation())
 
 
 def test_worst_rates_are_raw_rates_of_large_groups_or_of_classes():

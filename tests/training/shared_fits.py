@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from umix.adapters.group_counts import group_counts
 from umix.adapters.weighted_mixup import WeightedMixup
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.benchmarks.four_moons import FourMoons
@@ -169,7 +169,7 @@ if __name__ == "__main__":
     both = Engine("cpu", devices=2)
     both.launch()
     if sys.argv[2:] == ["die"]:
-        places = Places(Path(sys.argv[1]), pace=EVERY_EPOCH)
-        execute(RUN, places=places, engine=both, progress=Silent() if both.first else Dying())
+        places = RunPaths(Path(sys.argv[1]), pace=EVERY_EPOCH)
+        execute(RUN, paths=places, engine=both, progress=Silent() if both.first else Dying())
     else:
         main(Path(sys.argv[1]), both)

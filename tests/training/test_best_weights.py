@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
 from umix.nets.mlp import MLP
 from umix.run_folder import weights_folder, weights_path
 from umix.store import read_tensors
@@ -57,8 +57,8 @@ def test_the_weights_kept_are_those_of_the_epochs_that_all_epochs_together_selec
         decided[:, 0, 2:],
         sizes,
         biases=biases,
-        decided_hits=decided,
-        judging=Judging(min_group=1),
+        threshold_hits=decided,
+        evaluation=Evaluation(min_group=1),
     )
     best, net = BestWeights(tmp_path, hold=True), MLP(hidden=()).build(torch.zeros(2), 2)
     for epoch in range(12):

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.core.decisions import decide
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES
+from umix.core.thresholds import predicted_classes
 from umix.data.batch import Batch
 from umix.nets.net import Net
 from umix.training import history
@@ -112,14 +112,14 @@ def test_fifths_of_test_are_counted_under_every_decision_and_kept_in_the_checkpo
     known = HeldOutUncertainty(test=torch.arange(len(test)) / len(test))
     result = run.fit(MeanRisk(), uncertainty=known)
     counts, logits = result.history.counts("test"), run.logits(result.net, "test")
-    assert counts.decided(0).quintile_rates.tolist() == counts.quintile_rates.tolist()
-    for decision, bias in enumerate(counts.biases):
-        correct = (decide(logits, torch.from_numpy(bias)) == test.y).double()
-        found = counts.only([1]).decided(decision).quintile_rates
+    assert counts.at_threshold(0).quintile_rates.tolist() == counts.quintile_rates.tolist()
+    for threshold, bias in enumerate(counts.biases):
+        correct = (predicted_classes(logits, torch.from_numpy(bias)) == test.y).double()
+        found = counts.only([1]).at_threshold(threshold).quintile_rates
         assert found[0] == pytest.approx(correct.view(5, -1).mean(dim=1).numpy())
     again = run.new_history(2, uncertainty=known)
     again.restore(2, result.history.tensors())
-    assert np.array_equal(again.counts("test").decided_quintiles, counts.decided_quintiles)
+    assert np.array_equal(again.counts("test").threshold_quintiles, counts.threshold_quintiles)
 
 
 def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_checkpoint(context: Make) -> None:
@@ -127,22 +127,22 @@ def test_hits_of_every_decision_are_counted_after_every_epoch_and_kept_in_the_ch
     result = run.fit(MeanRisk())
     for name in ("val", "test"):
         counts, split = result.history.counts(name), run.splits[name]
-        assert counts.decided_hits.shape == (3, len(counts.biases), len(counts.sizes) + 2)
-        assert np.array_equal(counts.decided_hits[:, 0], np.hstack([counts.hits, counts.class_hits]))
+        assert counts.threshold_hits.shape == (3, len(counts.biases), len(counts.sizes) + 2)
+        assert np.array_equal(counts.threshold_hits[:, 0], np.hstack([counts.hits, counts.class_hits]))
         logits = run.logits(result.net, name)
-        for decision, bias in enumerate(counts.biases):
-            correct = (decide(logits, torch.from_numpy(bias)) == split.y).numpy()
+        for threshold, bias in enumerate(counts.biases):
+            correct = (predicted_classes(logits, torch.from_numpy(bias)) == split.y).numpy()
             expected = correct @ split.member.numpy().astype(int)
-            assert counts.decided_hits[-1, decision, : len(expected)].tolist() == expected.tolist()
+            assert counts.threshold_hits[-1, threshold, : len(expected)].tolist() == expected.tolist()
     again = context(fit={"epochs": 3}).new_history(3)
     again.restore(3, result.history.tensors())
-    assert np.array_equal(again.counts("val").decided_hits, result.history.counts("val").decided_hits)
+    assert np.array_equal(again.counts("val").threshold_hits, result.history.counts("val").threshold_hits)
 
 
 def test_a_task_with_very_many_groups_and_classes_is_decided_by_argmax(
     context: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "_MOST_DECIDED", 100)
+    monkeypatch.setattr(history, "_MOST_COUNTED", 100)
     result = context(fit={"epochs": 2}).fit(MeanRisk())
-    assert not result.history.counts("val").has_decisions
+    assert not result.history.counts("val").has_thresholds
     assert not any("decided" in name for name in result.history.tensors())

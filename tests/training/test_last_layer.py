@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.data.samplers import Passes
+from umix.data.samplers import FullBatchSampler
 from umix.errors import UserError
 from umix.nets.mlp import MLP
 from umix.nets.net import Net
@@ -64,7 +64,7 @@ def test_full_batch_steps_are_gradient_descent_on_standardised_features() -> Non
             w -= 0.5 * grads[0]
             b -= 0.5 * grads[1]
     steps = FIT.updated({"epochs": 2, "batch_size": len(y), "lr": 0.5, "momentum": 0.0})
-    fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=steps, sampler=Passes(2))
+    fit_last_layer(run, net, run.splits["train"], MeanRisk(), settings=steps, sampler=FullBatchSampler(2))
     torch.testing.assert_close(run.logits(net, "train").double(), (x @ w.T + b).detach(), atol=1e-4, rtol=1e-4)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, distributed
 from umix.adapters.given_groups import as_array, cells, is_missing
 from umix.core.counts import class_composition
 from umix.core.counts import group_counts as counts_of
-from umix.core.judging import MIN_GROUP, Worst, units_of, worst_unit
+from umix.core.evaluation import MIN_GROUP, Worst, units_of, worst_unit
 from umix.core.rates import per_group
 from umix.core.statistics import wilson
 from umix.data.groups import Groups

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 from rich.console import Group
 
 from umix.bench.runs.record import RunRecord
-from umix.core.selection import Decide
-from umix.reports.arrange import decided_rows
+from umix.core.selection import Threshold
+from umix.reports.arrange import threshold_rows
 from umix.reports.comparison import Comparison, compare
 from umix.reports.tables.comparison_tables import comparison_tables, flat, gains_table, rates_table
 from umix.reports.tables.text_table import Entry, TextTable, latex, markdown, terminal
@@ -33,16 +33,16 @@ class ComparisonTable:
         runs: Mapping[str, Mapping[str, Sequence[RunRecord]]],
         *,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         baseline: str | None = None,
         groups: bool = False,
         failed: Mapping[str, Mapping[str, int]] | None = None,
     ) -> "ComparisonTable":
         """The table of records by task and method label; ``failed`` counts runs without a record in the same way.
 
-        ERM has a row by argmax and one, ``erm + threshold``, with the decision chosen on validation, as the others have.
+        ERM has a row by argmax and one, ``erm + threshold``, with the threshold chosen on validation, as the others have.
         """
-        comparison = compare(decided_rows(runs, select=select, decide=decide), select=select, baseline=baseline)
+        comparison = compare(threshold_rows(runs, select=select, threshold=threshold), select=select, baseline=baseline)
         if groups:
             return cls(comparison, comparison_tables(comparison, groups=True))
         tables = []

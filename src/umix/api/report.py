@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from umix.bench.runs.record import RunRecord, known_rule
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
 from umix.errors import Setting, UmixWarning, UserError, unknown
-from umix.reports.arrange import Gathered, arrange, decided_rows, gather
+from umix.reports.arrange import Gathered, arrange, gather, threshold_rows
 from umix.reports.charts.figure import write_figures
 from umix.reports.page.page import page
 from umix.reports.page.section import sections
-from umix.store import write_whole
+from umix.store import atomic_write
 
 Figures = Literal["pdf", "svg", "png"]
 
@@ -30,7 +30,7 @@ def report(
     output: str | Path | None = None,
     *,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     baseline: str | None = None,
     figures: Figures | None = None,
 ) -> Path:
@@ -39,8 +39,8 @@ def report(
     Args:
         runs: a folder of runs or of one run, a study's result, a run's result, or records.
         output: the page; default ``report.html`` in the folder.
-        select: rule that picks the epoch and, with ``decide``, the decision.
-        decide: ``biases`` or ``argmax``; by default as each run was told.
+        select: rule that picks the epoch and, with ``threshold``, the threshold.
+        threshold: ``tuned`` or ``off``; by default as each run was told.
         baseline: the method to compare with, as the tables name it.
         figures: also write every figure in this format, into a folder beside the page.
 
@@ -51,7 +51,7 @@ def report(
         known_rule(select)
     gathered, folder = _gathered(runs)
     path = folder / "report.html" if output is None else Path(output)
-    rows = decided_rows(gathered.runs, select=select, decide=decide)
+    rows = threshold_rows(gathered.runs, select=select, threshold=threshold)
     labels = {label for methods in rows.values() for label in methods}
     if baseline is not None and baseline not in labels:
         raise unknown("baseline", baseline, labels)
@@ -59,7 +59,7 @@ def report(
         warnings.warn(f"left out: {message}", UmixWarning, stacklevel=2)
     tasks = sections(rows, select=select, baseline=baseline)
     title = ", ".join(section.task for section in tasks[:4]) + (", …" if len(tasks) > 4 else "")
-    write_whole(path, page(gathered, tasks, title=title).encode())
+    atomic_write(path, page(gathered, tasks, title=title).encode())
     if figures is not None:
         folder = figures_folder(path)
         for section in tasks:

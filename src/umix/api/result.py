@@ -23,7 +23,7 @@ from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.summary import Summary
 from umix.bench.runs.train_run import TrainedRun
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.exported import Format
@@ -31,7 +31,7 @@ from umix.nets.net import Net
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
-from umix.reports.sentences import choice_words, decision_words
+from umix.reports.sentences import choice_words, threshold_words
 from umix.reports.tables.run_table import run_table
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress
@@ -117,33 +117,33 @@ class RunResult:
         """What was left open (``best``, ``auto``, blank groups) and how it was decided, as in ``--json``."""
         return dict(self.record.choices)
 
-    def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
-        """Test rates at the epoch and with the decision that the rule ``select`` chooses on validation.
+    def summary(self, select: str | None = None, threshold: Threshold | None = None) -> Summary:
+        """Test rates at the epoch and with the threshold that the rule ``select`` chooses on validation.
 
-        ``decide="argmax"`` predicts the most probable class instead; by default it is as the run was told.
+        ``threshold="off"`` predicts the most probable class instead; by default it is as the run was told.
         """
-        return self.record.summary(select, decide)
+        return self.record.summary(select, threshold)
 
-    def net(self, select: str | None = None, decide: Decide | None = None) -> Net:
+    def net(self, select: str | None = None, threshold: Threshold | None = None) -> Net:
         """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
-        return self._net(self.record.best_epoch(select, decide))
+        return self._net(self.record.best_epoch(select, threshold))
 
     def predict(
         self,
         new: Any,
         *,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         progress: Progress | None = None,
     ) -> "polars.DataFrame":
         """The predicted label and the probability of every class for each example in ``new``.
 
         ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame, or an open file with
         CSV. No labels are needed.
-        The label is decided as in ``summary(select, decide)``; the probabilities are those of the net.
+        The label is decided as in ``summary(select, threshold)``; the probabilities are those of the net.
         """
         blocks = self._reader().blocks(new)
-        choice = self.record.choice(select, decide)
+        choice = self.record.choice(select, threshold)
         net, biases = self._net(choice.epoch), self.record.biases(choice)
         prediction = PredictedBlocks(net, blocks, self.record.classes, biases=biases, progress=progress).whole()
         for note in prediction.notes:
@@ -160,14 +160,14 @@ class RunResult:
         *,
         format: Format | None = None,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         license: str | None = None,
     ) -> "Exported":
         """Write the model for use elsewhere and return what was written: see ``umix.export``."""
         from umix.exports.trained_model import TrainedModel
         from umix.exports.write import export_model
 
-        trained = TrainedModel(self.record, self._net, self._reader, select=select, decide=decide)
+        trained = TrainedModel(self.record, self._net, self._reader, select=select, threshold=threshold)
         return export_model(trained, Path(output), format=format, license=license)
 
     def weights(self, *, id: str | None = None) -> "polars.DataFrame":
@@ -238,7 +238,7 @@ class RunResult:
         """The table of rates, what was decided automatically, and the warnings of the run."""
         lines = [f"warning: {warning}" for warning in self.record.warnings]
         summary = self.summary()
-        words = filter(None, (choice_words(self.record, summary), decision_words(self.record)))
+        words = filter(None, (choice_words(self.record, summary), threshold_words(self.record)))
         return Group(run_table(self.record, summary), *map(Text, [*words, *lines]))
 
 
@@ -262,7 +262,7 @@ def predict(
     new: Any,
     *,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> "polars.DataFrame":
@@ -271,7 +271,7 @@ def predict(
     With ``trust_code`` the record of the run may name code as its net, as it does after ``net="module:factory"``.
     """
     result = as_result(run, trust_code=trust_code)
-    return result.predict(new, select=select, decide=decide, progress=progress)
+    return result.predict(new, select=select, threshold=threshold, progress=progress)
 
 
 def export(
@@ -280,7 +280,7 @@ def export(
     *,
     format: Format | None = None,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     license: str | None = None,
     trust_code: bool = False,
 ) -> "Exported":
@@ -291,11 +291,11 @@ def export(
         output: ``model.onnx``, ``model.pt2`` (torch.export), ``model.safetensors`` (a plain state dict), ``README.md`` (a model
             card), or a folder: state dict, config and card, or with ``format="mlflow"`` a model of MLflow.
         format: ``onnx``, ``pt2``, ``state_dict``, ``card`` or ``mlflow``; by default what the suffix of ``output`` says.
-        select: rule that picks the epoch and, with ``decide``, the decision.
-        decide: ``biases`` or ``argmax``; by default as the run was told.
+        select: rule that picks the epoch and, with ``threshold``, the threshold.
+        threshold: ``tuned`` or ``off``; by default as the run was told.
         license: licence that the model card names, as the Hugging Face hub spells it (``mit``).
         trust_code: whether the record of the run may name code as its net, ``module:factory``, which is then imported.
 
     """
     result = as_result(run, trust_code=trust_code)
-    return result.export(output, format=format, select=select, decide=decide, license=license)
+    return result.export(output, format=format, select=select, threshold=threshold, license=license)

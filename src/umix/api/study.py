@@ -14,7 +14,7 @@ from umix.bench.executors.executor import Event, Executor, OnEvent, Serial
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.learners import learner_specs
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.search.search_result import SearchResult
 from umix.bench.spec.task_reference import reference_to
@@ -22,7 +22,7 @@ from umix.bench.study.execute_study import StudyResults, StudyWatcher, execute_s
 from umix.bench.study.study import Study, StudyMethod, StudyTask
 from umix.bench.study.study_plan import StudyEntry, StudyPlan, make_grid
 from umix.bench.study.study_search import search_grid
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
 from umix.errors import UserError
 from umix.reports.arrange import Gathered
 
@@ -104,13 +104,13 @@ class StudyResult:
         self,
         *,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         baseline: str | None = None,
         groups: bool = False,
     ) -> ComparisonTable:
         """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too.
 
-        ``decide`` (``biases`` or ``argmax``) is by default what each run was told.
+        ``threshold`` (``biases`` or ``argmax``) is by default what each run was told.
         """
         if not self._results.records:
             raise UserError("A table must have finished runs, but every run of this study failed; see failures.")
@@ -120,7 +120,7 @@ class StudyResult:
         return ComparisonTable.of(
             self.records,
             select=select or self.select,
-            decide=decide,
+            threshold=threshold,
             baseline=baseline or self.baseline(),
             groups=groups,
             failed=failed,
@@ -131,25 +131,25 @@ class StudyResult:
         output: str | Path = "report.html",
         *,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         baseline: str | None = None,
         figures: Literal["pdf", "svg", "png"] | None = None,
     ) -> Path:
         """Write the study as one HTML page and return its path."""
         chosen = select or self.select
-        return report(self, output, select=chosen, decide=decide, baseline=baseline, figures=figures)
+        return report(self, output, select=chosen, threshold=threshold, baseline=baseline, figures=figures)
 
     def gathered(self) -> tuple[Gathered, Path]:
         """The runs as a page takes them, and the folder of the runs."""
         failed = [f"{name}: {failure.sentence}" for name, failure in self.failures.items()]
-        return Gathered(self.records, [], failed), self.plan.grid.places.out
+        return Gathered(self.records, [], failed), self.plan.grid.paths.out
 
     def __str__(self) -> str:
         return str(self.table())
 
     def __repr__(self) -> str:
         done, failed = len(self._results.records), len(self._results.failures)
-        return f"<StudyResult {done} runs finished, {failed} failed, in {self.plan.grid.places.out}>"
+        return f"<StudyResult {done} runs finished, {failed} failed, in {self.plan.grid.paths.out}>"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -219,23 +219,23 @@ def run_study(
             preset=preset,
             skip_impossible=skip_impossible,
         )
-    places = Places(
+    paths = RunPaths(
         Path(out),
         root=None if root is None else Path(root),
         cache=None if cache is None else Path(cache),
         tasks=known,
     )
     processes = None if workers is None else Processes(workers, threads=threads)
-    plan = plan_study(study, places, trust_code=trust_code)
+    plan = plan_study(study, paths, trust_code=trust_code)
     if trials is not None:
         plan, _ = tune_study(plan, trials=trials, select=select, workers=processes)
     executor: Executor = processes or (Serial() if ray is None else _ray(ray))
     return StudyResult(plan, execute_study(plan, executor, watcher), select=select)
 
 
-def plan_study(study: Study, places: Places | None = None, *, trust_code: bool = False) -> StudyPlan:
+def plan_study(study: Study, paths: RunPaths | None = None, *, trust_code: bool = False) -> StudyPlan:
     """All runs of ``study`` with their state on disk; whatever is wrong with the study is raised here, before anything runs."""
-    return StudyPlan.of(make_grid(study, places, trust_code=trust_code))
+    return StudyPlan.of(make_grid(study, paths, trust_code=trust_code))
 
 
 def tune_study(

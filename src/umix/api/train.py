@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from umix.api.result import RunResult
 from umix.bench.runs.execute import execute, train_in_memory
 from umix.bench.runs.learners import learner_specs
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.spec.task_reference import reference_to
 from umix.errors import UserError
@@ -91,14 +91,14 @@ def train(
         trust_code=trust_code,
     )
     folder = None if cache is None else Path(cache)
-    places = Places(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
+    paths = RunPaths(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
     with Bars() if verbose else nullcontext() as progress:
         if progress is not None:
             progress.label = f"{method}, seed {seed}"
         if out is None:
-            return RunResult.in_memory(*train_in_memory(spec, places, cache=folder, progress=progress))
-        places = Places(Path(out), places.root, cache=folder, tasks=reference.tasks)
-        record = execute(spec, places=places, progress=progress)
+            return RunResult.in_memory(*train_in_memory(spec, paths, cache=folder, progress=progress))
+        paths = RunPaths(Path(out), paths.root, cache=folder, tasks=reference.tasks)
+        record = execute(spec, paths=paths, progress=progress)
         # What the caller has named, or trusted, may be imported; a record that was there before may name something else.
         named = {one.plan.net.title for one in learner_specs(spec)}
         return RunResult.in_folder(record, trust_code=trust_code or record.net in named)

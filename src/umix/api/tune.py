@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umix.api.train import flat_settings, net_setting
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchSpace
 from umix.bench.search.tune import tune as search
@@ -67,7 +67,7 @@ def tune(
     if name is None and in_memory is not None:  # frames have no name of their own to tell searches apart by
         name = f"{in_memory['label']}-{method}-{in_memory['fingerprint'][:8]}"
     fixed = flat_settings(settings) | net_setting(net)
-    places = Places(
+    paths = RunPaths(
         Path(out),
         root=None if root is None else Path(root),
         cache=None if cache is None else Path(cache),
@@ -84,7 +84,7 @@ def tune(
         select=select,
         name=name,
         storage=storage,
-        places=places,
+        paths=paths,
         trust_code=trust_code,
     )
     return replace(found, settings=fixed | found.settings)

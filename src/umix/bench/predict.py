@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
-from umix.core.decisions import decide as decided
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
+from umix.core.thresholds import predicted_classes
 from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.memory_source import MemorySource
@@ -93,7 +93,7 @@ class PredictedBlocks:
 
         logits = torch.cat(list(self._logits(inputs)))
         labels = polars.Series(list(self._class_names), dtype=polars.String)
-        columns = {"label": labels.gather(decided(logits, self._biases).numpy())}
+        columns = {"label": labels.gather(predicted_classes(logits, self._biases).numpy())}
         probability = logits.softmax(dim=1).numpy()
         columns |= {f"p_{name}": polars.Series(probability[:, c]) for c, name in enumerate(self._class_names)}
         names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
@@ -125,7 +125,7 @@ def predicted(
     new: Any,
     *,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> PredictedBlocks:
@@ -135,7 +135,7 @@ def predicted(
     With ``trust_code`` the record may name code as its net.
     """
     blocks = reader(record).blocks(new)
-    choice = record.choice(select, decide)
+    choice = record.choice(select, threshold)
     net, biases = load_net(record, epoch=choice.epoch, trust_code=trust_code), record.biases(choice)
     return PredictedBlocks(net, blocks, record.classes, biases=biases, progress=progress)
 
@@ -158,7 +158,7 @@ def write_predictions(
     output: Path,
     *,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> Prediction:
@@ -166,7 +166,9 @@ def write_predictions(
     check_output(output)
     if isinstance(new, str | Path) and output.exists() and os.path.exists(new) and output.samefile(new):
         raise UserError(Setting("output"), f" must be another file than the new data, got {str(output)!r} for both.")
-    prediction = predicted(record, new, select=select, decide=decide, progress=progress, trust_code=trust_code).whole()
+    prediction = predicted(
+        record, new, select=select, threshold=threshold, progress=progress, trust_code=trust_code
+    ).whole()
     write_table(prediction.table, output)
     return prediction
 
@@ -177,12 +179,12 @@ def stream_predictions(
     output: IO[bytes],
     *,
     select: str | None = None,
-    decide: Decide | None = None,
+    threshold: Threshold | None = None,
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> tuple[str, ...]:
     """Write the predictions for ``new`` as CSV to ``output``, a block after the other, and return what is to be known of it."""
-    blocks = predicted(record, new, select=select, decide=decide, progress=progress, trust_code=trust_code)
+    blocks = predicted(record, new, select=select, threshold=threshold, progress=progress, trust_code=trust_code)
     for number, table in enumerate(blocks):
         content = io.BytesIO()
         table.write_csv(content, include_header=number == 0)

@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from umix.commands.flags import (
     DataFlags,
+    EvaluationFlags,
     Json,
-    JudgeFlags,
     Log,
     MlflowUri,
     NetFlags,
@@ -89,7 +89,7 @@ def bench(
     schema: _Schema = False,
     net: NetFlags | None = None,
     select: Select = None,
-    judge: JudgeFlags | None = None,
+    evaluation: EvaluationFlags | None = None,
     data: DataFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -124,12 +124,12 @@ def bench(
     given = {key: value for key, value in changes.items() if value is not None}
     study = _study(tasks, methods, file, given, trust_code=trust_code)
     data = data or DataFlags()
-    settings = parse_settings(set_) | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
+    settings = parse_settings(set_) | (net or NetFlags()).settings() | (evaluation or EvaluationFlags()).settings()
     with _naming_file(file):
         if select is not None:
             known_rule(select)
         study = with_settings(_with_data(study, data), settings)
-        study_plan = plan_study(study, data.places(out), trust_code=trust_code)
+        study_plan = plan_study(study, data.paths(out), trust_code=trust_code)
     logging = _loggers(log, mlflow_uri, out, select)
     if not plan and study_plan.to_run:
         ensure_writable(out)

@@ -12,9 +12,9 @@ from umix.terminal import OUT, print_json
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
     """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and compare them in a table and a page."""
     from umix.api.report import report
-    from umix.bench.runs.places import Places
+    from umix.bench.runs.paths import RunPaths
     from umix.bench.spec.run_spec import RunSpec
-    from umix.reports.arrange import decided_rows
+    from umix.reports.arrange import threshold_rows
     from umix.reports.comparison import compare
     from umix.reports.tables.comparison_tables import comparison_tables
     from umix.reports.tables.text_table import terminal
@@ -29,7 +29,7 @@ def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_js
         label: [RunSpec(task="colored_digits", method=name, settings=settings, seed=seed) for seed in range(seeds)]
         for label, (name, settings) in methods.items()
     }
-    runs = decided_rows({"colored_digits": execute_all(specs, Places(out), quiet=quiet)})["colored_digits"]
+    runs = threshold_rows({"colored_digits": execute_all(specs, RunPaths(out), quiet=quiet)})["colored_digits"]
     if as_json:
         print_json({label: [run_json(record, "worst") for record in records] for label, records in runs.items()})
         return

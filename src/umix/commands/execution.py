@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 from umix.terminal import ERR, OUT, Bars
 
 if TYPE_CHECKING:
-    from umix.bench.runs.places import Places
+    from umix.bench.runs.paths import RunPaths
     from umix.bench.runs.record import RunRecord
     from umix.bench.spec.run_spec import RunSpec
     from umix.training.engine import Engine
 
 
 def execute_all(
-    specs: dict[str, "list[RunSpec]"], places: "Places", *, quiet: bool, engine: "Engine | None" = None
+    specs: dict[str, "list[RunSpec]"], paths: "RunPaths", *, quiet: bool, engine: "Engine | None" = None
 ) -> dict[str, list["RunRecord"]]:
     """The records of labelled specs, executed one after the other with a progress bar; warnings are printed."""
     from umix.bench.runs.execute import execute
@@ -23,13 +23,13 @@ def execute_all(
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                record = execute(spec, places=places, engine=engine, progress=bars)
+                record = execute(spec, paths=paths, engine=engine, progress=bars)
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records
 
 
-def follow(spec: "RunSpec", places: "Places", engine: "Engine") -> None:
+def follow(spec: "RunSpec", paths: "RunPaths", engine: "Engine") -> None:
     """Execute ``spec`` together with the first process of the run, which prints all results and errors."""
     from umix.bench.runs.execute import execute
 
@@ -38,7 +38,7 @@ def follow(spec: "RunSpec", places: "Places", engine: "Engine") -> None:
         os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0")) == "0"
     )  # on the machine of the first process
     try:
-        execute(spec, places=places, engine=engine)
+        execute(spec, paths=paths, engine=engine)
     except RuntimeError as error:
         if "by peer" in str(error):  # another process has ended and printed the reason
             raise SystemExit(1) from None

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from umix.commands.flags import Json, ReadDecide, Select, TrustCode
+from umix.commands.flags import Json, ReadThreshold, Select, TrustCode
 from umix.terminal import OUT, print_json
 
 
@@ -25,7 +25,7 @@ def export(
         Parameter(help="mlflow makes the folder a model of MLflow. Default: what the suffix of the output says."),
     ] = None,
     select: Select = None,
-    decide: ReadDecide = None,
+    threshold: ReadThreshold = None,
     license: Annotated[
         str | None, Parameter(help="Licence that the model card names, as the Hugging Face hub spells it: mit.")
     ] = None,
@@ -38,7 +38,9 @@ def export(
     """
     from umix.api.result import export as write
 
-    exported = write(run, output, format=format, select=select, decide=decide, license=license, trust_code=trust_code)
+    exported = write(
+        run, output, format=format, select=select, threshold=threshold, license=license, trust_code=trust_code
+    )
     if as_json:
         print_json(exported.as_json())
         return

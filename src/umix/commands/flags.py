@@ -11,7 +11,7 @@ from umix.errors import Setting, UserError
 from umix.toml_text import parse_value
 
 if TYPE_CHECKING:
-    from umix.bench.runs.places import Places
+    from umix.bench.runs.paths import RunPaths
     from umix.training.engine import Engine
 
 
@@ -23,7 +23,7 @@ _OTHER = {
 }
 #: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
 _SAME = {
-    "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "decide", "devices", "drop", "folders",
+    "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "threshold", "devices", "drop", "folders",
     "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
     "mlflow_uri", "name", "net", "nodes", "out", "output", "range", "root", "rows", "seeds", "select",
     "skip_impossible", "split", "storage", "text", "threads", "trials", "trust_code", "tune", "use_groups", "weight",
@@ -100,7 +100,7 @@ def _chosen(type_: Any, tokens: Sequence[Token]) -> Any:
 @final
 @Parameter(name="*")
 @dataclass(frozen=True)
-class JudgeFlags:
+class EvaluationFlags:
     """What groups are used for, which of them are judged, and how classes are decided."""
 
     min_group: Annotated[
@@ -118,8 +118,8 @@ class JudgeFlags:
             "Default train.",
         ),
     ] = None
-    decide: Annotated[
-        Literal["biases", "argmax"] | None,
+    threshold: Annotated[
+        Literal["tuned", "off"] | None,
         Parameter(
             converter=_chosen,
             help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
@@ -129,11 +129,11 @@ class JudgeFlags:
 
     def settings(self) -> dict[str, Any]:
         """The flags that were given, as settings of a run."""
-        return _given("judge", asdict(self))
+        return _given("evaluation", asdict(self))
 
 
-ReadDecide = Annotated[
-    Literal["biases", "argmax"] | None,
+ReadThreshold = Annotated[
+    Literal["tuned", "off"] | None,
     Parameter(
         converter=_chosen,
         help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told.",
@@ -235,11 +235,11 @@ class DataFlags:
         """The flags that change the results, as settings of a run."""
         return self.own_data | ({"task.allow_subset": True} if self.allow_subset else {})
 
-    def places(self, out: Path) -> "Places":
+    def paths(self, out: Path) -> "RunPaths":
         """The folders that a run uses; they do not change the results."""
-        from umix.bench.runs.places import Places
+        from umix.bench.runs.paths import RunPaths
 
-        return Places(out, root=self.root, cache=self.cache, stream=self.no_cache)
+        return RunPaths(out, root=self.root, cache=self.cache, stream=self.no_cache)
 
 
 def _given(part: str, flags: dict[str, Any]) -> dict[str, Any]:

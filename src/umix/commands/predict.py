@@ -9,12 +9,14 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from umix.commands.flags import Json, Quiet, ReadDecide, Select, TrustCode
+from umix.commands.flags import Json, Quiet, ReadThreshold, Select, TrustCode
 from umix.errors import UserError, one_line
 from umix.terminal import ERR, OUT, Bars, OutputClosed, print_json
 
 if TYPE_CHECKING:
-    from umix.core.selection import Decide
+    from umix.core.selection import Threshold
+
+    pass
 
 _PIPE = Path("-")
 
@@ -38,7 +40,7 @@ def predict(
         ),
     ] = Path("predictions.parquet"),
     select: Select = None,
-    decide: ReadDecide = None,
+    threshold: ReadThreshold = None,
     trust_code: TrustCode = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -50,13 +52,13 @@ def predict(
     if output == _PIPE:
         if as_json:
             raise UserError("--json must be given with an output file, but the predictions go to standard output.")
-        _stream(run, new, select, decide, quiet=quiet, trust_code=trust_code)
+        _stream(run, new, select, threshold, quiet=quiet, trust_code=trust_code)
         return
     record = load_run(run)
     with Bars(quiet=quiet) as bars:
         bars.label = record.directory.name
         prediction = write_predictions(
-            record, _opened(new), output, select=select, decide=decide, progress=bars, trust_code=trust_code
+            record, _opened(new), output, select=select, threshold=threshold, progress=bars, trust_code=trust_code
         )
     _print_notes(prediction.notes)
     if as_json:
@@ -76,7 +78,7 @@ def predict(
 
 
 def _stream(
-    run: Path, new: Path, select: str | None, decide: "Decide | None", *, quiet: bool, trust_code: bool
+    run: Path, new: Path, select: str | None, threshold: "Threshold | None", *, quiet: bool, trust_code: bool
 ) -> None:
     """Write CSV to standard output, and nothing else; a reader that closes the pipe, such as head, ends it quietly."""
     from umix.bench.predict import stream_predictions
@@ -91,7 +93,7 @@ def _stream(
                 _opened(new),
                 sys.stdout.buffer,
                 select=select,
-                decide=decide,
+                threshold=threshold,
                 progress=bars,
                 trust_code=trust_code,
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from umix.commands.execution import execute_all
-from umix.commands.flags import Quiet, ReadDecide, Root, Select
+from umix.commands.flags import Quiet, ReadThreshold, Root, Select
 from umix.errors import UserError
 from umix.terminal import ERR, OUT
 
@@ -36,7 +36,7 @@ def report(
         ),
     ] = False,
     select: Select = None,
-    decide: ReadDecide = None,
+    threshold: ReadThreshold = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
     root: Root = None,
     quiet: Quiet = False,
@@ -46,13 +46,13 @@ def report(
     from umix.api.report import report as write_report
 
     if paper:
-        if output or open_ or select or decide or baseline:
+        if output or open_ or select or threshold or baseline:
             raise UserError("--paper must go with DIRECTORY, --figures, --root and --quiet alone: it makes no page.")
         _paper_figures(directory, figures or "pdf", root, quiet=quiet)
         return
     if root is not None:
         raise UserError("--root must go with --paper: a page is made of runs that are finished.")
-    path = write_report(directory, output, select=select, decide=decide, baseline=baseline, figures=figures)
+    path = write_report(directory, output, select=select, threshold=threshold, baseline=baseline, figures=figures)
     if figures:
         ERR.print(f"Figures: {figures_folder(path)}", highlight=False, markup=False, soft_wrap=True)
     OUT.print(f"Report: {path}", highlight=False, markup=False, soft_wrap=True)
@@ -64,7 +64,7 @@ def report(
 
 def _paper_figures(runs: Path, form: "FileFormat", root: Path | None, *, quiet: bool) -> None:
     """Run what the paper's figures are made of and write them."""
-    from umix.bench.runs.places import Places
+    from umix.bench.runs.paths import RunPaths
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.charts.figure import write_figures
     from umix.reports.charts.paper_figures import density_figure, training_figure
@@ -78,10 +78,10 @@ def _paper_figures(runs: Path, form: "FileFormat", root: Path | None, *, quiet: 
         ],
         "colored_digits": [RunSpec(task="colored_digits", method="umix", settings=long)],
     }
-    records = execute_all(specs, Places(runs), quiet=quiet)
+    records = execute_all(specs, RunPaths(runs), quiet=quiet)
     for task in real:
         spec = RunSpec(task=task, method="umix", settings={"task.allow_subset": True})
-        records |= execute_all({task: [spec]}, Places(runs, root=root), quiet=quiet)
+        records |= execute_all({task: [spec]}, RunPaths(runs, root=root), quiet=quiet)
     drawn = [_moons()]
     for kind in ("trajectory", "ensemble"):
         record = records[f"four_moons, {kind}"][0]

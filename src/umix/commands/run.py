@@ -11,8 +11,8 @@ from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
     DataFlags,
     DeviceFlags,
+    EvaluationFlags,
     Json,
-    JudgeFlags,
     Log,
     MlflowUri,
     NetFlags,
@@ -39,7 +39,7 @@ def run(
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
-    judge: JudgeFlags | None = None,
+    evaluation: EvaluationFlags | None = None,
     budget: Annotated[
         float | None,
         Parameter(
@@ -48,7 +48,9 @@ def run(
         ),
     ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
-    time: Annotated[float | None, Parameter(help="With METHOD best: seconds after which its race ends.")] = None,
+    time: Annotated[
+        float | None, Parameter(help="With METHOD best: seconds after which trying candidates ends.")
+    ] = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
     log: Log = None,
@@ -60,21 +62,26 @@ def run(
 ) -> None:
     """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed.
 
-    METHOD best tries the others within a race and trains the one that does best on validation.
+    METHOD best tries the others on validation and trains the one that does best on validation.
     """
     from umix.bench.loggers import loggers
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.sentences import choice_words, column_words, decision_words
+    from umix.reports.sentences import choice_words, column_words, threshold_words
     from umix.reports.tables.run_table import run_table
 
     if select is not None:
         known_rule(select)
     data, where, settings = data or DataFlags(), where or DeviceFlags(), parse_settings(set_)
-    settings |= data.settings() | where.settings() | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
-    settings |= _contest_settings(method, trials, time, budget)
+    settings |= (
+        data.settings()
+        | where.settings()
+        | (net or NetFlags()).settings()
+        | (evaluation or EvaluationFlags()).settings()
+    )
+    settings |= _selection_settings(method, trials, time, budget)
     spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset, trust_code=trust_code)
     source: object = spec.plan.source
     refuse_root(data.root, [type(spec.plan.source)])
@@ -85,14 +92,14 @@ def run(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
         )
     engine = where.engine()
-    places = data.places(out)
+    paths = data.paths(out)
     logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
     engine.launch()
     if not engine.first:
-        follow(spec, places, engine)
+        follow(spec, paths, engine)
         return
     print_first_finding(spec)
-    record = execute_all({method: [spec]}, places, quiet=quiet, engine=engine)[method][0]
+    record = execute_all({method: [spec]}, paths, quiet=quiet, engine=engine)[method][0]
     for write in logging:
         write(record)
     if as_json:
@@ -102,7 +109,7 @@ def run(
     OUT.print(run_table(record, summary))
     if words := column_words(record):
         OUT.print(words, highlight=False, soft_wrap=True, markup=False)
-    for words in filter(None, (choice_words(record, summary), decision_words(record))):
+    for words in filter(None, (choice_words(record, summary), threshold_words(record))):
         OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
@@ -110,8 +117,8 @@ def run(
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _contest_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:
-    """The limits of a contest as settings; trials and time are those of ``best`` alone."""
+def _selection_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:
+    """The limits of a selection as settings; trials and time are those of ``best`` alone."""
     limits = {name: value for name, value in (("trials", trials), ("time", time)) if value is not None}
     if limits and method != "best":
         raise UserError(f"--{next(iter(limits))} must be given with METHOD best, got {method!r}; leave the flag out.")
@@ -124,4 +131,4 @@ def _contest_settings(method: str, trials: int | None, time: float | None, budge
             f"--budget must be a share of the examples, a number in [0, 1], got {budget:g}; 0.02 is two points."
         )
     settings = {f"best.{name}": value for name, value in limits.items()}
-    return settings if budget is None else {**settings, "judge.budget": budget}
+    return settings if budget is None else {**settings, "evaluation.budget": budget}

@@ -180,7 +180,7 @@ def print_results(result: "StudyResult") -> None:
     if result.failures:
         message = "The same command tries failed runs again; failed.json in a run's folder has the whole error."
         OUT.print(message, highlight=False, soft_wrap=True)
-    out = result.plan.grid.places.out
+    out = result.plan.grid.paths.out
     message = f"Records: {out}/ (one folder per run). More: umix table {out} --groups; umix table {out} --select all"
     OUT.print(message, highlight=False, markup=False, soft_wrap=True)
 
@@ -205,7 +205,7 @@ def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
 
 def print_study_json(result: "StudyResult") -> None:
     """Print all runs and failures as JSON."""
-    from umix.reports.arrange import decided_rows
+    from umix.reports.arrange import threshold_rows
 
     select = result.select
     runs = [
@@ -214,7 +214,7 @@ def print_study_json(result: "StudyResult") -> None:
             "learner": record.net,
             **run_json(record, select if select is None or record.has(select) else None),
         }
-        for methods in decided_rows(result.records, select=select).values()
+        for methods in threshold_rows(result.records, select=select).values()
         for label, records in methods.items()
         for record in records
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from umix.commands.flags import ReadDecide
+from umix.commands.flags import ReadThreshold
 from umix.errors import UserError
 from umix.terminal import ERR, OUT, write_out
 
@@ -34,7 +34,7 @@ def table(
             "with an oracle that sees the test split."
         ),
     ] = None,
-    decide: ReadDecide = None,
+    threshold: ReadThreshold = None,
     baseline: Annotated[str | None, Parameter(help="Method to compare with, as the table names it.")] = None,
     published: Annotated[
         bool,
@@ -55,14 +55,14 @@ def table(
 ) -> None:
     """Compare the methods run in DIRECTORY: named rates over seeds with intervals, and paired differences to a baseline."""
     from umix.bench.runs.record import known_rule
-    from umix.reports.arrange import arrange, decided_rows
+    from umix.reports.arrange import arrange, threshold_rows
     from umix.reports.comparison import compare
     from umix.reports.metrics import metric_tables
     from umix.reports.regret import as_json as rules_json
     from umix.reports.regret import outcomes, regret_tables
     from umix.reports.tables.comparison_tables import as_csv, as_json, comparison_tables, paper_table, rules_tables
     from umix.run_folder import is_run_file
-    from umix.store import write_whole
+    from umix.store import atomic_write
 
     form = format_ or _format_of(output)
     if output is not None and is_run_file(output):
@@ -71,7 +71,7 @@ def table(
     for flag, is_set, others in (
         ("--groups", groups, {"--metric": metric, in_form: form in ("csv", "latex")}),
         ("--metric", metric, {"--select": select, "--published": published, in_form: form in ("csv", "json")}),
-        ("--published", published, {"--decide biases": decide == "biases"}),
+        ("--published", published, {"--threshold tuned": threshold == "tuned"}),
         (
             f"--select {_ALL}",
             select == _ALL,
@@ -80,11 +80,11 @@ def table(
     ):
         for other in [name for name, value in others.items() if is_set and value]:
             raise UserError(f"{flag} must be shown without {other}; leave one out.")
-    how = "argmax" if published else decide
+    how = "off" if published else threshold
     console = OUT if output is None else Console(width=_WIDTH, color_system=None)
     runs = arrange([record.by_raw_rates() for record in load(directory)] if published else load(directory))
     if select == _ALL:
-        by_rule = outcomes(decided_rows(runs, decide=how))
+        by_rule = outcomes(threshold_rows(runs, threshold=how))
         without = [task for task, methods in runs.items() if not next(iter(methods.values()))[0].groups]
         text = (
             rules_json(by_rule)
@@ -92,14 +92,14 @@ def table(
             else _text(form, console, regret_tables(by_rule, without_groups=without))
         )
     elif metric is not None:
-        text = _text(form, console, metric_tables(decided_rows(runs, decide=how), metric))
+        text = _text(form, console, metric_tables(threshold_rows(runs, threshold=how), metric))
     else:
         rules: list[str | None] = [*select.split(",")] if select else [None]
         for rule in rules:
             if rule is not None:
                 known_rule(rule)
         comparisons = {
-            rule or "": compare(decided_rows(runs, select=rule, decide=how), select=rule, baseline=baseline)
+            rule or "": compare(threshold_rows(runs, select=rule, threshold=how), select=rule, baseline=baseline)
             for rule in rules
         }
         for note in dict.fromkeys(note for comparison in comparisons.values() for note in comparison.notes):
@@ -116,7 +116,7 @@ def table(
     if output is None:
         write_out(text)
         return
-    write_whole(output, text.encode())
+    atomic_write(output, text.encode())
     ERR.print(f"{form} table written to {output}", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -8,8 +8,8 @@ from rich.markup import escape
 
 from umix.commands.flags import (
     DataFlags,
+    EvaluationFlags,
     Json,
-    JudgeFlags,
     NetFlags,
     Out,
     Quiet,
@@ -46,7 +46,7 @@ def tune(
     net: NetFlags | None = None,
     preset: Annotated[str, Parameter(help="Settings to start from: a name or a FILE.toml.")] = "default",
     select: Select = None,
-    judge: JudgeFlags | None = None,
+    evaluation: EvaluationFlags | None = None,
     prune: Annotated[
         Literal["median", "halving", "none"], Parameter(help="How poor trials are pruned, by their validation score.")
     ] = "halving",
@@ -72,7 +72,10 @@ def tune(
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])
     settings = (
-        parse_settings(set_) | data.settings() | (net or NetFlags()).settings() | (judge or JudgeFlags()).settings()
+        parse_settings(set_)
+        | data.settings()
+        | (net or NetFlags()).settings()
+        | (evaluation or EvaluationFlags()).settings()
     )
     space: SearchSpace = dict(map(parse_range, range_)) | dict(map(parse_choices, choices))
     if len(space) < len(range_) + len(choices):
@@ -98,7 +101,7 @@ def tune(
             prune=prune,
             name=name,
             storage=storage,
-            places=data.places(out),
+            paths=data.paths(out),
             progress=bars,
             watch=watch,
             trust_code=trust_code,

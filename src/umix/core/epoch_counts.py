@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.judging import EVERY_GROUP, Judging, Units, units_of
+from umix.core.evaluation import EVERY_GROUP, Evaluation, EvaluationGroups, units_of
 
 #: The share of the examples of a split, those with the largest losses, whose mean loss is kept.
 TAIL = 0.2
@@ -18,10 +18,10 @@ class Counts:
     """Hits per epoch and sizes of one split: by group (may overlap), by margin, by class, and over all examples.
 
     A margin has the examples that share a label and a value of one group column; values of other columns may be blank there.
-    ``composition`` and ``margin_composition`` count the classes in each group and margin; ``judging`` says when a group is judged.
+    ``composition`` and ``margin_composition`` count the classes in each group and margin; ``evaluation`` says which are judged.
 
     Where there was a first stage, also the accuracy of each fifth in order of its uncertainty (on test only without groups, and
-    then under every decision); on validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
+    then under every threshold); on validation also the mean loss of the worst ``TAIL`` of the examples, NaN where it is not finite.
     """
 
     hits: np.ndarray  # [epochs, groups]
@@ -36,15 +36,15 @@ class Counts:
     margin_composition: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0), dtype=np.int64)
     )  # [margins, classes]
-    judging: Judging = EVERY_GROUP
+    evaluation: Evaluation = EVERY_GROUP
     recall_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
     )  # [epochs, groups, classes]
-    biases: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [decisions, classes]; the first is argmax
-    decided_hits: np.ndarray = field(
+    biases: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # [thresholds, classes]; the first is argmax
+    threshold_hits: np.ndarray = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64)
-    )  # [epochs, decisions, groups + margins + classes]
-    decided_quintiles: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 5)))  # [epochs, decisions, 5]
+    )  # [epochs, thresholds, groups + margins + classes]
+    threshold_quintiles: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 5)))  # [epochs, thresholds, 5]
 
     @property
     def epochs(self) -> int:
@@ -72,29 +72,29 @@ class Counts:
         return np.where((hit.sum(axis=1) == 1) & whole, hit.argmax(axis=1), -1)
 
     @property
-    def has_decisions(self) -> bool:
-        """Whether the hits of every candidate decision are known."""
-        return len(self.biases) > 0 and len(self.decided_hits) == self.epochs
+    def has_thresholds(self) -> bool:
+        """Whether the hits of every candidate threshold are known."""
+        return len(self.biases) > 0 and len(self.threshold_hits) == self.epochs
 
-    def decided(self, decision: int) -> "Counts":
-        """The counts of all epochs under one decision; parts that were counted for argmax only are left out."""
-        if decision == 0:
+    def at_threshold(self, threshold: int) -> "Counts":
+        """The counts of all epochs under one threshold; parts that were counted for argmax only are left out."""
+        if threshold == 0:
             return self
-        counts, fifths = self._under(self.decided_hits[:, decision]), self.decided_quintiles
-        return replace(counts, quintile_rates=fifths[:, decision]) if len(fifths) else counts
+        counts, fifths = self._under(self.threshold_hits[:, threshold]), self.threshold_quintiles
+        return replace(counts, quintile_rates=fifths[:, threshold]) if len(fifths) else counts
 
     @property
-    def every_decision(self) -> "Counts":
-        """All epochs under the first decision, then all epochs under the second, and so on, as if each were an epoch."""
-        return self._under(self.decided_hits.swapaxes(0, 1).reshape(-1, self.decided_hits.shape[2]))
+    def every_threshold(self) -> "Counts":
+        """All epochs under the first threshold, then all epochs under the second, and so on, as if each were an epoch."""
+        return self._under(self.threshold_hits.swapaxes(0, 1).reshape(-1, self.threshold_hits.shape[2]))
 
     def only(self, epochs: Sequence[int]) -> "Counts":
         """The counts of these epochs alone."""
         kept = list(epochs)
         by_epoch = ("hits", "class_hits", "margin_hits", "quintile_rates", "tail_losses", "recall_hits")
-        by_decision = ("decided_hits", "decided_quintiles")
+        by_threshold = ("threshold_hits", "threshold_quintiles")
         return replace(
-            self, **{name: rows[kept] for name in by_epoch + by_decision if len(rows := getattr(self, name))}
+            self, **{name: rows[kept] for name in by_epoch + by_threshold if len(rows := getattr(self, name))}
         )
 
     def _under(self, hits: np.ndarray) -> "Counts":
@@ -109,11 +109,11 @@ class Counts:
             tail_losses=none.tail_losses,
             recall_hits=none.recall_hits,
             biases=none.biases,
-            decided_hits=none.decided_hits,
-            decided_quintiles=none.decided_quintiles,
+            threshold_hits=none.threshold_hits,
+            threshold_quintiles=none.threshold_quintiles,
         )
 
-    def units(self, epoch: int | None = None, *, least: int | None = None) -> Units:
+    def units(self, epoch: int | None = None, *, least: int | None = None) -> EvaluationGroups:
         """Groups, margins and classes at ``epoch``; without one, of all epochs. Large ones have ``judging.min_group`` examples."""
         at = slice(None) if epoch is None else epoch
         within = self.composition.shape[:1] == self.sizes.shape  # whether the classes of groups are known
@@ -126,18 +126,18 @@ class Counts:
             margin_sizes=self.margin_sizes,
             composition=self.composition if within else None,
             margin_composition=self.margin_composition if len(self.margin_sizes) else None,
-            least=self.judging.min_group if least is None else least,
+            least=self.evaluation.min_group if least is None else least,
         )
 
     @property
-    def choice_units(self) -> Units:
+    def choice_units(self) -> EvaluationGroups:
         """What takes part in a choice on this split, of all epochs."""
-        return self.units(least=self.judging.fewest)
+        return self.units(least=self.evaluation.fewest)
 
     @property
     def groups_choose(self) -> bool:
-        """Whether the groups of this split choose (``Judging.groups_choose``)."""
-        return self.judging.groups_choose(np.concatenate([self.sizes, self.margin_sizes]))
+        """Whether the groups of this split choose (``Evaluation.groups_choose``)."""
+        return self.evaluation.groups_choose(np.concatenate([self.sizes, self.margin_sizes]))
 
 
 def quintiles(u: np.ndarray) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.judging import GUARD, PRICE, Units, class_targets, shrunk_rates
+from umix.core.evaluation import AVERAGE_WEIGHT, GUARD, EvaluationGroups, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
@@ -22,7 +22,7 @@ ORACLE = "oracle_test"
 UNCERTAIN = 0.5
 
 #: How a class is predicted from logits: the largest one, or the largest after biases that are chosen with the epoch.
-Decide = Literal["biases", "argmax"]
+Threshold = Literal["tuned", "off"]
 Scores = NDArray[np.float64]
 
 
@@ -33,11 +33,11 @@ def _unknown(val: Counts) -> Scores:
 def _worst(val: Counts) -> Scores:
     """The lowest rate of a group or margin, pulled towards its class's rate by its size, or of a class as a whole."""
     units = val.choice_units
-    if not units.large.any() or not val.judging.choose:
+    if not units.large.any() or not val.evaluation.choose:
         return _unknown(val)
-    rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.judging.prior)
+    rates = shrunk_rates(units.hits, units.sizes, _targets(val, units), prior=val.evaluation.prior)
     lowest: Scores = rates[:, units.large].min(axis=1)
-    return np.minimum(lowest, _worst_class(val)) if val.judging.prior and _within_classes(val) else lowest
+    return np.minimum(lowest, _worst_class(val)) if val.evaluation.prior and _within_classes(val) else lowest
 
 
 def worst_size(at: Counts, rule: str) -> float:
@@ -46,9 +46,9 @@ def worst_size(at: Counts, rule: str) -> float:
         rates = np.where(at.class_sizes > 0, per_group(at.class_hits, at.class_sizes)[0], np.inf)
         return float(at.class_sizes[int(rates.argmin())])
     units = at.choice_units
-    shrunk = shrunk_rates(units.hits, units.sizes, _targets(at, units), prior=at.judging.prior)[0]
+    shrunk = shrunk_rates(units.hits, units.sizes, _targets(at, units), prior=at.evaluation.prior)[0]
     worst = int(np.where(units.large, shrunk, np.inf).argmin())
-    return float(units.sizes[worst] + at.judging.prior)
+    return float(units.sizes[worst] + at.evaluation.prior)
 
 
 def _within_classes(val: Counts) -> bool:
@@ -56,7 +56,7 @@ def _within_classes(val: Counts) -> bool:
     return val.composition.shape[:1] == val.sizes.shape and bool(((val.composition > 0).sum(axis=1) <= 1).all())
 
 
-def _targets(val: Counts, units: Units) -> Scores:
+def _targets(val: Counts, units: EvaluationGroups) -> Scores:
     """What each unit's rate is pulled towards, [epochs, units]; NaN where the classes of a unit are not known."""
     if val.composition.shape[:1] != val.sizes.shape:
         return np.full(units.hits.shape, np.nan)
@@ -69,20 +69,20 @@ def _worst_recall(val: Counts) -> Scores:
     """The lowest recall of a class within a group; of groups with one class each, their worst rate."""
     if not val.sizes.any():
         return _worst_class(val)
-    if not val.judging.choose:
+    if not val.evaluation.choose:
         return _unknown(val)
     if _within_classes(val):
         return _worst(val)
     if len(val.recall_hits) != val.epochs:
         return _unknown(val)
     sizes = val.composition.reshape(-1)
-    large = sizes >= max(1, val.judging.fewest)
+    large = sizes >= max(1, val.evaluation.fewest)
     if not large.any():
         return _worst_class(val)
     class_rates = per_group(val.class_hits, val.class_sizes)
     targets = np.broadcast_to(class_rates[:, None, :], val.recall_hits.shape).reshape(val.epochs, -1)
     hits = val.recall_hits.reshape(val.epochs, -1)
-    lowest: Scores = shrunk_rates(hits, sizes, targets, prior=val.judging.prior)[:, large].min(axis=1)
+    lowest: Scores = shrunk_rates(hits, sizes, targets, prior=val.evaluation.prior)[:, large].min(axis=1)
     return lowest
 
 
@@ -167,73 +167,73 @@ def _best(val: Counts, scores: Scores) -> int:
 @final
 @dataclass(frozen=True)
 class Choice:
-    """An epoch and the number of a decision, as ``best_choice`` finds them on validation; decision 0 is argmax."""
+    """An epoch and the number of a threshold, as ``best_choice`` finds them on validation; threshold 0 is argmax."""
 
     epoch: int
-    decision: int = 0
+    threshold: int = 0
 
 
-#: Rules that compare decisions too. The others look at losses, at uncertainty or at nothing, which biases do not change.
-DECIDING = ("worst", "average", "worst_class", "worst_recall", "class_difference")
+#: Rules that compare thresholds too. The others look at losses, at uncertainty or at nothing, which biases do not change.
+THRESHOLD_RULES = ("worst", "average", "worst_class", "worst_recall", "class_difference")
 
 
-def best_choice(val: Counts, rule: str, decide: Decide = "biases") -> Choice:
-    """The epoch and the decision with the highest validation score under ``rule``, chosen together.
+def best_choice(val: Counts, rule: str, threshold: Threshold = "tuned") -> Choice:
+    """The epoch and the threshold with the highest validation score under ``rule``, chosen together.
 
-    Of equal ones the smallest biases win, then the earlier epoch. Where decisions were not counted, or ``decide`` is argmax, or the
-    rule has no score for them, the epoch is chosen as ``best_epoch`` does.
+    Of equal ones the smallest biases win, then the earlier epoch. Where thresholds were not counted, or ``threshold`` is off, or
+    the rule has no score for them, the epoch is chosen as ``best_epoch`` does.
 
     >>> sizes, hits = np.array([10, 10]), np.array([[10, 2]])
-    >>> decided = {"biases": np.array([[0, 0], [0, 1.0]]), "decided_hits": np.array([[[10, 2], [8, 7]]])}
+    >>> decided = {"biases": np.array([[0, 0], [0, 1.0]]), "threshold_hits": np.array([[[10, 2], [8, 7]]])}
     >>> val = Counts(hits[:, :0], sizes[:0], hits, sizes, **decided)
     >>> best_choice(val, "worst_class")
-    Choice(epoch=0, decision=1)
+    Choice(epoch=0, threshold=1)
     """
-    if rule not in DECIDING:
+    if rule not in THRESHOLD_RULES:
         return Choice(best_epoch(val, rule))
-    if decide == "argmax" or not val.has_decisions:
+    if threshold == "off" or not val.has_thresholds:
         scores = within_limits(RULES[rule](val), val)
         return Choice(best_epoch(val, rule) if np.isnan(scores).all() else _best(val, scores))
-    every = val.every_decision
+    every = val.every_threshold
     scores = allowed_scores(RULES[rule](every), every, rule)
     if np.isnan(
         scores
     ).all():  # nothing is allowed: what the budget allows and is best for the classes, else the best average
-        affordable = replace(every, judging=replace(every.judging, class_floor=None))
+        affordable = replace(every, evaluation=replace(every.evaluation, class_floor=None))
         scores = within_limits(mean_class(every), affordable)
     if np.isnan(scores).all():
         scores = _average(every)
-    decision, epoch = divmod(_best(every, scores), val.epochs)
-    return Choice(epoch, decision)
+    place, epoch = divmod(_best(every, scores), val.epochs)
+    return Choice(epoch, place)
 
 
 def best_score(val: Counts, rule: str) -> float:
-    """The highest score under ``rule`` of an epoch and a decision that is allowed; NaN if none is."""
-    every = val.every_decision if val.has_decisions else val
+    """The highest score under ``rule`` of an epoch and a threshold that is allowed; NaN if none is."""
+    every = val.every_threshold if val.has_thresholds else val
     scores = allowed_scores(RULES[rule](every), every, rule)
     return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
 def allowed_scores(scores: Scores, every: Counts, rule: str) -> Scores:
-    """``scores`` of every epoch and decision with what they cost; NaN where ``judging`` does not allow them.
+    """``scores`` of every epoch and threshold with what they cost; NaN where ``evaluation`` does not allow them.
 
     Where no groups choose, nobody can see who pays for a better worst class. There a point of average accuracy is worth ``PRICE``
-    points of it, and the mean of the class rates must not be below ``judging.class_floor``.
+    points of it, and the mean of the class rates must not be below ``evaluation.class_floor``.
     """
     if rule not in ("worst", "worst_recall", "worst_class"):
-        return scores  # the others are averages themselves, or do not depend on decisions
+        return scores  # the others are averages themselves, or do not depend on thresholds
     by_groups = rule != "worst_class" and every.groups_choose
-    return within_limits(scores if by_groups else scores + PRICE * _average(every), every)
+    return within_limits(scores if by_groups else scores + AVERAGE_WEIGHT * _average(every), every)
 
 
 def within_limits(scores: Scores, every: Counts) -> Scores:
-    """``scores`` of every epoch and decision; NaN where the average or the mean of the classes is below ``judging``'s floors."""
-    judging = every.judging
+    """``scores`` of every epoch and threshold; NaN where the average or the mean of the classes is below a floor."""
+    evaluation = every.evaluation
     allowed = np.ones(every.epochs, dtype=bool)
-    if judging.floor is not None:
-        allowed &= _average(every) >= judging.floor - 1e-12
-    if judging.class_floor is not None and not every.groups_choose:
-        allowed &= mean_class(every) >= judging.class_floor - 1e-12
+    if evaluation.floor is not None:
+        allowed &= _average(every) >= evaluation.floor - 1e-12
+    if evaluation.class_floor is not None and not every.groups_choose:
+        allowed &= mean_class(every) >= evaluation.class_floor - 1e-12
     return np.where(allowed, scores, np.nan)
 
 
@@ -243,11 +243,11 @@ def mean_class(val: Counts) -> Scores:
 
 
 def class_floor(val: Counts) -> float:
-    """The lowest mean of the class rates that is as good as the best epoch and decision of ``val``.
+    """The lowest mean of the class rates that is as good as the best epoch and threshold of ``val``.
 
     That is a point less than the best, or a standard error of it where that is more: with few examples a point is chance.
     """
-    every = val.every_decision
+    every = val.every_threshold
     means = mean_class(every)
     best = int(means.argmax())
     rates, sizes = _class_rates(every)[best], every.class_sizes[every.class_sizes > 0]
@@ -255,7 +255,7 @@ def class_floor(val: Counts) -> float:
     return float(means[best]) - max(GUARD, error)
 
 
-def trust_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: int) -> Scores:
+def group_free_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: int) -> Scores:
     """How well an epoch does where a first stage was certain, where it was uncertain, and in the worst class, [epochs].
 
     The mean of the three rates. Larger weights on misclassified examples raise the accuracy on uncertain examples. If labels are
@@ -265,7 +265,7 @@ def trust_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: int) ->
     ``every`` counts validation examples by class, ``uncertain_hits`` [epochs] those of which the first stage was uncertain.
 
     >>> hits, sizes = np.array([[12, 2]]), np.array([15, 5])
-    >>> trust_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([1]), 4).round(3).tolist()  # 13/16, 1/4, 2/5
+    >>> group_free_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([1]), 4).round(3).tolist()  # 13/16, 1/4, 2/5
     [0.488]
     """
     if not every.n:
@@ -285,7 +285,7 @@ def _group_mean(val: Counts) -> Scores:
     large = units.large.copy()
     if large[: units.n_groups].any():
         large[units.n_groups :] = False
-    if not large.any() or not val.judging.choose:
+    if not large.any() or not val.evaluation.choose:
         return _unknown(val)
     means: Scores = per_group(units.hits, units.sizes)[:, large].mean(axis=1)
     return means
@@ -293,14 +293,14 @@ def _group_mean(val: Counts) -> Scores:
 
 def choice_score(val: Counts, rule: str, choice: Choice) -> float:
     """The validation score of ``choice`` under ``rule``."""
-    return float(RULES[rule](val.decided(choice.decision))[choice.epoch])
+    return float(RULES[rule](val.at_threshold(choice.threshold))[choice.epoch])
 
 
-def oracle_choice(test: Counts, decide: Decide = "argmax") -> Choice:
+def oracle_choice(test: Counts, threshold: Threshold = "off") -> Choice:
     """The choice with the highest test rate of the worst group, or class where there are no groups: for regret only."""
-    plain = replace(test.judging, choose=True, prior=0.0, floor=None, class_floor=None)
-    compared = decide == "biases" and test.has_decisions
-    seen = replace(test.every_decision if compared else test, judging=plain)
+    plain = replace(test.evaluation, choose=True, prior=0.0, floor=None, class_floor=None)
+    compared = threshold == "tuned" and test.has_thresholds
+    seen = replace(test.every_threshold if compared else test, evaluation=plain)
     scores = RULES["worst" if (test.sizes > 0).any() else "worst_class"](seen)
-    decision, epoch = divmod(_best(seen, scores), test.epochs)
-    return Choice(epoch, decision)
+    place, epoch = divmod(_best(seen, scores), test.epochs)
+    return Choice(epoch, place)

@@ -45,7 +45,7 @@ class Shuffled(Sampler):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Among(Sampler):
+class SubsetSampler(Sampler):
     """Each of these rows once, in random order."""
 
     rows: Tensor  # int64
@@ -83,7 +83,7 @@ class Growing(Sampler):
 
 @final
 @dataclass(frozen=True)
-class Passes(Sampler):
+class FullBatchSampler(Sampler):
     """Every example ``times`` times, in order: with batches as large as the split these are ``times`` full-batch steps."""
 
     times: int

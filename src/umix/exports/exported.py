@@ -10,7 +10,7 @@ from typing import Any, Literal, final, get_args
 
 from umix.core.words import counted
 from umix.errors import Setting, UserError, unknown
-from umix.store import write_whole
+from umix.store import atomic_write
 
 Format = Literal["onnx", "pt2", "state_dict", "card", "mlflow"]
 #: The format of a file by its suffix; a folder has none and is a state dict, unless it is said to be a model of MLflow.
@@ -146,7 +146,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
     for path in files:
         check_replaceable(path)
     for path, content in files.items():
-        write_whole(path, content)
+        atomic_write(path, content)
 
 
 @contextmanager

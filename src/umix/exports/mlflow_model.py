@@ -28,7 +28,7 @@ from umix.exports.trained_model import TrainedModel, described
 from umix.nets.library import install_command, installed
 from umix.nets.registry import net_kind
 from umix.run_folder import weights_path
-from umix.store import write_tensors, write_whole
+from umix.store import atomic_write, write_tensors
 from umix.version import __version__
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: The file in which MLflow describes a model.
 MODEL = "MLmodel"
-#: The file in the folder that says which epoch and decision were exported.
+#: The file in the folder that says which epoch and threshold were exported.
 CHOSEN = "chosen.json"
 _RUN = "run"
 
@@ -79,10 +79,10 @@ def _write_run(trained: TrainedModel, folder: Path) -> None:
     weights = {name: tensor for name, tensor in state.items() if name.startswith("head.") or not frozen}
     write_tensors(weights_path(folder, trained.choice.epoch), weights, {"kind": "weights"})
     copy = record.model_copy()
-    copy.keep_decisions(record.decided_counts)
+    copy.keep_thresholds(record.threshold_counts)
     copy.save(folder)
-    chosen = {"select": trained.select, "decide": trained.decide}
-    write_whole(folder / CHOSEN, json.dumps(chosen).encode())
+    chosen = {"select": trained.select, "threshold": trained.threshold}
+    atomic_write(folder / CHOSEN, json.dumps(chosen).encode())
 
 
 def _signature(trained: TrainedModel, example: Any) -> Any:
@@ -198,6 +198,6 @@ def _load_pyfunc(data_path: str) -> Predictor:
     chosen = json.loads((folder / CHOSEN).read_text(encoding="utf-8"))
     # A model of MLflow is code: MLflow imports what its file names. So its net may be code as well.
     trained = TrainedModel.in_folder(
-        load_run(folder), select=chosen["select"], decide=chosen["decide"], trust_code=True
+        load_run(folder), select=chosen["select"], threshold=chosen["threshold"], trust_code=True
     )
     return Predictor(trained)

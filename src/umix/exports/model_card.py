@@ -14,7 +14,7 @@ from umix.exports.exported import MARK
 from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.sentences import choice_words, command, decision_words, judged_words
+from umix.reports.sentences import choice_words, command, judged_words, threshold_words
 from umix.reports.tables.text_table import Entry, TextTable, markdown, percents
 from umix.version import __version__
 
@@ -53,7 +53,7 @@ def card_of(
 
     ``reader`` is None for a run on a benchmark. ``loading`` is Python that loads the files which lie beside the card.
     """
-    record, summary = trained.record, trained.record.summary(trained.select, trained.decide)
+    record, summary = trained.record, trained.record.summary(trained.select, trained.threshold)
     roles = Roles.of(record, reader)
     sections = {
         f"# {roles.label or 'Classes'} of {record.title}": _what(record, roles),
@@ -148,7 +148,7 @@ def _limits(record: RunRecord, summary: Summary, roles: Roles) -> list[str]:
         found.append(f"The rate of the worst group is known from {rows}: its 95 % interval is {interval} percent.")
     found += [_sentence(doubt) for doubt in doubts(seeds=1, worst_size=worst.size if worst else None)[1:]]
     found.append("All rates are those of one trained net; another seed gives somewhat different ones.")
-    chosen = "The epoch and the decision were" if summary.biases else "The epoch was"
+    chosen = "The epoch and the threshold were" if summary.biases else "The epoch was"
     if summary.select != "last":
         found.append(
             f"{chosen} chosen by {_rule(summary)} of the validation rows, so these must be like the data it meets."
@@ -174,7 +174,7 @@ def _made(record: RunRecord, summary: Summary, roles: Roles, *, net: str) -> lis
     method = METHODS.get(record.method)
     paper = f" ({method.paper})" if method is not None else ""
     epochs = record.counts["val"].epochs
-    said = (choice_words(record, summary), *decision_words(record).split("\n"))
+    said = (choice_words(record, summary), *threshold_words(record).split("\n"))
     return [
         f"Data: {_code(record.title)}, {rows} rows.{weighed}",
         f"Method: {record.method}{paper}. Net: {_code(net)}. Seed: {record.seed}.",

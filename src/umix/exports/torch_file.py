@@ -1,4 +1,4 @@
-"""A file of torch.export (.pt2), which torch runs without umix: preprocessing, net and decision as one graph."""
+"""A file of torch.export (.pt2), which torch runs without umix: preprocessing, net and threshold as one graph."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from umix.core.decisions import decide
+from umix.core.thresholds import predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
 from umix.nets.net import Net
@@ -42,7 +42,7 @@ class WholeModel(nn.Module):
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         logits = self.net(self.preprocessing(*tensors))
-        return decide(logits, self.biases), logits.softmax(dim=1), logits
+        return predicted_classes(logits, self.biases), logits.softmax(dim=1), logits
 
 
 def traced(model: WholeModel, *, title: str) -> ExportedProgram:

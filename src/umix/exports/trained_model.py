@@ -13,7 +13,7 @@ from umix.bench.predict import PredictedBlocks, Prediction
 from umix.bench.predict import reader as reader_of
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
-from umix.core.selection import Choice, Decide
+from umix.core.selection import Choice, Threshold
 from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
 from umix.data.memory_source import MemorySource
@@ -40,7 +40,7 @@ class TrainedModel:
     load: Callable[[int], Net]
     read: Callable[[], Reader]
     select: str | None = None
-    decide: Decide | None = None
+    threshold: Threshold | None = None
 
     @classmethod
     def in_folder(
@@ -48,7 +48,7 @@ class TrainedModel:
         record: RunRecord,
         *,
         select: str | None = None,
-        decide: Decide | None = None,
+        threshold: Threshold | None = None,
         trust_code: bool = False,
     ) -> Self:
         """The model of a finished run that has a folder; its net may be code only with ``trust_code``."""
@@ -57,13 +57,13 @@ class TrainedModel:
             lambda epoch: load_net(record, epoch=epoch, trust_code=trust_code),
             lambda: reader_of(record),
             select=select,
-            decide=decide,
+            threshold=threshold,
         )
 
     @cached_property
     def choice(self) -> Choice:
-        """The epoch and the decision."""
-        return self.record.choice(self.select, self.decide)
+        """The epoch and the threshold."""
+        return self.record.choice(self.select, self.threshold)
 
     @cached_property
     def biases(self) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ def export_model(
 
 
 def _graph(trained: TrainedModel, output: Path, format: Format) -> Exported:
-    """Export preprocessing, net and decision as one graph, to ONNX or by torch.export."""
+    """Export preprocessing, net and threshold as one graph, to ONNX or by torch.export."""
     if format == "onnx":
         require_onnx()
     check_replaceable(output)
@@ -82,7 +82,7 @@ def _state_dict(trained: TrainedModel, output: Path, license: str | None) -> Exp
     content = state_dict_file(net, config)
     where = CONFIG if folder else "the metadata of the file"
     beyond = preprocessing_of(reader, trained.record).left_out
-    left_out = [f"preprocessing and the decision, which {where} describes", *beyond]
+    left_out = [f"preprocessing and the threshold, which {where} describes", *beyond]
     ready = Ready(ready_input(trained.record), left_out)
     rows = check_rows(trained.record, reader, net, ready)
     expected = Expected.of(trained, rows.inputs)

@@ -35,7 +35,7 @@ from torch import Tensor, nn
 
 from umix.core.weights import inverse_frequency
 from umix.data.batch import Batch
-from umix.data.samplers import Among, Passes
+from umix.data.samplers import FullBatchSampler, SubsetSampler
 from umix.errors import UserError
 from umix.methods.parts.layer_fit import LayerFit, divided
 from umix.nets.net import Net
@@ -107,12 +107,12 @@ class AFR(LayerFit):
                 f"afr must hold training rows out, but every class has a single row, {len(train)} in all; take more rows."
             )
         stage = SideStage("reference", context.settings.epochs, content=f"ERM on {self.share!r} of every class")
-        net, _ = side_fit(context, stage, MeanRisk(), sampler=Among(seen))
+        net, _ = side_fit(context, stage, MeanRisk(), sampler=SubsetSampler(seen))
         rows = train.rows(held_out)
         mu = self.weights(context.logits(net, rows), rows.y)
         settings = self.layer_settings(context, batch_size=len(rows), momentum=0.0, clip_norm=1.0)
         objective = self.objective(mu, linear_head(net))
-        return fit_last_layer(context, net, rows, objective, settings=settings, sampler=Passes(self.steps))
+        return fit_last_layer(context, net, rows, objective, settings=settings, sampler=FullBatchSampler(self.steps))
 
     def weights(self, logits: Tensor, y: Tensor) -> Tensor:
         """The weight μ of each row that was held out, [n], sum 1, from the ``logits`` of ERM."""

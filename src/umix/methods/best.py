@@ -113,7 +113,7 @@ class Best(Method):
             notes += of_dfr
         if refitted is not None:
             selection = selection.including(refitted)
-        summary = selection_summary(selection, erm=measured.best_val, decides=context.decide == "biases")
+        summary = selection_summary(selection, erm=measured.best_val, decides=context.threshold == "tuned")
         if dfr is not None and selection.results[0] is refitted:
             notes += Notes(
                 {"uncertainty": measured.train(measured.longest)},

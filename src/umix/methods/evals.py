@@ -14,7 +14,7 @@ Differs from the paper:
 - ``auto`` also tries 0, which keeps ERM's layer, and where no groups choose it takes no ``k`` that lowers the average on validation
   by more than the run's budget: where labels are noise, the rows of highest loss teach the opposite of the truth;
 - where validation groups are known and may be used, the worst of them chooses ``k``, as it selects epochs in all methods;
-- rates of small cells are pulled towards that of their class (``core.judging``), so a cell of a few rows does not choose alone;
+- rates of small cells are pulled towards that of their class (``core.evaluation``), so a cell of a few rows does not choose alone;
 - the last layer is a penalised logistic regression on standardised features, as DFR fits it, and has no epochs to select;
 - where a class has less than 2·``k`` rows, all classes give as many as it has: none counts more than another.
 
@@ -34,7 +34,7 @@ from torch import Tensor
 from umix.core.counts import class_composition, class_counts, group_counts
 from umix.core.environments import infer_environments
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
 from umix.core.losses import cross_entropy
 from umix.core.selection import RULES, best_epoch
 from umix.core.streams import stream
@@ -73,7 +73,7 @@ class EVaLS(Method):
     )
     c: Annotated[float, between(0.01, 10.0, log=True)] = Field(1.0, gt=0, description="inverse strength of the penalty")
     penalty: Penalty = Field("l1", description="of the weights: sum of sizes or of squares")
-    share: float = Field(0.5, gt=0, lt=1, description="part of validation to fit; the rest chooses k and the decision")
+    share: float = Field(0.5, gt=0, lt=1, description="part of validation to fit; the rest chooses k and the threshold")
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
         return (ErmStage("reference", epochs),)
@@ -130,10 +130,10 @@ class EVaLS(Method):
         groups = rest.groups.to(y.device) if by_groups else self._cells(context, net, rest)
         z = context.features(net, rest).cpu().double().numpy()
         correct = [torch.from_numpy((z @ layer[:, :-1].T + layer[:, -1]).argmax(1)) == y for layer in layers.values()]
-        counts = counts_of(correct, y, groups, n_classes=context.task.n_classes, judging=context.judging)
+        counts = counts_of(correct, y, groups, n_classes=context.task.n_classes, evaluation=context.evaluation)
         averages, tried = counts.all_hits / counts.n, list(layers)
         context = limited_cost(context, float(averages[0]))  # the first is ERM's layer
-        floor = -np.inf if context.judging.floor is None else context.judging.floor
+        floor = -np.inf if context.evaluation.floor is None else context.evaluation.floor
         allowed = np.flatnonzero(averages >= floor - 1e-12)
         warnings: tuple[str, ...] = ()
         if len(allowed) == 1:
@@ -143,7 +143,7 @@ class EVaLS(Method):
             )
         best = int(allowed[best_epoch(counts.only(allowed.tolist()), "worst")])
         results = [
-            result_of(f"k={k}", one, float(RULES["worst"](one)[0]), "worst", decide="argmax")
+            result_of(f"k={k}", one, float(RULES["worst"](one)[0]), "worst", threshold="off")
             for k, one in ((k, counts.only([place])) for place, k in enumerate(tried))
         ]
         what = "known group" if by_groups else "cell of class and inferred environment"
@@ -161,7 +161,9 @@ class EVaLS(Method):
         return Groups.cells(y, environment, labels=context.task.classes, attributes=("served", "failed"))
 
 
-def counts_of(correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes: int, judging: Judging) -> Counts:
+def counts_of(
+    correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes: int, evaluation: Evaluation
+) -> Counts:
     """The counts of several nets, as if each were an epoch; ``correct`` [n] says what a net gets right. Any groups may choose."""
     by_group = [group_counts(one, groups.member) for one in correct]
     by_class = [class_counts(one, y, n_classes=n_classes) for one in correct]
@@ -172,7 +174,7 @@ def counts_of(correct: Sequence[Tensor], y: Tensor, groups: Groups, *, n_classes
         class_hits=torch.stack([hits for hits, _ in by_class]).numpy(),
         class_sizes=by_class[0][1].numpy(),
         composition=composition.numpy(),
-        judging=replace(judging, choose=True),
+        evaluation=replace(evaluation, choose=True),
     )
 
 

@@ -90,10 +90,14 @@ class PDE(Method):
             added=self.added,
             expansions=self.expansions,
         )
-        slows = self._slows(len(group), settings) if size_at(1.0) > first and self.lr_factor != 1 else ()
-        return context.fit(MeanRisk(slows=slows), sampler=Growing(torch.from_numpy(order), size_at)).after(notes)
+        lr_milestones = (
+            self._lr_milestones(len(group), settings) if size_at(1.0) > first and self.lr_factor != 1 else ()
+        )
+        return context.fit(
+            MeanRisk(lr_milestones=lr_milestones), sampler=Growing(torch.from_numpy(order), size_at)
+        ).after(notes)
 
-    def _slows(self, n: int, settings: FitSettings) -> tuple[tuple[int, float], ...]:
+    def _lr_milestones(self, n: int, settings: FitSettings) -> tuple[tuple[int, float], ...]:
         """The first step of the first epoch after the warm-up, and the factor of the learning rate."""
         epoch = math.ceil(self.warm_up * settings.epochs - 1e-9)
         return ((epoch * n_batches(n, settings.batch_size), self.lr_factor),)

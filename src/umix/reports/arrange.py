@@ -8,7 +8,7 @@ from typing import Any, final
 
 from umix.bench.runs.failure import load_failures
 from umix.bench.runs.record import RunRecord, load_run, load_runs
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
 from umix.errors import Setting, UserError
 from umix.run_folder import FAILED, RECORD
 
@@ -17,7 +17,7 @@ Arranged = dict[str, dict[str, list[RunRecord]]]
 
 #: The method whose plain row is always decided by argmax.
 PLAIN = "erm"
-#: What is added to its label in the row with the decision that validation chooses.
+#: What is added to its label in the row with the threshold that validation chooses.
 THRESHOLD = " + threshold"
 
 
@@ -137,20 +137,23 @@ def _flat(options: Mapping[str, Any]) -> dict[str, str]:
     return flat
 
 
-def decided_rows(
-    runs: Mapping[str, Mapping[str, Sequence[RunRecord]]], *, select: str | None = None, decide: Decide | None = None
+def threshold_rows(
+    runs: Mapping[str, Mapping[str, Sequence[RunRecord]]],
+    *,
+    select: str | None = None,
+    threshold: Threshold | None = None,
 ) -> Arranged:
-    """``runs`` as a comparison shows them: ``erm`` by argmax and ``erm + threshold``, the others as ``decide`` says.
+    """``runs`` as a comparison shows them: ``erm`` by argmax and ``erm + threshold``, the others as ``threshold`` says.
 
-    Without ``decide`` every run is decided as it was told. Runs that are decided by argmax anyway have no second row.
+    Without ``threshold`` every run is decided as it was told. Runs that are decided by argmax anyway have no second row.
     """
     rows: Arranged = {}
     for task, methods in runs.items():
         here = rows.setdefault(task, {})
         for label, records in methods.items():
-            told = [record.deciding(decide) for record in records]
-            if any(_is_plain_with_decisions(record, select) for record in told):
-                here[label] = [record.deciding("argmax") for record in told]
+            told = [record.with_threshold(threshold) for record in records]
+            if any(_is_plain_with_thresholds(record, select) for record in told):
+                here[label] = [record.with_threshold("off") for record in told]
                 label += THRESHOLD
             here[label] = told
     return rows
@@ -158,10 +161,10 @@ def decided_rows(
 
 def plain_row(record: RunRecord) -> RunRecord:
     """``record`` as its own row of a comparison shows it."""
-    return record.deciding("argmax") if record.method == PLAIN else record
+    return record.with_threshold("off") if record.method == PLAIN else record
 
 
-def _is_plain_with_decisions(record: RunRecord, select: str | None) -> bool:
-    if record.method != PLAIN or record.decide == "argmax" or not (select is None or record.has(select)):
+def _is_plain_with_thresholds(record: RunRecord, select: str | None) -> bool:
+    if record.method != PLAIN or record.threshold == "off" or not (select is None or record.has(select)):
         return False
-    return record.compares_decisions(select)
+    return record.tunes_threshold(select)

@@ -11,7 +11,7 @@ import numpy as np
 
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.runs.summary import GroupRate, Summary
-from umix.core.selection import Decide
+from umix.core.selection import Threshold
 from umix.core.statistics import Interval, Paired, Spread, doubts, paired, wilson
 from umix.core.streams import stream
 from umix.core.words import counted
@@ -45,7 +45,7 @@ class MethodRates:
     uses: str = ""  # group labels behind its numbers: none, choose (an epoch), val train, train; empty if not known
     worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
-    decide: Decide = "argmax"  # biases, where validation chose them in some run
+    threshold: Threshold = "off"  # tuned, where validation chose one in some run
     fits: int = 0  # how many of its seeds' fits differ
     learner: str = ""  # the nets, or trees, of its seeds by name; empty if not known
 
@@ -223,7 +223,7 @@ def _cell(
         worst_groups=tuple(dict.fromkeys(name for summary in summaries if (name := summary.worst_group))),
         fits=fits,
         learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
-        decide="biases" if any(summary.decide == "biases" for summary in summaries) else "argmax",
+        threshold="tuned" if any(summary.threshold_mode == "tuned" for summary in summaries) else "off",
         collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
         interval=mean_interval(worst),
         gains=gains,

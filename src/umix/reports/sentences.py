@@ -5,7 +5,7 @@ import shlex
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
-from umix.core.selection import DECIDING
+from umix.core.selection import THRESHOLD_RULES
 from umix.core.words import counted, quoted
 from umix.reports.comparison import lowest
 
@@ -59,20 +59,20 @@ def column_words(record: RunRecord) -> str:
 
 def choice_words(record: RunRecord, summary: Summary) -> str:
     """How ``summary`` decides classes and what argmax would give, in a sentence; empty where argmax was asked for."""
-    if record.decide == "argmax" or summary.select not in DECIDING:
+    if record.threshold == "off" or summary.select not in THRESHOLD_RULES:
         return ""
     if summary.biases is None:
-        return "Decision: argmax; this run keeps no counts of other decisions."
+        return "Threshold: argmax; this run keeps no counts of other thresholds."
     if not any(summary.biases.values()):
-        return "Decision: argmax, the best on validation."
+        return "Threshold: argmax, the best on validation."
     if summary.threshold is not None:
         chosen = f"{quoted(record.classes[1])} is predicted from a probability of {summary.threshold:.2g} on"
     else:
         shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
         chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
         chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
-    plain, kind = lowest(record.summary(summary.select, "argmax")), "group" if record.groups else "class"
-    return f"Decision: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
+    plain, kind = lowest(record.summary(summary.select, "off")), "group" if record.groups else "class"
+    return f"Threshold: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
 
 
 def _signed(bias: float) -> str:
@@ -80,11 +80,11 @@ def _signed(bias: float) -> str:
     return f"{bias:+.2f}" if abs(bias) >= 0.005 else f"{bias:+.1g}"
 
 
-def decision_words(record: RunRecord) -> str:
+def threshold_words(record: RunRecord) -> str:
     """What a run decided for what was left open, in sentences; empty where it decided nothing."""
     decided = record.choices
     findings = [str(value["words"]) for value in decided.values() if isinstance(value, dict) and "words" in value]
-    if "chosen" in decided:  # a contest between methods says it itself
+    if "chosen" in decided:  # best says it itself
         skipped = [f"Not tried: {decided['not tried']}"] if "not tried" in decided else []
         found = [f"{words[:1].upper()}{words[1:].removesuffix('.')}." for words in findings]
         others = [decided["others"]] if "others" in decided else []

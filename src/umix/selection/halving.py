@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from umix.core.counts import class_composition
-from umix.core.decisions import candidate_biases, decision_hits
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging
+from umix.core.evaluation import Evaluation
+from umix.core.thresholds import candidate_biases, hits_by_threshold
 from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
@@ -32,12 +32,12 @@ from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.nets.stacked import clip_each, stack_of
 from umix.run_folder import CHECKPOINT, SELECTION_COUNTS
-from umix.store import locked, read_tensors, remove, unless_damaged, write_tensors
+from umix.store import load_or_none, locked, read_tensors, remove, write_tensors
 from umix.training.checkpoint import thin_checkpoint
 from umix.training.context import Context
 from umix.training.evaluate import stacked_logits
 from umix.training.fit import fit
-from umix.training.history import keeps_decisions
+from umix.training.history import keeps_thresholds
 from umix.training.loop import descend
 from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import Objective, State, check_given
@@ -122,7 +122,7 @@ def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
 class CandidateCounts:
     """The validation counts of one candidate, and of the examples of which an earlier stage was uncertain.
 
-    ``uncertain_hits`` is [epochs, decisions].
+    ``uncertain_hits`` is [epochs, thresholds].
     """
 
     counts: Counts
@@ -144,7 +144,7 @@ class ValidationCounter:
         biases: Tensor,
         *,
         batch_size: int,
-        judging: Judging,
+        evaluation: Evaluation,
         uncertain: Tensor | None = None,
     ) -> None:
         self._val = val
@@ -155,15 +155,15 @@ class ValidationCounter:
         apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more unit, behind the groups and margins
         self._pairs = (torch.cat([rows, apart]), torch.cat([units, torch.full_like(apart, self._n_units)]))
         self._batch_size = batch_size
-        self._judging = judging
-        self._hits: list[Tensor] = []  # of every epoch: [nets, decisions, groups + classes]
+        self._evaluation = evaluation
+        self._hits: list[Tensor] = []  # of every epoch: [nets, thresholds, groups + classes]
 
     def observe(self, net: Net, epoch: int) -> None:
         self.count(stacked_logits(net, self._val, batch_size=self._batch_size))
 
     def count(self, logits: Tensor) -> None:
         """Count the hits of another epoch, whose ``logits`` are [nets, n_val, classes]."""
-        hits = decision_hits(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
+        hits = hits_by_threshold(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
         self._hits.append(hits.int().cpu())
 
     def result(self, net: int, *, epochs: int) -> CandidateCounts:
@@ -183,9 +183,9 @@ class ValidationCounter:
             margin_hits=decided[:, 0, n_groups:n_units],
             margin_sizes=of_units[n_groups:].sum(axis=1),
             margin_composition=of_units[n_groups:],
-            judging=self._judging,
+            evaluation=self._evaluation,
             biases=self._biases.cpu().numpy(),
-            decided_hits=decided,
+            threshold_hits=decided,
         )
         return CandidateCounts(counts, hits[:, :, n_units], int(self._uncertain.sum()))
 
@@ -282,7 +282,7 @@ def _known(context: Context, stage: Stage, observer: ValidationCounter, *, until
             observer.restore(epochs, tensors)
         return epochs
 
-    counted = unless_damaged(path, read, again="its candidates are trained again", warn=context.progress.note)
+    counted = load_or_none(path, read, again="its candidates are trained again", warn=context.progress.note)
     return counted is not None and counted >= until
 
 
@@ -318,22 +318,22 @@ def _thin(context: Context, source: Stage, larger: CandidateBatch, batch: Candid
     path, target = (cast(Path, one.directory) / CHECKPOINT for one in (source, stage))
     members = [larger.names.index(name) for name in batch.names]
     thin = partial(thin_checkpoint, path, target, fit=stage.key, members=members, of=len(larger.names))
-    unless_damaged(path, thin, again="its candidates are trained again", warn=context.progress.note)
+    load_or_none(path, thin, again="its candidates are trained again", warn=context.progress.note)
 
 
 def _biases(context: Context) -> Tensor:
-    """The biases under which candidates are counted, [decisions, classes]; argmax alone if the final fit can choose no other."""
+    """The biases under which candidates are counted, [thresholds, classes]; argmax alone if the final fit can choose no other."""
     sizes = torch.bincount(context.splits["train"].y, minlength=context.task.n_classes).cpu().numpy()
     biases = torch.from_numpy(candidate_biases(sizes)).float()
     groups = context.splits["val"].groups
     n_units = len(groups.names) + len(groups.margins) + context.task.n_classes
-    all_of_them = context.decide != "argmax" and keeps_decisions(len(biases), n_units=n_units)
+    all_of_them = context.threshold != "off" and keeps_thresholds(len(biases), n_units=n_units)
     return biases if all_of_them else biases[:1]
 
 
 def _observer(context: Context, uncertain: Tensor | None) -> ValidationCounter:
     val, size, biases = context.splits["val"], context.settings.batch_size, _biases(context).to(context.device)
-    return ValidationCounter(val, biases, batch_size=size, judging=context.judging, uncertain=uncertain)
+    return ValidationCounter(val, biases, batch_size=size, evaluation=context.evaluation, uncertain=uncertain)
 
 
 def _run(

@@ -2,7 +2,7 @@
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
 Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``trust_scores``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
+(``group_free_scores``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
 class rates on validation more than a point (or its standard error) below the better of the two, each with the threshold that suits
 it: lifting a minority or balancing classes does not cost that, relearning noise does.
 """
@@ -20,7 +20,15 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.rates import frontier, per_group
-from umix.core.selection import UNCERTAIN, Decide, best_choice, best_score, class_floor, trust_scores, within_limits
+from umix.core.selection import (
+    UNCERTAIN,
+    Threshold,
+    best_choice,
+    best_score,
+    class_floor,
+    group_free_scores,
+    within_limits,
+)
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
 from umix.nets.stacked import can_stack
@@ -206,7 +214,7 @@ def select(
     )
     if simple:
         floor = max(class_floor(counts[one.name].counts) for one in simple)
-        context = context.judged_by(replace(context.judging, class_floor=floor))
+        context = context.evaluated_by(replace(context.evaluation, class_floor=floor))
         counts = {name: _limited(one, floor) for name, one in counts.items()}
     final = scores(counts)
     results = [result_of(one.name, counts[one.name].counts, final[one.name], rule) for one in candidates]
@@ -220,7 +228,7 @@ def select(
     elif rule == "worst_class" and ranked[0].score < results[0].score + _CLEARLY:
         ranked = [results[0], *(one for one in ranked if one is not results[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
-    plain = {name: result_of(name, one.counts, float("nan"), rule, decide="argmax") for name, one in counts.items()}
+    plain = {name: result_of(name, one.counts, float("nan"), rule, threshold="off") for name, one in counts.items()}
     points = _frontier({name: counts[name] for name in names}, rule)
     return Selection(winner, tuple(ranked), plain, points, rule, context, warnings)
 
@@ -241,8 +249,8 @@ def simple_candidates(context: Context) -> list[Candidate]:
 
 
 def _limited(counts: CandidateCounts, floor: float) -> CandidateCounts:
-    judging = replace(counts.counts.judging, class_floor=floor)
-    return replace(counts, counts=replace(counts.counts, judging=judging))
+    evaluation = replace(counts.counts.evaluation, class_floor=floor)
+    return replace(counts, counts=replace(counts.counts, evaluation=evaluation))
 
 
 def limited_cost(context: Context, baseline: float, budget: float | None = None) -> Context:
@@ -250,29 +258,29 @@ def limited_cost(context: Context, baseline: float, budget: float | None = None)
 
     ``budget`` overrides that of the run.
     """
-    judging = context.judging if budget is None else replace(context.judging, budget=budget)
-    floor = judging.floor_below(baseline, groups_choose=chooses_by_groups(context))
-    return context.judged_by(replace(context.judging, floor=floor))
+    evaluation = context.evaluation if budget is None else replace(context.evaluation, budget=budget)
+    floor = evaluation.floor_below(baseline, groups_choose=chooses_by_groups(context))
+    return context.evaluated_by(replace(context.evaluation, floor=floor))
 
 
 def chooses_by_groups(context: Context) -> bool:
     """Whether known validation groups may choose, and some are large enough to."""
     groups = context.splits["val"].groups
     sizes = torch.cat([groups.sizes, groups.in_margins.sum(dim=0)])
-    return context.judging.groups_choose(sizes.cpu().numpy())
+    return context.evaluation.groups_choose(sizes.cpu().numpy())
 
 
 def _trust(counts: CandidateCounts) -> float:
     """The best score of an epoch and threshold that is allowed where no groups choose; NaN if none is."""
-    every, hits = counts.counts.every_decision, counts.uncertain_hits.T.reshape(-1)
-    scores = within_limits(trust_scores(every, hits, counts.n_uncertain), every)
+    every, hits = counts.counts.every_threshold, counts.uncertain_hits.T.reshape(-1)
+    scores = within_limits(group_free_scores(every, hits, counts.n_uncertain), every)
     return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
-def result_of(name: str, counts: Counts, score: float, rule: str, *, decide: Decide = "biases") -> CandidateResult:
+def result_of(name: str, counts: Counts, score: float, rule: str, *, threshold: Threshold = "tuned") -> CandidateResult:
     """The result of a candidate with these validation counts, at the epoch and threshold that ``rule`` chooses."""
-    choice = best_choice(counts, rule, decide)
-    at = counts.decided(choice.decision).only([choice.epoch])
+    choice = best_choice(counts, rule, threshold)
+    at = counts.at_threshold(choice.threshold).only([choice.epoch])
     average = float(at.all_hits[0] / max(1, at.n))
     return CandidateResult(name, score, float(worst_rates(at, rule)[0]), average, counts.epochs)
 
@@ -294,7 +302,7 @@ def _frontier(counts: Mapping[str, CandidateCounts], rule: str) -> tuple[Point, 
     """The frontier of all candidates, epochs and thresholds on validation."""
     points: list[Point] = []
     for name, one in counts.items():
-        every = one.counts.every_decision
+        every = one.counts.every_threshold
         worst, average = worst_rates(every, rule), every.all_hits / max(1, every.n)
         points += [Point(name, float(worst[k]), float(average[k])) for k in frontier(worst, average)]
     chosen = frontier([point.worst for point in points], [point.average for point in points])

@@ -7,12 +7,14 @@ import numpy as np
 from torch import Tensor
 
 from umix.core.epoch_counts import Counts
-from umix.core.selection import DECIDING, RULES, best_choice
+from umix.core.selection import RULES, THRESHOLD_RULES, best_choice
 from umix.nets.net import Net
 from umix.run_folder import weights_folder, weights_path
 from umix.store import remove, write_tensors
 
-_MOST_WAITING = 2**25  # bytes of weights that wait for a decision; a larger net is decided on after every epoch
+_MOST_WAITING = (
+    2**25
+)  # bytes of weights that wait until they are compared; a larger net is decided on after every epoch
 _COMPANION = "companion."  # how the names of weights begin that take no part in prediction
 
 
@@ -68,11 +70,11 @@ def _predicting(net: Net) -> dict[str, Tensor]:
 
 
 def selected_epochs(val: Counts) -> set[int]:
-    """The epochs that some rule selects, with argmax or together with a decision; the rule ``last`` is left out."""
+    """The epochs that some rule selects, with argmax or together with a threshold; the rule ``last`` is left out."""
     rules = [rule for rule in scored_rules(val) if rule != "last"]
-    with_decision = [rule for rule in rules if rule in DECIDING and val.has_decisions]
-    return {best_choice(val, rule, "argmax").epoch for rule in rules} | {
-        best_choice(val, rule, "biases").epoch for rule in with_decision
+    with_threshold = [rule for rule in rules if rule in THRESHOLD_RULES and val.has_thresholds]
+    return {best_choice(val, rule, "off").epoch for rule in rules} | {
+        best_choice(val, rule, "tuned").epoch for rule in with_threshold
     }
 
 

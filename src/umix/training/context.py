@@ -12,8 +12,8 @@ from torch import Tensor
 
 from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
-from umix.core.judging import Judging, UseGroups
-from umix.core.selection import Decide
+from umix.core.evaluation import Evaluation, UseGroups
+from umix.core.selection import Threshold
 from umix.core.streams import torch_stream
 from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
@@ -61,7 +61,7 @@ class Context:
     resumed from its last checkpoint; ``pace`` says how often one is written. With ``cache`` ERM
     stages are shared by all runs with the same data, net, settings and seed. ``groups`` says
     whether the method may see training groups, ``use_groups`` the known groups of which splits may
-    be used at all, ``judging`` which groups count when an epoch is selected.
+    be used at all, ``evaluation`` which groups count when an epoch is selected.
     ``on_epoch(epoch, val)`` is called with the validation counts after every epoch of the final
     fit, and may raise; epochs that a resumed run repeats come again.
     """
@@ -75,8 +75,8 @@ class Context:
     use_groups: UseGroups = "train"
     directory: Path | None = None
     cache: Path | None = None
-    judging: Judging = field(default_factory=Judging)
-    decide: Decide = "biases"  # whether a contest may choose a decision for every candidate, or judges them by argmax
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    threshold: Threshold = "tuned"  # whether candidates are judged with a threshold that suits each, or by argmax
     only_weigh: bool = (
         False  # whether the final fit is left out, because only what the method keeps of each example is wanted
     )
@@ -105,9 +105,9 @@ class Context:
         """
         return replace(self, directory=None, hold=False, on_epoch=None, journal=Journal())
 
-    def judged_by(self, judging: Judging) -> "Context":
+    def evaluated_by(self, evaluation: Evaluation) -> "Context":
         """This context with another rule of which groups and epochs count."""
-        return replace(self, judging=judging)
+        return replace(self, evaluation=evaluation)
 
     def with_validation(self, val: Split) -> "Context":
         """This context with the examples or groups of ``val`` for every choice; the task keeps its own."""
@@ -283,7 +283,7 @@ class Context:
             batch_size=self.settings.batch_size,
             best=BestWeights(self.directory, hold=self.hold),
             uncertainty=uncertainty,
-            judging=self.judging,
+            evaluation=self.evaluation,
             last_layer=last_layer,
             on_epoch=self.on_epoch,
         )

@@ -25,7 +25,7 @@ from umix.nets.estimators.estimator import Fitted
 from umix.nets.estimators.library import Floats
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
-from umix.store import ensure_writable, reading, sweep, unless_damaged, write_tensors
+from umix.store import ensure_writable, load_or_none, reading, sweep, write_tensors
 from umix.training.checkpoint import read_checkpoint
 from umix.training.objective import Objective
 from umix.training.progress import EpochLog, Observer, Progress
@@ -60,7 +60,7 @@ def fit_estimator(
         sweep(stage.directory)
         path = stage.directory / CHECKPOINT
         restore = partial(_restore, path, stage.key, net, observer, log, needed=last)
-        done = unless_damaged(path, restore, again=f"the stage {stage.name} starts again", warn=progress.note) or 0
+        done = load_or_none(path, restore, again=f"the stage {stage.name} starts again", warn=progress.note) or 0
     reused = done >= last
     progress.start(stage.name, total=last, done=done)
     fitted, threads = fitted_body(net), threads_for(train)

@@ -26,7 +26,7 @@ from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
 from umix.nets.backbone import Backbone, Frozen, try_parts
 from umix.nets.weight_files import state_hash
-from umix.store import locked, name_part, reading, require_space, sweep, unless_damaged, whole
+from umix.store import load_or_none, locked, name_part, reading, require_space, sweep, whole
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
 
@@ -92,7 +92,7 @@ class _Files:
         inputs = {}
         for name in task.splits:
             read = partial(_open, self.paths[name], self.keys[name], small)
-            features = unless_damaged(self.paths[name], read, again="they are computed again", warn=warn)
+            features = load_or_none(self.paths[name], read, again="they are computed again", warn=warn)
             if features is not None:
                 inputs[name] = features
         return inputs

@@ -15,7 +15,7 @@ from umix.data.task import Split
 from umix.nets.estimators.estimator import Fitted
 from umix.nets.net import Net
 from umix.run_folder import CHECKPOINT
-from umix.store import ensure_writable, sweep, unless_damaged
+from umix.store import ensure_writable, load_or_none, sweep
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
 from umix.training.engine import Engine
 from umix.training.estimator_fit import fit_estimator
@@ -72,7 +72,7 @@ def fit(
         sweep(stage.directory)
         path = stage.directory / CHECKPOINT
         load = partial(load_checkpoint, path, fit=stage.key, net=net, optimizer=optimizer, restore=restore)
-        found = unless_damaged(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
+        found = load_or_none(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
     found = share_checkpoint(found, net, optimizer, engine)
     if found is not None:
         done, state = found.epochs, found.state
@@ -81,7 +81,7 @@ def fit(
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
-    lr_at = settings.lr_course(steps * settings.epochs, objective.slows)
+    lr_at = settings.lr_course(steps * settings.epochs, objective.lr_milestones)
     last = settings.epochs if until is None else min(until, settings.epochs)
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
     timer = CheckpointTimer(pace)

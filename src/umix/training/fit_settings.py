@@ -55,17 +55,19 @@ class FitSettings(Settings):
         kind = _plain(torch.optim.Adam if self.optimizer == "adam" else torch.optim.AdamW)
         return kind(parameters, self.lr, weight_decay=decay, fused=fused)
 
-    def lr_course(self, steps: int, slows: Sequence[tuple[int, float]] = ()) -> Callable[[int], float] | None:
+    def lr_course(self, steps: int, lr_milestones: Sequence[tuple[int, float]] = ()) -> Callable[[int], float] | None:
         """The learning rate as a function of the step, for a fit of ``steps`` steps; None if it is constant.
 
-        From the step of each pair of ``slows`` on, it is multiplied by the factor of the pair.
+        From the step of each pair of ``lr_milestones`` on, it is multiplied by the factor of the pair.
         Because it depends on the step only, a resumed fit needs no scheduler state.
 
         >>> FitSettings(lr=0.1, schedule="cosine").lr_course(steps=20)(10)  # halfway
         0.05
         """
-        if slows:
-            return lambda step: self._scheduled(step, steps) * math.prod(factor for at, factor in slows if step >= at)
+        if lr_milestones:
+            return lambda step: (
+                self._scheduled(step, steps) * math.prod(factor for at, factor in lr_milestones if step >= at)
+            )
         return None if self.schedule == "constant" else lambda step: self._scheduled(step, steps)
 
     def _scheduled(self, step: int, steps: int) -> float:

@@ -9,24 +9,24 @@ import torch
 from torch import Tensor
 
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
-from umix.core.decisions import candidate_biases, decide, decision_hits
 from umix.core.epoch_counts import TAIL, Counts, quintiles
-from umix.core.judging import EVERY_GROUP, Judging
+from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
+from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
 from umix.data.task import Split
 from umix.nets.net import Net
 from umix.training.best_weights import BestWeights
 from umix.training.evaluate import Evaluated, evaluate
 from umix.training.last_layer import LastLayer
 
-WATCHED = ("val", "test")
+EVAL_SPLITS = ("val", "test")
 _MOST_CONFUSION = 4096  # numbers per epoch and split; tasks with more groups × classes² keep no confusion counts
-_MOST_DECIDED = 4096  # likewise; tasks with more decisions × (groups + classes) are decided by argmax
+_MOST_COUNTED = 4096  # likewise; tasks with more thresholds × (groups + classes) are decided by argmax
 
 
-def keeps_decisions(n_biases: int, *, n_units: int) -> bool:
+def keeps_thresholds(n_biases: int, *, n_units: int) -> bool:
     """Whether the hits of so many biases are counted, where there are so many groups and classes together."""
-    return 1 < n_biases <= _MOST_DECIDED // n_units
+    return 1 < n_biases <= _MOST_COUNTED // n_units
 
 
 @final
@@ -45,8 +45,8 @@ class HeldOutUncertainty:
 class History:
     """The observer of the final fit: counts hits on val and test after every epoch and saves the weights of the best epochs.
 
-    Hits are counted by group and by class: of argmax, and of every decision of ``core/decisions.py``. Where ``uncertainty`` is
-    given, the accuracy of each fifth of a split in order of uncertainty is computed too, on test under every decision. On val
+    Hits are counted by group and by class: of argmax, and of every threshold of ``core/thresholds.py``. Where ``uncertainty`` is
+    given, the accuracy of each fifth of a split in order of uncertainty is computed too, on test under every threshold. On val
     there is also the mean of the largest losses. If a ``last_layer`` is trained alone, it is evaluated on features, and the weights
     that are saved are those of the whole net.
     """
@@ -60,24 +60,24 @@ class History:
         batch_size: int,
         best: BestWeights,
         uncertainty: HeldOutUncertainty | None = None,
-        judging: Judging = EVERY_GROUP,
+        evaluation: Evaluation = EVERY_GROUP,
         last_layer: LastLayer | None = None,
         on_epoch: Callable[[int, Counts], None] | None = None,
     ) -> None:
-        self.judging = judging
+        self.evaluation = evaluation
         self._last_layer = last_layer
-        self.splits: Mapping[str, Split] = {name: splits[name] for name in WATCHED}
+        self.splits: Mapping[str, Split] = {name: splits[name] for name in EVAL_SPLITS}
         self._n_classes = n_classes
         self._on_epoch = on_epoch
         self._epochs = epochs
         self.batch_size = batch_size
         self.best = best
-        self._hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
-        self._class_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._hits: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
+        self._class_hits: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         given = {} if uncertainty is None else {"val": uncertainty.val, "test": uncertainty.test}
         known = {name: u.cpu().numpy() for name, u in given.items() if u is not None}
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
-        self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         self._tail_losses: list[Tensor] = []
         n_groups, n_margins = len(splits["val"].groups.names), len(splits["val"].groups.margins)
         self._composition = {
@@ -88,28 +88,28 @@ class History:
             .numpy()
             for name, split in self.splits.items()
         }  # of groups, then of margins
-        self._margin_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._margin_hits: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         self._keeps_confusion = (n_groups + 1) * n_classes**2 <= _MOST_CONFUSION
-        self._confusion: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
+        self._confusion: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         biases = torch.from_numpy(
             candidate_biases(torch.bincount(splits["train"].y, minlength=n_classes).cpu().numpy())
         )
-        self._keeps_decisions = keeps_decisions(len(biases), n_units=n_groups + n_margins + n_classes)
+        self._keeps_thresholds = keeps_thresholds(len(biases), n_units=n_groups + n_margins + n_classes)
         self._biases = biases
-        self._decided_hits: dict[str, list[Tensor]] = {name: [] for name in WATCHED}
-        self._decided_quintiles: list[Tensor] = []  # of test, where they are shown beside the rates of the decision
+        self._threshold_hits: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
+        self._threshold_quintiles: list[Tensor] = []  # of test, where they are shown beside the rates of the threshold
 
     def observe(self, net: Net, epoch: int) -> None:
         seen, inputs = net, self.splits
         if self._last_layer is not None:
             seen, inputs, net = self._last_layer.copied(), self._last_layer.inputs, self._last_layer.whole
-        for name in WATCHED:
+        for name in EVAL_SPLITS:
             evaluated = evaluate(
                 seen,
                 inputs[name],
                 n_classes=self._n_classes,
                 batch_size=self.batch_size,
-                keep_logits=self._keeps_decisions,
+                keep_logits=self._keeps_thresholds,
             )
             self._count(name, evaluated)
             if name == "val":
@@ -145,15 +145,17 @@ class History:
             self._quintile_rates[name].append(self._fifths(name, correct))
         if evaluated.logits is not None:
             n_units = len(split.groups.names) + len(split.groups.margins)
-            decided = decision_hits(evaluated.logits, split.y, split.groups.unit_pairs, self._biases, n_groups=n_units)
-            self._decided_hits[name].append(decided.int().cpu())
-            # The first decision is argmax: its hits are the counts above, also where a logit is not finite.
+            decided = hits_by_threshold(
+                evaluated.logits, split.y, split.groups.unit_pairs, self._biases, n_groups=n_units
+            )
+            self._threshold_hits[name].append(decided.int().cpu())
+            # The first threshold is argmax: its hits are the counts above, also where a logit is not finite.
             of_units = (self._hits, self._margin_hits, self._class_hits)
-            self._decided_hits[name][-1][0] = torch.cat([hits[name][-1] for hits in of_units])
+            self._threshold_hits[name][-1][0] = torch.cat([hits[name][-1] for hits in of_units])
         if evaluated.logits is not None and name == "test" and name in self._quintiles:
-            others = (decide(evaluated.logits, bias) == split.y for bias in self._biases[1:])
+            others = (predicted_classes(evaluated.logits, bias) == split.y for bias in self._biases[1:])
             rates = [self._quintile_rates[name][-1], *(self._fifths(name, correct) for correct in others)]
-            self._decided_quintiles.append(torch.stack(rates))
+            self._threshold_quintiles.append(torch.stack(rates))
 
     def _fifths(self, name: str, correct: Tensor) -> Tensor:
         """The share of ``correct`` [n] examples in every fifth of a split, [5]; rounding errors must not break ties."""
@@ -194,19 +196,19 @@ class History:
             margin_hits=_stack(self._margin_hits[name], len(split.groups.margins)),
             margin_sizes=self._composition[name][n_groups:].sum(axis=1),
             margin_composition=self._composition[name][n_groups:],
-            judging=self.judging,
-            **self._decisions(name),
+            evaluation=self.evaluation,
+            **self._by_threshold(name),
         )
 
-    def _decisions(self, name: str) -> dict[str, np.ndarray]:
+    def _by_threshold(self, name: str) -> dict[str, np.ndarray]:
         """The biases to choose from and the hits of each, as parts of the counts; none where they are not kept."""
-        rows = self._decided_hits[name]
+        rows = self._threshold_hits[name]
         if not rows:
             return {}
-        decisions = {"biases": self._biases.numpy(), "decided_hits": torch.stack(rows).numpy()}
-        if name == "test" and self._decided_quintiles:
-            decisions["decided_quintiles"] = torch.stack(self._decided_quintiles).numpy()
-        return decisions
+        thresholds = {"biases": self._biases.numpy(), "threshold_hits": torch.stack(rows).numpy()}
+        if name == "test" and self._threshold_quintiles:
+            thresholds["threshold_quintiles"] = torch.stack(self._threshold_quintiles).numpy()
+        return thresholds
 
     def tensors(self) -> dict[str, Tensor]:
         kept = {f"{name}/hits": torch.stack(rows) for name, rows in self._hits.items()}
@@ -214,20 +216,20 @@ class History:
         kept |= {f"{name}/margin_hits": torch.stack(rows) for name, rows in self._margin_hits.items()}
         kept |= {f"{name}/quintile_rates": torch.stack(rows) for name, rows in self._quintile_rates.items() if rows}
         kept |= {f"{name}/confusion": torch.stack(rows) for name, rows in self._confusion.items() if rows}
-        kept |= {f"{name}/decided_hits": torch.stack(rows) for name, rows in self._decided_hits.items() if rows}
-        if self._decided_quintiles:
-            kept["test/decided_quintiles"] = torch.stack(self._decided_quintiles)
+        kept |= {f"{name}/threshold_hits": torch.stack(rows) for name, rows in self._threshold_hits.items() if rows}
+        if self._threshold_quintiles:
+            kept["test/decided_quintiles"] = torch.stack(self._threshold_quintiles)
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
-        for name in WATCHED:
+        for name in EVAL_SPLITS:
             self._hits[name] = list(kept.get(f"{name}/hits", ()))
             self._class_hits[name] = list(kept.get(f"{name}/class_hits", ()))
             self._margin_hits[name] = list(kept.get(f"{name}/margin_hits", ()))
             self._quintile_rates[name] = list(kept.get(f"{name}/quintile_rates", ()))
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
-            self._decided_hits[name] = list(kept.get(f"{name}/decided_hits", ()))
-        self._decided_quintiles = list(kept.get("test/decided_quintiles", ()))
+            self._threshold_hits[name] = list(kept.get(f"{name}/threshold_hits", ()))
+        self._threshold_quintiles = list(kept.get("test/decided_quintiles", ()))
         self._tail_losses = list(kept.get("val/tail_losses", ()))
 
 

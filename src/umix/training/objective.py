@@ -28,7 +28,7 @@ class Objective(abc.ABC):
     takes_weights: bool = False  # whether an example with ``batch.weight`` k counts as k copies of it
     mixes: bool = False  # whether examples are mixed
     reset_at: tuple[int, ...] = ()  # steps before which the optimiser's state is reset, because the risk changes there
-    slows: tuple[tuple[int, float], ...] = ()  # from the step on, the learning rate is multiplied by the factor
+    lr_milestones: tuple[tuple[int, float], ...] = ()  # from the step on, the learning rate is multiplied by the factor
 
     def init(self, n_groups: int) -> State:
         """The state before the first batch: every tensor that it ever has, in its shape, else no checkpoint of it is loaded."""
@@ -70,13 +70,13 @@ def check_given(objective: Objective, *, groups: bool, weights: bool) -> None:
 class MeanRisk(Objective):
     """Empirical risk: the mean loss.
 
-    ``watch`` is called with the predictions of the training pass, at no extra cost. ``slows`` is as in ``Objective``.
+    ``watch`` is called with the predictions of the training pass, at no extra cost. ``lr_milestones`` is as in ``Objective``.
     """
 
     takes_weights = True
 
     watch: Watch | None = None
-    slows: tuple[tuple[int, float], ...] = ()
+    lr_milestones: tuple[tuple[int, float], ...] = ()
 
     @property
     def example_weights(self) -> Tensor:

@@ -42,7 +42,7 @@ class Silent:
 class Observer(Protocol):
     """Is called with the net after every epoch.
 
-    There are History (final fits), Recorder (trajectories), RaceCounts (races), Unobserved, and observers of methods' own stages.
+    There are History (final fits), Recorder (trajectories), ValidationCounter (candidates), Unobserved, and those of methods.
     """
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:

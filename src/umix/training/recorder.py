@@ -25,7 +25,7 @@ from umix.errors import UserError
 from umix.nets.estimators.estimator import EstimatorSettings, Fitted
 from umix.nets.net import Net
 from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
-from umix.store import ensure_writable, read_tensors, remove, unless_damaged, write_tensors
+from umix.store import ensure_writable, load_or_none, read_tensors, remove, write_tensors
 from umix.training.engine import Engine
 from umix.training.estimator_fit import estimator_threads, inputs_of, stage_logits, threads_for
 from umix.training.evaluate import correctness
@@ -83,7 +83,7 @@ class Recorder:
         train, path = splits["train"], None if stage.directory is None else stage.directory / TRAJECTORY
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None:
-            known = unless_damaged(
+            known = load_or_none(
                 path,
                 partial(Trajectory.load, path, fingerprint=train.fingerprint),
                 again=f"the stage {stage.name} starts again",
@@ -138,7 +138,7 @@ def cross_fit(
     train, epochs = splits["train"], stage.settings.epochs
     if path is not None:
         read = partial(Trajectory.load, path, fingerprint=train.fingerprint)
-        known = unless_damaged(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
+        known = load_or_none(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
         if known is not None:
             _remove_folds(path.parent)  # of a process that was killed while it removed them
             return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
@@ -198,7 +198,7 @@ def _fold(
     """Whether each row of this fold is predicted correctly by a model that was fitted to the others, bool [ends, rows] by split."""
     kept = None if stage.directory is None else fold_path(stage.directory, repeat, fold)
     if kept is not None:
-        stored = unless_damaged(
+        stored = load_or_none(
             kept, partial(read_tensors, kept, kind="fold"), again="this part is fitted again", warn=warn
         )
         if stored is not None:

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from umix import UMIXClassifier
 
 #: A fit takes a few hundredths of a second; what it says of its few rows and epochs is no matter.
-SMALL: dict[str, Any] = {"epochs": 3, "lr": 0.05, "batch_size": 32, "net_options": {"hidden": [8]}, "decide": "argmax"}
+SMALL: dict[str, Any] = {"epochs": 3, "lr": 0.05, "batch_size": 32, "net_options": {"hidden": [8]}, "threshold": "off"}
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,7 @@ def not_copies(estimator: UMIXClassifier) -> dict[str, str]:
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
 
 
-@parametrize_with_checks([quick(decide="argmax")], expected_failed_checks=not_copies)
+@parametrize_with_checks([quick(threshold="off")], expected_failed_checks=not_copies)
 def test_scikit_learns_contract_is_kept(estimator: UMIXClassifier, check: Callable[[UMIXClassifier], None]) -> None:
     with contextlib.suppress(unittest.SkipTest):  # what scikit-learn checks only where the array API is switched on
         check(estimator)
@@ -65,7 +65,7 @@ def test_scikit_learns_contract_is_kept(estimator: UMIXClassifier, check: Callab
 def test_a_chosen_threshold_decides_labels_and_leaves_probabilities_alone() -> None:
     """As in scikit-learn's TunedThresholdClassifierCV, the label need not be the most probable one."""
     x, y = make_blobs([400, 40], n_features=2, centers=None, cluster_std=6.0, random_state=1)
-    chosen, plain = (quick("erm", decide=decide).fit(x, y) for decide in ("biases", "argmax"))
+    chosen, plain = (quick("erm", threshold=threshold).fit(x, y) for threshold in ("tuned", "off"))
     assert chosen.biases_.any()
     assert not plain.biases_.any()
     assert min(chosen.validation_rates_["classes"].values()) > min(plain.validation_rates_["classes"].values())
@@ -129,7 +129,7 @@ def test_umix_lifts_the_worst_group_of_held_out_rows_without_groups() -> None:
     train, test, member = splits["train"], splits["test"], splits["test"].member.numpy().astype(int)
     rates = {}
     for method, settings in (("erm", None), ("umix", {"eta": 20, "pool": "example", "length": 5})):
-        model = UMIXClassifier(method, settings=settings, lr=0.01, epochs=15, decide="argmax")
+        model = UMIXClassifier(method, settings=settings, lr=0.01, epochs=15, threshold="off")
         model.fit(train.x.numpy(), train.y.numpy())
         hit = model.predict(test.x.numpy()) == test.y.numpy()
         rates[method] = worst(hit.astype(int) @ member, member.sum(axis=0))
@@ -231,7 +231,7 @@ def test_equal_weights_are_no_weights_and_heavy_rows_count_more(blobs: tuple[np.
             r"random_state must be None, a whole number in \[0, 4294967296\) or .*RandomState, got -1\.",
         ),
         ({"select": "wurst"}, r"Unknown selection rule 'wurst'; did you mean 'worst'\?"),
-        ({"decide": "coin"}, "Unknown way to decide 'coin'"),
+        ({"threshold": "coin"}, "Unknown way to decide 'coin'"),
         (
             {"eta": 3, "settings": {"eta": 4}},
             r"^eta must be given once, got eta=3 and settings=\{'eta': 4\}; leave one out\.$",

@@ -53,7 +53,7 @@ def quick(estimator: Any, method: str = "umix", **changes: Any) -> UMIXClassifie
 
 def plain(estimator: Any) -> UMIXClassifier:
     """Nothing but the estimator: no weights, no choice."""
-    return quick(estimator, "erm", decide="argmax", select="last")
+    return quick(estimator, "erm", threshold="off", select="last")
 
 
 def trained_on(y: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def exceptions(estimator: UMIXClassifier) -> dict[str, str]:
     }
 
 
-@parametrize_with_checks([quick(LogisticRegression(), "reweight", decide="argmax")], expected_failed_checks=exceptions)
+@parametrize_with_checks([quick(LogisticRegression(), "reweight", threshold="off")], expected_failed_checks=exceptions)
 def test_scikit_learns_contract_is_kept(estimator: UMIXClassifier, check: Callable[[UMIXClassifier], None]) -> None:
     with contextlib.suppress(unittest.SkipTest):  # what scikit-learn checks only where the array API is switched on
         check(estimator)
@@ -144,7 +144,7 @@ def test_other_libraries_are_looked_at_stage_by_stage_and_take_texts_as_labels(
 
 def test_looks_are_spread_over_all_stages_and_the_best_one_predicts() -> None:
     x, y = make_blobs(150, n_features=2, centers=None, cluster_std=6.0, random_state=1)
-    model = quick(boosting(max_iter=50, learning_rate=0.5), "erm", epochs=5, select="average", decide="argmax")
+    model = quick(boosting(max_iter=50, learning_rate=0.5), "erm", epochs=5, select="average", threshold="off")
     model.fit(x, y)
     assert model.stages_ == 10 * (model.best_epoch_ + 1) < 50
     assert model.model_.n_iter_ == 50
@@ -166,7 +166,7 @@ def test_a_pipeline_that_ends_in_boosting_has_its_stages(three: tuple[np.ndarray
 
 def test_the_method_weighs_the_rows_of_the_estimator(three: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = three
-    model = quick(LogisticRegression(), decide="argmax").fit(x, y)
+    model = quick(LogisticRegression(), threshold="off").fit(x, y)
     rows = ~np.isnan(model.weights_)
     assert len(set(model.uncertainty_[rows])) == 3  # wrong in none, one or both of two repeats
     own = LogisticRegression().fit(x[rows], y[rows], sample_weight=model.weights_[rows])
@@ -273,7 +273,7 @@ def test_groups_select_are_reported_and_train_where_the_method_says_so(three: tu
     side = np.where(x[:, 0] > 0.8, "right", "left")
     model = quick(boosting(), epochs=5).fit(x, y, groups=side)
     assert model.validation_rates_["worst"] == min(model.validation_rates_["groups"].values())
-    grouped = quick(LogisticRegression(), "reweight", settings={"by": "group"}, decide="argmax").fit(x, y, groups=side)
+    grouped = quick(LogisticRegression(), "reweight", settings={"by": "group"}, threshold="off").fit(x, y, groups=side)
     rows = ~np.isnan(grouped.weights_)
     cells = np.char.add(y.astype(str), side)[rows]
     totals = [grouped.weights_[rows][cells == cell].sum() for cell in np.unique(cells)]
@@ -283,7 +283,7 @@ def test_groups_select_are_reported_and_train_where_the_method_says_so(three: tu
 @pytest.mark.filterwarnings("ignore:.*logistic regressions did not converge")
 def test_dfr_weighs_the_stages_of_the_estimator_anew(three: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = three
-    model = quick(boosting(), "dfr", settings={"penalty": "l2", "repeats": 2}, decide="argmax", epochs=5)
+    model = quick(boosting(), "dfr", settings={"penalty": "l2", "repeats": 2}, threshold="off", epochs=5)
     model.fit(x, y, groups=["all"] * len(y))
     assert not np.allclose(model.predict_proba(x), model.model_.predict_proba(x), atol=0.01)
     assert model.score(x, y) > 0.6

@@ -96,9 +96,9 @@ def test_without_routing_a_step_of_a_pipeline_is_given_groups_by_its_name(small:
 def test_a_tuned_threshold_is_one_of_the_probability_and_biases_take_no_part(small: Made, rows: Rows) -> None:
     x, y, _ = rows
     tuned = TunedThresholdClassifierCV(
-        small("erm", decide="biases", random_state=1), cv=0.5, refit=False, random_state=0
+        small("erm", threshold="tuned", random_state=1), cv=0.5, refit=False, random_state=0
     )
-    tuned.set_params(estimator=small("erm", decide="biases").fit(x, y), cv="prefit").fit(x, y)
+    tuned.set_params(estimator=small("erm", threshold="tuned").fit(x, y), cv="prefit").fit(x, y)
     said = tuned.estimator_.predict_proba(x)[:, 1] >= tuned.best_threshold_
     assert np.array_equal(tuned.predict(x), said.astype(int))
     plain = TunedThresholdClassifierCV(small("erm"), cv=2).fit(x, y)

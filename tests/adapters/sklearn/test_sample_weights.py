@@ -38,7 +38,7 @@ def test_what_is_auto_is_what_the_classifier_chooses_and_is_used_for_all_rows(
     x, y = rows
     free = {"pool": "balance", "eta": "auto"}
     weight = sample_weights(GaussianNB(), x, y, settings=free, random_state=1)
-    model = UMIXClassifier(estimator=GaussianNB(), settings=free, decide="argmax", random_state=1)
+    model = UMIXClassifier(estimator=GaussianNB(), settings=free, threshold="off", random_state=1)
     chosen = model.fit(x, y).choices_
     settings = {name: chosen[name] for name in ("eta", "pool", "length", "power") if name in chosen}
     assert np.array_equal(weight, sample_weights(GaussianNB(), x, y, settings=settings, random_state=1))

@@ -5,11 +5,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.failure import load_failure
-from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
@@ -31,11 +31,11 @@ def kill(event: Event) -> None:
 def test_workers_give_the_outcomes_of_one_process(tmp_path: Path) -> None:
     specs = [spec("umix", seed, length=2) for seed in range(3)]
     specs.append(spec("umix", length=2, **{"trajectory.epochs": 1}))
-    expected = {outcome.key: outcome for outcome in Serial().run(specs, Places(tmp_path / "a"), lambda event: None)}
+    expected = {outcome.key: outcome for outcome in Serial().run(specs, RunPaths(tmp_path / "a"), lambda event: None)}
     workers = set()
     outcomes = {
         outcome.key: outcome
-        for outcome in Processes(2).run(specs, Places(tmp_path / "b"), lambda event: workers.add(event.worker))
+        for outcome in Processes(2).run(specs, RunPaths(tmp_path / "b"), lambda event: workers.add(event.worker))
     }
     assert outcomes.keys() == expected.keys()
     for key, outcome in outcomes.items():
@@ -64,7 +64,7 @@ def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second
 
     outcomes = {
         outcome.key: outcome
-        for outcome in Processes(1).run([goes_on, dies], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+        for outcome in Processes(1).run([goes_on, dies], RunPaths(tmp_path, pace=EVERY_EPOCH), on_event)
     }
     assert killed
     assert starts[0] == 0

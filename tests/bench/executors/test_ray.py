@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
 import pytest
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.executors.ray import Ray
-from umix.bench.runs.places import Places
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError
@@ -75,12 +75,12 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on_from_its_checkpoint(tmp
     executor = Ray()
     assert executor.workers == 2
     outcomes = {
-        outcome.key: outcome for outcome in executor.run([slow, quick], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+        outcome.key: outcome for outcome in executor.run([slow, quick], RunPaths(tmp_path, pace=EVERY_EPOCH), on_event)
     }
     assert killed
     assert starts[0] == 0
     assert starts[-1] > 0
-    (expected,) = Serial().run([slow], Places(tmp_path / "serial"), lambda event: None)
+    (expected,) = Serial().run([slow], RunPaths(tmp_path / "serial"), lambda event: None)
     assert outcomes[slow.key].record.split_counts == expected.record.split_counts
     assert outcomes[quick.key].record is not None
     assert not list(tmp_path.glob(".ray-*"))
@@ -100,7 +100,7 @@ def test_a_run_whose_node_dies_goes_on_on_another_one_and_is_still_heard_of(clus
             cluster.remove_node(node, allow_graceful=False)
             cluster.add_node(num_cpus=2)
 
-    (outcome,) = Ray().run([slow], Places(tmp_path, pace=EVERY_EPOCH), on_event)
+    (outcome,) = Ray().run([slow], RunPaths(tmp_path, pace=EVERY_EPOCH), on_event)
     assert outcome.record is not None
     assert starts[:2] == [0, -1]
     assert starts[-1] > 0
@@ -121,7 +121,7 @@ def test_an_error_of_the_event_queue_is_not_an_error_of_the_study() -> None:
 @pytest.mark.usefixtures("cluster")
 def test_a_run_that_raises_is_a_failure_and_too_large_a_share_is_refused(tmp_path: Path) -> None:
     wrong = RunSpec(task="four_moons", method="umix", settings={**FAST, "length": 2, "trajectory.epochs": 1})
-    (outcome,) = Ray(cpus=0.5).run([wrong], Places(tmp_path), lambda event: None)
+    (outcome,) = Ray(cpus=0.5).run([wrong], RunPaths(tmp_path), lambda event: None)
     assert "The window must end within" in outcome.failure.sentence
     with pytest.raises(UserError, match=r"gpus= must fit on the cluster, which has 0, got 0\.25"):
         Ray(gpus=0.25)
@@ -135,7 +135,7 @@ def test_where_the_folder_is_not_shared_the_files_of_a_run_come_back(tmp_path: P
     class NoEvents:
         actor = None
 
-    here, there = Places(tmp_path / "here"), Places(tmp_path / "there")
+    here, there = RunPaths(tmp_path / "here"), RunPaths(tmp_path / "there")
     token, made = _write_token(here.out), spec()
     sent = _run_on_node(made, there, NoEvents(), token, 1, True, tmp_path)
     _store_outcome(sent, made, here)

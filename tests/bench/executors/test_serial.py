@@ -4,11 +4,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.runs.failure import load_failure
 from umix.bench.runs.lock import run_lock
-from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 
@@ -21,7 +21,7 @@ def spec(method: str = "erm", seed: int = 0, **settings: object) -> RunSpec:
 
 def test_every_run_has_an_outcome_and_its_record_is_on_disk(tmp_path: Path) -> None:
     specs, events = [spec(), spec(seed=1)], []
-    outcomes = list(Serial().run(specs, Places(tmp_path), events.append))
+    outcomes = list(Serial().run(specs, RunPaths(tmp_path), events.append))
     assert [outcome.key for outcome in outcomes] == [made.key for made in specs]
     for made, outcome in zip(specs, outcomes, strict=True):
         assert outcome.record is not None
@@ -31,7 +31,7 @@ def test_every_run_has_an_outcome_and_its_record_is_on_disk(tmp_path: Path) -> N
 
 def test_a_run_that_raises_is_kept_and_the_rest_go_on(tmp_path: Path) -> None:
     wrong = spec("umix", length=2, **{"trajectory.epochs": 1})
-    failed, done = Serial().run([wrong, spec()], Places(tmp_path), lambda event: None)
+    failed, done = Serial().run([wrong, spec()], RunPaths(tmp_path), lambda event: None)
     assert failed.failure is not None
     assert "The window must end within" in failed.failure.sentence
     assert load_failure(tmp_path / wrong.directory_name) == failed.failure
@@ -44,10 +44,10 @@ def test_a_failed_run_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as patch:
         patch.setattr("umix.methods.erm.ERM.train", broken)
-        (first,) = Serial().run([spec()], Places(tmp_path), lambda event: None)
+        (first,) = Serial().run([spec()], RunPaths(tmp_path), lambda event: None)
     assert first.failure is not None
     assert first.failure.error == "MemoryError"
-    (second,) = Serial().run([spec()], Places(tmp_path), lambda event: None)
+    (second,) = Serial().run([spec()], RunPaths(tmp_path), lambda event: None)
     assert second.record is not None
     assert load_failure(tmp_path / spec().directory_name) is None
 
@@ -69,7 +69,7 @@ def test_a_run_of_another_process_comes_last(tmp_path: Path) -> None:
     holder = threading.Thread(target=another_process)
     holder.start()
     held.wait()
-    keys = [outcome.key for outcome in Serial().run([others, own], Places(tmp_path), on_event)]
+    keys = [outcome.key for outcome in Serial().run([others, own], RunPaths(tmp_path), on_event)]
     holder.join()
     assert keys == [own.key, others.key]
     assert len(notes) == 1

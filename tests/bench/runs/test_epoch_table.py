@@ -9,7 +9,7 @@ from umix.bench.runs.epoch_table import EpochRow, read_epochs, write_epochs
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.judging import worst_unit
+from umix.core.evaluation import worst_unit
 from umix.errors import UserError
 from umix.run_folder import EPOCHS
 from umix.store import read_tensors

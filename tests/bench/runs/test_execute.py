@@ -10,7 +10,7 @@ import torch
 
 from umix import load_net, load_run
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.core.selection import RULES
@@ -47,7 +47,7 @@ def test_counts_are_those_of_a_bare_evaluation_of_the_saved_net(finished: Path) 
 
 def test_summary_names_every_rate(finished: Path) -> None:
     record = execute(spec(length=2), out=finished)
-    summary = record.summary(select="worst", decide="argmax")
+    summary = record.summary(select="worst", threshold="off")
     rates = [group.rate for group in summary.groups.values()]
     assert summary.worst == min(rates)
     assert summary.group_mean == pytest.approx(np.mean(rates))
@@ -85,7 +85,7 @@ def test_kept_training_examples_have_the_prediction_of_the_net_after_its_last_ep
 def test_no_checkpoint_and_no_aside_file_remain_in_a_finished_run(finished: Path) -> None:
     directory = execute(spec(length=2), out=finished).directory
     names = sorted(path.name for path in directory.iterdir())
-    expected = {"closer", "confusion", "decisions", "examples", "trajectory"}
+    expected = {"closer", "confusion", "thresholds", "examples", "trajectory"}
     tables = ["epochs.csv", "predictions-argmax.parquet", "predictions.parquet", "record.json", "training.parquet"]
     assert names == sorted([*(f"{name}.safetensors" for name in expected), *tables, "weights"])
 
@@ -173,7 +173,7 @@ def test_a_run_whose_kept_weights_were_lost_says_so_and_starts_its_fit_again(tmp
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(still, places=Places(tmp_path, pace=EVERY_EPOCH), on_epoch=stop)
+        execute(still, paths=RunPaths(tmp_path, pace=EVERY_EPOCH), on_epoch=stop)
     (weights,) = tmp_path.glob("*/weights/epoch-0000.safetensors")
     weights.unlink()
     with pytest.raises(UserError, match=r"^There is no weights at .*; execute the run again: its fit starts anew\.$"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.load_net import load_net
-from umix.bench.runs.places import Places
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.colored_digits import ColoredDigits
@@ -123,7 +123,7 @@ def test_features_are_those_of_the_body_in_evaluation_mode_in_the_order_of_the_s
 def test_large_features_are_sliced_from_the_file_with_the_same_result(own, monkeypatch):
     small = execute(spec(), out="small")
     monkeypatch.setattr(features, "_IN_MEMORY", 0)
-    mapped = execute(spec(), places=Places(Path("mapped"), cache=Path("small/cache")))
+    mapped = execute(spec(), paths=RunPaths(Path("mapped"), cache=Path("small/cache")))
     assert mapped.split_counts == small.split_counts
 
 

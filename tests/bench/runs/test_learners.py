@@ -139,7 +139,7 @@ def test_epochs_of_the_net_are_reported_with_the_counts_of_the_better_learner_so
     mlp, trees = learner_specs(spec(shop, net="auto"))
     execute(spec(shop, net="auto"), out=tmp_path, on_epoch=lambda epoch, val: seen.append((epoch, val)))
     assert [epoch for epoch, _ in seen] == [0, 1, 2, 3]
-    net, forest = (execute(one, out=tmp_path / "alone").decided_counts["val"] for one in (mlp, trees))
+    net, forest = (execute(one, out=tmp_path / "alone").threshold_counts["val"] for one in (mlp, trees))
     for epoch, val in seen:
         reached = [best_score(counts, "worst") for counts in (net.only(range(epoch + 1)), forest)]
         assert best_score(val, "worst") == max(reached)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from umix.bench.runs.epoch_table import read_epochs
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH, CheckpointPace
@@ -41,7 +41,7 @@ class Dying:
     def note(self, message): ...
 
 os.replace = dying_replace
-execute(spec, places=places, progress=Dying())
+execute(spec, paths=places, progress=Dying())
 """
 NOW_AND_THEN, AT_THE_END = CheckpointPace(least=0.04), CheckpointPace(least=1e6, most=1e6)
 Start = Callable[..., BaseProcess]
@@ -51,7 +51,7 @@ Start = Callable[..., BaseProcess]
 def start(start_program: Callable[..., BaseProcess]) -> Start:
     def begin(out: Path, pace: CheckpointPace = EVERY_EPOCH, dies: tuple[str, int] | None = None) -> BaseProcess:
         spec = RunSpec(task="four_moons", method="umix", settings=QUICK)
-        return start_program(PROGRAM, spec=spec, places=Places(out, pace=pace), dies=dies)
+        return start_program(PROGRAM, spec=spec, paths=RunPaths(out, pace=pace), dies=dies)
 
     return begin
 
@@ -91,7 +91,7 @@ def assert_same_run(whole: Path, broken: Path) -> None:
     assert load_run(first).split_counts == load_run(second).split_counts
     epochs = [[row for row in read_epochs(folder) if row.measure != "seconds"] for folder in (first, second)]
     assert epochs[0] == epochs[1]
-    for name in ("decisions.safetensors", "examples.safetensors", "trajectory.safetensors"):
+    for name in ("thresholds.safetensors", "examples.safetensors", "trajectory.safetensors"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     kept = sorted(path.name for path in (first / "weights").iterdir())
     assert kept == sorted(path.name for path in (second / "weights").iterdir())

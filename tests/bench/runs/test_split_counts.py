@@ -1,4 +1,4 @@
-"""A run's decisions: kept beside its record, chosen with the epoch, and the same in every number of the run."""
+"""A run's thresholds: kept beside its record, chosen with the epoch, and the same in every number of the run."""
 
 import shutil
 from pathlib import Path
@@ -14,12 +14,12 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.spec.run_spec import RunSpec
-from umix.core.decisions import decide
-from umix.core.judging import EVERY_GROUP, Judging
-from umix.core.selection import RULES, Decide, best_choice, best_epoch
+from umix.core.evaluation import EVERY_GROUP, Evaluation
+from umix.core.selection import RULES, Threshold, best_choice, best_epoch
+from umix.core.thresholds import predicted_classes
 from umix.data.registry import load_task
 from umix.errors import UserError
-from umix.run_folder import DECISIONS
+from umix.run_folder import THRESHOLDS
 
 SIZES = {"sizes": [20, 120, 20, 120], "eval_size": 40}  # the second class is common
 FAST = {"epochs": 4, "hidden": [8], **SIZES}
@@ -39,16 +39,16 @@ def record(finished: Path) -> RunRecord:
     return load_run(finished)
 
 
-@pytest.mark.parametrize("how", ["biases", "argmax"])
+@pytest.mark.parametrize("how", ["tuned", "off"])
 @pytest.mark.parametrize("rule", ["worst", "average", "worst_class", "last"])
 def test_a_summary_counts_what_the_kept_net_predicts_with_the_chosen_biases(
-    record: RunRecord, rule: str, how: Decide
+    record: RunRecord, rule: str, how: Threshold
 ) -> None:
     test = load_task("four_moons", **SIZES).splits["test"]
     choice = record.choice(rule, how)
     with torch.no_grad():
         logits = load_net(record, epoch=choice.epoch)(test.x)
-    correct = (decide(logits, torch.from_numpy(record.biases(choice))) == test.y).numpy()
+    correct = (predicted_classes(logits, torch.from_numpy(record.biases(choice))) == test.y).numpy()
     summary = record.summary(rule, how)
     assert summary.epoch == choice.epoch
     assert [rate.hits for rate in summary.groups.values()] == (correct @ test.member.numpy().astype(int)).tolist()
@@ -57,31 +57,31 @@ def test_a_summary_counts_what_the_kept_net_predicts_with_the_chosen_biases(
 
 def test_the_choice_is_at_least_as_good_on_validation_as_argmax(record: RunRecord) -> None:
     score = record.validation_score("worst")
-    assert score > record.deciding("argmax").validation_score("worst")  # here it is better
-    assert record.choice("worst") == best_choice(record.decided_counts["val"], "worst")
+    assert score > record.with_threshold("off").validation_score("worst")  # here it is better
+    assert record.choice("worst") == best_choice(record.threshold_counts["val"], "worst")
 
 
-def test_argmax_is_what_was_chosen_before_there_were_decisions(record: RunRecord) -> None:
+def test_argmax_is_what_was_chosen_before_there_were_thresholds(record: RunRecord) -> None:
     for rule in RULES:
         if record.has(rule):
-            assert record.best_epoch(rule, "argmax") == best_epoch(record.counts["val"], rule)
-    summary = record.summary("worst", "argmax")
-    assert (summary.decide, summary.biases, summary.threshold) == ("argmax", None, 0.5)
+            assert record.best_epoch(rule, "off") == best_epoch(record.counts["val"], rule)
+    summary = record.summary("worst", "off")
+    assert (summary.threshold_mode, summary.biases, summary.threshold) == ("off", None, 0.5)
 
 
 def test_the_threshold_is_the_probability_that_the_bias_means(record: RunRecord) -> None:
     summary = record.summary("worst")
-    assert summary.decide == "biases"
+    assert summary.threshold_mode == "tuned"
     assert summary.biases is not None
     first, second = summary.biases.values()
     assert summary.threshold == pytest.approx(1 / (1 + np.exp(second - first)))
 
 
-@pytest.mark.parametrize("how", ["biases", "argmax"])
-def test_kept_predictions_are_those_of_the_decision(record: RunRecord, how: Decide) -> None:
-    table = read_held_out(record.deciding(how)).filter(polars.col("split") == "test")
+@pytest.mark.parametrize("how", ["tuned", "off"])
+def test_kept_predictions_are_those_of_the_threshold(record: RunRecord, how: Threshold) -> None:
+    table = read_held_out(record.with_threshold(how)).filter(polars.col("split") == "test")
     hits = (table["label"] == table["prediction"]).to_numpy()
-    summary = record.summary(decide=how)
+    summary = record.summary(threshold=how)
     assert hits.mean() == summary.average
     p = np.stack([table[f"p {k}"].to_numpy() for k in range(2)], axis=1)
     prediction = table["prediction"].to_numpy()
@@ -91,53 +91,55 @@ def test_kept_predictions_are_those_of_the_decision(record: RunRecord, how: Deci
 
 def test_weights_are_kept_for_every_rule_with_and_without_biases(record: RunRecord) -> None:
     for rule in filter(record.has, RULES):
-        for how in ("argmax", "biases"):
+        for how in ("off", "tuned"):
             assert load_net(record, epoch=record.best_epoch(rule, how)) is not None
 
 
-def test_a_run_without_the_file_of_decisions_decides_by_argmax(finished: Path, tmp_path: Path) -> None:
+def test_a_run_without_the_file_of_thresholds_decides_by_argmax(finished: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(finished, tmp_path / "run")
-    (copy / DECISIONS).unlink()
+    (copy / THRESHOLDS).unlink()
     record = load_run(copy)
     summary = record.summary("worst")
-    assert summary == load_run(finished).summary("worst", "argmax")
+    assert summary == load_run(finished).summary("worst", "off")
     assert summary.biases is None
 
 
 def test_a_run_that_is_told_argmax_is_another_run_and_keeps_to_it(tmp_path: Path) -> None:
-    assert spec(decide="biases").key == spec().key != spec(decide="argmax").key
-    record = execute(spec(decide="argmax"), out=tmp_path)
-    assert record.decide == "argmax"
-    assert record.summary() == record.summary(decide="argmax")
+    assert spec(threshold="tuned").key == spec().key != spec(threshold="off").key
+    record = execute(spec(threshold="off"), out=tmp_path)
+    assert record.threshold == "off"
+    assert record.summary() == record.summary(threshold="off")
     assert not (record.directory / "predictions-argmax.parquet").exists()
-    with pytest.raises(UserError, match="keeps its predictions by argmax alone; train it with decide=biases"):
-        read_held_out(record.deciding("biases"))
+    with pytest.raises(UserError, match="keeps its predictions by argmax alone; train it with threshold=tuned"):
+        read_held_out(record.with_threshold("tuned"))
 
 
 def test_a_run_in_memory_decides_as_one_in_a_folder(record: RunRecord) -> None:
     result = umix.train("four_moons", "erm", **FAST)
     assert result.summary() == record.summary()
-    assert result.summary(decide="argmax") == record.summary(decide="argmax")
+    assert result.summary(threshold="off") == record.summary(threshold="off")
     frame = result.frame()
     assert (frame["label"] == frame["prediction"]).mean() == result.summary().average
-    assert umix.train("four_moons", "erm", decide="argmax", **FAST).summary() == record.summary(decide="argmax")
+    assert umix.train("four_moons", "erm", threshold="off", **FAST).summary() == record.summary(threshold="off")
 
 
 def test_settings_of_published_results_judge_every_group_by_its_raw_rate_and_by_argmax() -> None:
     plans = {preset: RunSpec(task="waterbirds", method="erm", preset=preset).plan for preset in ("paper", "default")}
-    assert (plans["paper"].judge.decide, plans["paper"].judge.judging) == ("argmax", EVERY_GROUP)
-    assert (plans["default"].judge.decide, plans["default"].judge.judging) == ("biases", Judging())
-    told = RunSpec(task="waterbirds", method="erm", preset="paper", settings={"judge.min_group": 10}).plan.judge
-    assert (told.min_group, told.prior, told.decide) == (10, 0.0, "argmax")
+    assert (plans["paper"].evaluation.threshold, plans["paper"].evaluation.rules) == ("off", EVERY_GROUP)
+    assert (plans["default"].evaluation.threshold, plans["default"].evaluation.rules) == ("tuned", Evaluation())
+    told = RunSpec(
+        task="waterbirds", method="erm", preset="paper", settings={"evaluation.min_group": 10}
+    ).plan.evaluation
+    assert (told.min_group, told.prior, told.threshold) == (10, 0.0, "off")
 
 
 def test_a_run_can_be_read_as_papers_judge(record: RunRecord) -> None:
     raw = record.by_raw_rates()
-    assert (raw.decide, raw.counts["test"].judging) == ("argmax", EVERY_GROUP)
-    assert record.counts["test"].judging != EVERY_GROUP
-    assert raw.summary().epoch == record.summary(decide="argmax").epoch  # its groups are large
+    assert (raw.threshold, raw.counts["test"].evaluation) == ("off", EVERY_GROUP)
+    assert record.counts["test"].evaluation != EVERY_GROUP
+    assert raw.summary().epoch == record.summary(threshold="off").epoch  # its groups are large
 
 
 def test_an_unknown_way_to_decide_is_refused(record: RunRecord) -> None:
     with pytest.raises(UserError, match="Unknown way to decide 'coin'"):
-        record.summary(decide="coin")  # type: ignore[arg-type]
+        record.summary(threshold="coin")  # type: ignore[arg-type]

@@ -31,8 +31,8 @@ def test_by_default_everything_that_is_known_is_used_and_the_key_does_not_change
     assert spec().key == spec(use_groups="train").key != spec(use_groups="val").key
     record = execute(spec(), out=tmp_path)
     assert record.rule() == "worst"
-    assert record.best_epoch(decide="argmax") == best_epoch(record.counts["val"], "worst")
-    assert record.choice() == best_choice(record.decided_counts["val"], "worst")
+    assert record.best_epoch(threshold="off") == best_epoch(record.counts["val"], "worst")
+    assert record.choice() == best_choice(record.threshold_counts["val"], "worst")
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def test_the_value_is_the_worst_validation_rate_at_the_epoch_and_decision_it_sel
     assert tuned.value == max(record.validation_score() for record in runs(out))
     rates = []
     for record in runs(out):
-        val, choice = record.decided_counts["val"], record.choice()
-        hits = val.decided_hits[choice.epoch, choice.decision]
+        val, choice = record.threshold_counts["val"], record.choice()
+        hits = val.threshold_hits[choice.epoch, choice.threshold]
         of_class = hits[4:] / val.class_sizes
         pulled = (hits[:4] + 20 * val.composition @ of_class / val.sizes) / (
             val.sizes + 20
@@ -137,8 +137,8 @@ def test_test_counts_are_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
         items = __iter__ = values
 
-    def poisoned(spec: RunSpec, **places: Any) -> RunRecord:
-        record = execute(spec, **places)
+    def poisoned(spec: RunSpec, **paths: Any) -> RunRecord:
+        record = execute(spec, **paths)
         clean = {"val": record.split_counts["val"]}
         return record.model_copy(update={"split_counts": Poisoned(clean)})
 
@@ -175,11 +175,11 @@ def test_impossible_settings_take_a_trial_and_are_kept_with_their_error_but_thos
 ) -> None:
     calls: list[int] = []
 
-    def failing(spec: RunSpec, **places: Any) -> RunRecord:
+    def failing(spec: RunSpec, **paths: Any) -> RunRecord:
         calls.append(1)
         if len(calls) in (1, 3):
             raise UserError("This cannot be.")
-        return execute(spec, **places)
+        return execute(spec, **paths)
 
     monkeypatch.setattr(search, "execute", failing)
     with pytest.raises(UserError, match="This cannot be"):
@@ -220,7 +220,7 @@ def test_a_trial_whose_process_died_before_its_first_heartbeat_is_queued_again(t
 def test_the_trial_of_a_killed_process_is_made_by_another_from_the_same_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(spec: RunSpec, **places: Any) -> Never:
+    def killed(spec: RunSpec, **paths: Any) -> Never:
         raise SystemExit
 
     storage = f"sqlite:///{tmp_path / 'shared.db'}"
@@ -285,19 +285,19 @@ def test_a_lost_heartbeat_is_no_error_of_the_search(tmp_path: Path) -> None:
 def test_an_interrupted_trial_is_the_next_and_the_search_ends_as_if_it_had_not_been(
     finished: tuple[Path, SearchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(spec: RunSpec, **places: Any) -> RunRecord:
+    def interrupted(spec: RunSpec, **paths: Any) -> RunRecord:
         if spec.plan.method.eta != RunSpec(task="four_moons", method="umix").plan.method.eta:
             raise KeyboardInterrupt
-        return execute(spec, **places)
+        return execute(spec, **paths)
 
     monkeypatch.setattr(search, "execute", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tuned_in(tmp_path, 3)
     seen: list[float] = []
 
-    def watched(spec: RunSpec, **places: Any) -> RunRecord:
+    def watched(spec: RunSpec, **paths: Any) -> RunRecord:
         seen.append(spec.plan.method.eta)
-        return execute(spec, **places)
+        return execute(spec, **paths)
 
     monkeypatch.setattr(search, "execute", watched)
     tuned = tuned_in(tmp_path, 3)

@@ -37,8 +37,8 @@ def table(tmp_path: Path) -> str:
 def test_a_grid_is_tasks_times_methods_times_seeds(table: str) -> None:
     tasks = [{"name": "four_moons", "settings": FAST}, {"name": table, "settings": {"task.label": "paid"}}]
     made = grid("erm", "jtt", tasks=tasks, settings={"epochs": 2})
-    places = [(entry.task, entry.label, entry.spec.seed) for entry in made.entries]
-    assert places == [
+    paths = [(entry.task, entry.label, entry.spec.seed) for entry in made.entries]
+    assert paths == [
         (task, label, seed) for task in ("four_moons", "people.csv") for label in ("erm", "jtt") for seed in (0, 1)
     ]
     assert {entry.spec.plan.fit.epochs for entry in made.entries if entry.task == "people.csv"} == {2}

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event
 from umix.bench.executors.processes import Processes
-from umix.bench.runs.places import Places
 from umix.bench.study.study import Study
 from umix.bench.study.study_plan import make_grid
 from umix.bench.study.study_search import search_grid, search_jobs
@@ -24,7 +24,7 @@ STUDY = Study(
 
 def searched(out: Path, *, trials: int = 2, seen: list[Event] | None = None, workers: Processes | None = None):
     on_event = [].append if seen is None else seen.append
-    grid = make_grid(STUDY, Places(out))
+    grid = make_grid(STUDY, RunPaths(out))
     return search_grid(grid, trials=trials, select=None, on_event=on_event, workers=workers)
 
 
@@ -55,7 +55,7 @@ def test_workers_search_at_once_and_find_what_one_process_finds(tmp_path: Path) 
 
 def test_a_search_that_cannot_go_on_in_a_worker_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    jobs = search_jobs(make_grid(STUDY, Places(tmp_path / "file")), trials=2, select=None)
+    jobs = search_jobs(make_grid(STUDY, RunPaths(tmp_path / "file")), trials=2, select=None)
     (outcome, _) = Processes(1).run_jobs(jobs, lambda event: None)
     assert outcome.result is None
     assert str(outcome.error).startswith("Cannot write")

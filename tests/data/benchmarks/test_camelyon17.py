@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
 from umix.bench.spec.presets import presets_of
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
@@ -69,9 +69,10 @@ def test_bad_codes_and_duplicates_are_found(camelyon17, capsys):
 
 
 def test_the_worst_group_is_the_average_and_nothing_is_adjusted(camelyon17, tmp_path):
-    settings = {"judge.min_group": 1, "task.allow_subset": True, "size": 16, "epochs": 1, "channels": [2]}
+    settings = {"evaluation.min_group": 1, "task.allow_subset": True, "size": 16, "epochs": 1, "channels": [2]}
     record = execute(
-        RunSpec(task="camelyon17", method="erm", settings=settings), places=Places(tmp_path / "runs", root=camelyon17())
+        RunSpec(task="camelyon17", method="erm", settings=settings),
+        paths=RunPaths(tmp_path / "runs", root=camelyon17()),
     )
     summary = record.summary("worst")
     assert summary.worst == summary.average == summary.groups["hospital 2"].rate

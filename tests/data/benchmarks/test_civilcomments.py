@@ -6,9 +6,9 @@ import numpy as np
 import polars
 import pytest
 import torch
+from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
 from umix.bench.spec.presets import presets_of
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main
@@ -134,7 +134,7 @@ def test_every_preset_trains(civilcomments, tiny_bert, tmp_path, preset):
         spec = RunSpec(task="civilcomments", method=method, settings=short, preset=preset)
         if method != "umix":
             continue
-        record = execute(spec, places=Places(tmp_path / "runs", root=civilcomments()))
+        record = execute(spec, paths=RunPaths(tmp_path / "runs", root=civilcomments()))
         test, summary = record.counts["test"], record.summary("last")
         assert test.hits.shape == (1, 16)
         assert test.class_sizes.sum() == 54  # the average is over all rows, also those in no group

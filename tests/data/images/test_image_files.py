@@ -11,7 +11,7 @@ import torch
 from PIL import ExifTags, Image, ImageOps
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.images.decoded_cache import cached
 from umix.data.images.image_files import Images, decode
@@ -171,8 +171,8 @@ def test_tasks_without_images_pass_through(moons, tmp_path):
 
 def test_runs_give_the_same_counts_cached_and_streamed(waterbirds, tmp_path):
     root, spec = waterbirds(), RunSpec(task="waterbirds", method="umix", settings=TINY)
-    first = execute(spec, places=Places(tmp_path / "a", root=root))
-    second = execute(spec, places=Places(tmp_path / "b", root=root, stream=True))
+    first = execute(spec, paths=RunPaths(tmp_path / "a", root=root))
+    second = execute(spec, paths=RunPaths(tmp_path / "b", root=root, stream=True))
     assert (tmp_path / "a" / "cache").is_dir()
     assert not (tmp_path / "b" / "cache").exists()
     for name in ("val", "test"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.core.judging import UseGroups
+from umix.core.evaluation import UseGroups
 from umix.data.batch import Batch
 from umix.data.groups import Groups
 from umix.data.inputs import Mapped

@@ -4,9 +4,9 @@ import numpy as np
 import polars
 import pytest
 import torch
+from umix.bench.runs.paths import RunPaths
 
 from umix import RunSpec, execute
-from umix.bench.runs.places import Places
 from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
@@ -131,8 +131,8 @@ def test_a_group_column_that_is_an_input_itself_does_not_answer_for_the_rows_whe
 
 def test_drawn_groups_choose_but_are_not_written_as_if_they_were_known(tmp_path):
     reference = reference_to(task())
-    spec = RunSpec(task=reference.name, method="erm", settings={"fit.epochs": 2, "judge.use_groups": "val"})
-    record = execute(spec, places=Places(tmp_path, tasks=reference.tasks))
+    spec = RunSpec(task=reference.name, method="erm", settings={"fit.epochs": 2, "evaluation.use_groups": "val"})
+    record = execute(spec, paths=RunPaths(tmp_path, tasks=reference.tasks))
     assert sum(record.split_counts["val"].sizes) == 1000
     rows = polars.read_parquet(record.directory / "predictions.parquet").filter(polars.col("split") == "val")
     group = next(rows[name] for name in rows.columns if name.startswith("group"))

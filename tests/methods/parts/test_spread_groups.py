@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from umix.core.judging import UseGroups
+from umix.core.evaluation import UseGroups
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError

@@ -88,8 +88,8 @@ def test_groups_are_sorted_by_the_baseline_and_small_ones_come_last_in_grey() ->
     figure = group_dots(rows, method_colours(["erm", "umix"]), kind="group", baseline="erm")
     axis = figure.on_page()["layer"][0]["encoding"]["y"]["axis"]
     labels = ['["low", "n = 100"]', '["high", "n = 100"]', f'["{TOO_SMALL}:", ""]', '["small", "n = 29"]']
-    places = [axis["labelExpr"].index(label) for label in labels]
-    assert places == sorted(places)
+    paths = [axis["labelExpr"].index(label) for label in labels]
+    assert paths == sorted(paths)
     spec = figure.on_page()
     *_, dots = spec["layer"]
     assert [row["group"] for row in drawn(spec, dots)] == ["small"]

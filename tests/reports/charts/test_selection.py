@@ -7,7 +7,7 @@ import pytest
 
 from umix import report
 from umix.bench.runs.record import RunRecord
-from umix.reports.charts.selection import contest_chart, contest_rows, contest_views, frontier_rows
+from umix.reports.charts.selection import candidate_rows, frontier_rows, selection_chart, selection_views
 
 Make = Callable[..., RunRecord]
 
@@ -32,7 +32,7 @@ def selected(record: Make) -> RunRecord:
 
 
 def test_rows_are_percents_best_first_without_candidates_that_have_no_rate(selected: RunRecord) -> None:
-    rows = contest_rows(selected)
+    rows = candidate_rows(selected)
     assert [row["method"] for row in rows] == ["umix", "umix", "erm", "group_dro"]
     assert (rows[0]["worst"], rows[0]["average"], rows[0]["epochs"]) == (80.0, 85.0, 4)
     assert [row["winner"] for row in rows] == [True, False, False, False]
@@ -50,7 +50,7 @@ def test_the_line_is_the_frontier_of_the_halving_and_of_all_results(selected: Ru
 
 
 def test_the_winner_is_ringed_and_named(selected: RunRecord) -> None:
-    figure = contest_chart(contest_rows(selected), frontier_rows(selected), kind="group", label="best")
+    figure = selection_chart(candidate_rows(selected), frontier_rows(selected), kind="group", label="best")
     marks = [layer["mark"]["type"] for layer in figure.on_page()["layer"]]
     assert marks == ["line", "point", "point"]
     assert [entry.name for entry in figure.legend] == ["erm", "group_dro", "umix", "frontier"]
@@ -61,8 +61,8 @@ def test_the_winner_is_ringed_and_named(selected: RunRecord) -> None:
 def test_a_single_candidate_can_be_drawn(record: Make) -> None:
     choices = {"candidates": [result("dfr", 1.0, 1.0)], "frontier": FRONTIER}
     run = record(0, [9, 5], "best", choices=choices)
-    figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best trials=1")
-    assert figure.name == "contest-best-trials-1"
+    figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="group", label="best trials=1")
+    assert figure.name == "selection-best-trials-1"
     assert "DFR is judged on the part of validation that it was not fitted to." in figure.description
 
 
@@ -72,7 +72,7 @@ def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_t
     near = [result(f"umix eta={k}", 0.7, 0.8 + k / 100) for k in range(4)]
     far = [result("umix eta=100", 0.0, 0.1), result("group_dro", 0.6, 0.2)]
     run = record(0, [9, 5], "best", choices={"candidates": near + far, "frontier": FRONTIER})
-    figure = contest_chart(contest_rows(run), frontier_rows(run), kind="group", label="best")
+    figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="group", label="best")
     assert len(figure.rows) == 6
     assert "Not drawn, but among the numbers: 1 far below the others on average." in figure.description
     shown = [row["candidate"] for data in figure.on_page()["datasets"].values() for row in data]
@@ -95,17 +95,17 @@ CHOICES = {
 
 def test_the_first_run_of_every_method_with_a_selection_is_shown(record: Make) -> None:
     runs = [record(seed, [9, 8], "best", choices=CHOICES) for seed in (0, 1)]
-    (view,) = contest_views({"erm": [record(0, [9, 5])], "best": runs, "left out": []})
+    (view,) = selection_views({"erm": [record(0, [9, 5])], "best": runs, "left out": []})
     assert (view.label, view.record.seed) == ("best", 0)
     assert "worst group" in view.figure.title
     assert view.sentences == [CHOICES["chosen"], CHOICES["others"]]
-    (by_class,) = contest_views({"best": [record(0, [9, 8], "best", choices=CHOICES, use_groups="test")]})
+    (by_class,) = selection_views({"best": [record(0, [9, 8], "best", choices=CHOICES, use_groups="test")]})
     assert "worst class" in by_class.figure.title  # the rule that decided saw no groups
 
 
 def test_a_selection_without_any_known_rate_is_not_drawn(record: Make) -> None:
     unknown = [{"candidate": "erm", "score": None, "worst": None, "average": 0.5, "epochs": 1}]
-    assert contest_views({"best": [record(0, [9, 8], "best", choices=CHOICES | {"candidates": unknown})]}) == []
+    assert selection_views({"best": [record(0, [9, 8], "best", choices=CHOICES | {"candidates": unknown})]}) == []
 
 
 def test_the_page_shows_the_figure_and_the_sentences_once(tmp_path: Path, record: Make) -> None:
@@ -116,8 +116,8 @@ def test_the_page_shows_the_figure_and_the_sentences_once(tmp_path: Path, record
     assert "What was tried on validation" in page
     assert "best chose umix eta=3: 80.0% in the worst group." in page
     assert "<td>over the budget</td>" in page
-    places = [number for number in range(40) if f'id="chart-0-{number}"' in page]
-    assert places == list(range(len(places)))
-    assert all(page.count(f'id="chart-0-{number}"') == 1 for number in places)
+    paths = [number for number in range(40) if f'id="chart-0-{number}"' in page]
+    assert paths == list(range(len(paths)))
+    assert all(page.count(f'id="chart-0-{number}"') == 1 for number in paths)
     tried = page.index("best: average against worst group on validation")
     assert page.index('id="results-0"') < tried < page.index('id="epochs-0"')

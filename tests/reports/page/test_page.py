@@ -185,7 +185,7 @@ def test_without_groups_it_is_about_classes_and_what_has_no_score_under_the_rule
 
 def test_held_out_failures_and_flips_are_told(html: str) -> None:
     text = " ".join(Elements(html).text.split())
-    assert "Of umix, seed 0, at the epoch, and with the decision, that the rule worst selects." in text
+    assert "Of umix, seed 0, at the epoch, and with the threshold, that the rule worst selects." in text
     assert "What changed against erm" in text
     assert "Wrong test examples with the highest loss: 20 of " in text
     assert re.search(r"Fixed test examples: 20 of \d+", text)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.sentences import decision_words
+from umix.reports.sentences import threshold_words
 from umix.reports.tables.run_table import run_table
 
 
@@ -34,10 +34,10 @@ def test_without_groups_classes_are_shown(record: Callable[..., RunRecord]) -> N
 
 def test_what_a_run_found_is_said_in_words_after_what_it_chose(record: Callable[..., RunRecord]) -> None:
     found = {"spread": {"known": 30, "words": "the groups are estimated"}}
-    assert decision_words(record(0, [9, 5])) == ""
-    assert decision_words(record(0, [9, 5], choices=found)) == "the groups are estimated"
+    assert threshold_words(record(0, [9, 5])) == ""
+    assert threshold_words(record(0, [9, 5], choices=found)) == "the groups are estimated"
     both = record(0, [9, 5], choices={"eta": 3.0, "reason": "best", **found})
-    assert decision_words(both) == "auto: eta=3.0 (best); the groups are estimated"
+    assert threshold_words(both) == "auto: eta=3.0 (best); the groups are estimated"
 
 
 def test_a_selection_is_told_in_its_own_sentences_one_to_a_line(record: Callable[..., RunRecord]) -> None:
@@ -49,13 +49,13 @@ def test_a_selection_is_told_in_its_own_sentences_one_to_a_line(record: Callable
         "frontier": [],
     }
     spread = {"not tried": "dfr: too few rows.", "spread": {"known": 30, "words": "the groups are estimated"}}
-    assert decision_words(record(0, [9, 5], choices=told)) == "best chose erm.\nOf every kind: erm 50%."
-    assert decision_words(record(0, [9, 5], choices=told | spread)).split("\n")[2:] == [
+    assert threshold_words(record(0, [9, 5], choices=told)) == "best chose erm.\nOf every kind: erm 50%."
+    assert threshold_words(record(0, [9, 5], choices=told | spread)).split("\n")[2:] == [
         "Not tried: dfr: too few rows.",
         "The groups are estimated.",
     ]
     assert (
-        decision_words(record(0, [9, 5], choices={"method": "erm", "chosen": "best trained erm."}))
+        threshold_words(record(0, [9, 5], choices={"method": "erm", "chosen": "best trained erm."}))
         == "best trained erm."
     )
 
@@ -64,7 +64,7 @@ def test_results_of_candidates_are_kept_but_not_said(record: Callable[..., RunRe
     chosen = record(
         0, [9, 5], choices={"upweight": 3, "reason": "best", "candidates": [{"candidate": "jtt upweight=3"}]}
     )
-    assert decision_words(chosen) == "auto: upweight=3 (best)"
+    assert threshold_words(chosen) == "auto: upweight=3 (best)"
 
 
 def test_a_class_that_looks_like_markup_is_shown_as_it_is(record: Callable[..., RunRecord]) -> None:

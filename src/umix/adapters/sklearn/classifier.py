@@ -39,13 +39,13 @@ from umix.adapters.sklearn.inputs import (
     table_matrix,
     task_of,
 )
-from umix.bench.runs.record import known_decide, known_rule
+from umix.bench.runs.record import known_rule, known_threshold
 from umix.bench.spec.presets import preset
-from umix.core.decisions import decide
 from umix.core.epoch_counts import Counts
-from umix.core.judging import worst_unit
+from umix.core.evaluation import worst_unit
 from umix.core.rates import per_group
-from umix.core.selection import RULES, Choice, Decide, best_choice
+from umix.core.selection import RULES, Choice, Threshold, best_choice
+from umix.core.thresholds import predicted_classes
 from umix.data.groups import Groups
 from umix.data.rows.known_rows import KnownRows
 from umix.data.rows.table_file import is_frame
@@ -137,9 +137,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     select : str, default=None
         Rule that selects the epoch on them: worst (group), worst_class, average, cvar, last and others; by default worst where
         groups are given, else worst_class.
-    decide : {"biases", "argmax"}, default="biases"
-        ``biases`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class before the
-        largest one is predicted (of two classes a threshold); ``argmax`` predicts the most probable class. Take ``argmax`` inside
+    threshold : {"tuned", "off"}, default="tuned"
+        ``tuned`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class before the
+        largest one is predicted (of two classes a threshold); ``off`` predicts the most probable class. Take ``off`` inside
         TunedThresholdClassifierCV and CalibratedClassifierCV, which decide themselves.
     random_state : int, RandomState instance or None, default=0
         One number gives one result. None draws a seed from numpy's global generator, an instance from that one, in every fit.
@@ -166,7 +166,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     best_epoch_ : int
         The epoch, counted from 0, whose weights the net has.
     biases_ : ndarray of shape (n_classes,)
-        What is added to the logit of each class before the largest one is predicted; zeros with ``decide="argmax"``. They are in
+        What is added to the logit of each class before the largest one is predicted; zeros with ``threshold="off"``. They are in
         ``decision_function``, not in ``predict_proba``.
     net_ : Net
         The trained net, in double precision, so that a row's prediction does not depend on the rows beside it; only of nets.
@@ -204,7 +204,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         weight_decay: float = 0.01,
         val_share: float = 0.2,
         select: str | None = None,
-        decide: Decide = "biases",
+        threshold: Threshold = "tuned",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -227,7 +227,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.weight_decay = weight_decay
         self.val_share = val_share
         self.select = select
-        self.decide = decide
+        self.threshold = threshold
         self.random_state = random_state
         self.verbose = verbose
 
@@ -244,19 +244,19 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         seed = seed_of(self.random_state)
         self._check_learner()
         rule = chosen_rule(self.select, groups=groups is not None)
-        known_decide(self.decide)
+        known_threshold(self.threshold)
         X = self._rows(X)  # noqa: N806
         self.classes_, weight, known = checked_rows(
             X, y, groups, sample_weight, recipe=recipe, owner=self, val_share=self.val_share, seed=seed
         )
         task, net, fit = self._learner(X, known, weight)
-        context = Context(task, net, fit, seed=seed, groups=recipe.needs_groups, decide=self.decide, hold=True)
+        context = Context(task, net, fit, seed=seed, groups=recipe.needs_groups, threshold=self.threshold, hold=True)
         self._learn(self._train(recipe, context), known, rule)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The label of every row, [n]: the most probable one after ``biases_`` are added to the logits."""
-        chosen = decide(torch.from_numpy(self._logits(X)), torch.from_numpy(self.biases_)).numpy()
+        chosen = predicted_classes(torch.from_numpy(self._logits(X)), torch.from_numpy(self.biases_)).numpy()
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
@@ -342,9 +342,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for message in result.warnings:
             warnings.warn(message, UserWarning, stacklevel=3)
         val, net = result.history.counts("val"), result.net
-        choice = selected(val, rule, self.decide, method=self.method)
+        choice = selected(val, rule, self.threshold, method=self.method)
         self.best_epoch_ = choice.epoch
-        self.biases_ = val.biases[choice.decision] if choice.decision else np.zeros(len(self.classes_))
+        self.biases_ = val.biases[choice.threshold] if choice.threshold else np.zeros(len(self.classes_))
         net.companion = None  # takes no part in prediction
         net.load_state_dict(result.history.best.held[self.best_epoch_])
         self._keep(net.cpu().double().eval())
@@ -475,18 +475,18 @@ def chosen_rule(select: str | None, *, groups: bool) -> str:
     return select
 
 
-def selected(val: Counts, rule: str, decide: Decide, *, method: str) -> Choice:
-    """The epoch and decision that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
+def selected(val: Counts, rule: str, threshold: Threshold, *, method: str) -> Choice:
+    """The epoch and threshold that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
     if np.isnan(RULES[rule](val)).all():
         raise UserError(
             f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
         )
-    return best_choice(val, rule, decide)
+    return best_choice(val, rule, threshold)
 
 
 def rates_at(choice: Choice, counts: Counts, classes: NDArray[Any], groups: Groups | None) -> dict[str, Any]:
     """The average, the worst group (None without groups) and the rate of every class and group; NaN for one without rows."""
-    epoch, val = choice.epoch, counts.decided(choice.decision)
+    epoch, val = choice.epoch, counts.at_threshold(choice.threshold)
     by_class, by_group = per_group(val.class_hits[epoch], val.class_sizes), per_group(val.hits[epoch], val.sizes)
     worst = worst_unit(val.units(epoch))
     return {

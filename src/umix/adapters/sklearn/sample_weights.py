@@ -65,7 +65,7 @@ def sample_weights(
             fit,
             seed=seed,
             groups=recipe.needs_groups,
-            decide="argmax",
+            threshold="off",
             only_weigh=True,
         )
         recipe = _resolved(recipe, recipe.train(context).choices)

@@ -9,7 +9,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from umix.adapters.given_groups import cells
 from umix.adapters.group_counts import group_counts
-from umix.core.judging import MIN_GROUP
+from umix.core.evaluation import MIN_GROUP
 from umix.errors import UserError
 
 

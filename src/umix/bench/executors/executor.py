@@ -14,7 +14,7 @@ from typing import Literal, Protocol, final
 from umix.bench.runs.execute import execute
 from umix.bench.runs.failure import Failure
 from umix.bench.runs.lock import Busy
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 
@@ -60,7 +60,7 @@ class Executor(Protocol):
     def workers(self) -> int:
         """How many runs are executed at the same time; an estimate on a cluster."""
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+    def run(self, specs: Sequence[RunSpec], paths: RunPaths, on_event: OnEvent) -> Generator[Outcome, None, None]:
         """The outcome of every spec, in the order in which the runs end.
 
         ``on_event`` is called with the events of running runs.
@@ -73,18 +73,18 @@ class Serial:
 
     workers = 1
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+    def run(self, specs: Sequence[RunSpec], paths: RunPaths, on_event: OnEvent) -> Generator[Outcome, None, None]:
         waiting = deque((spec, False) for spec in specs)
         while waiting:
             spec, wait = waiting.popleft()
-            outcome = execute_one(spec, places, on_event, wait=wait)
+            outcome = execute_one(spec, paths, on_event, wait=wait)
             if outcome.busy:
                 waiting.append((spec, True))
             else:
                 yield outcome
 
 
-def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool) -> Outcome:
+def execute_one(spec: RunSpec, paths: RunPaths, on_event: OnEvent, *, wait: bool) -> Outcome:
     """The outcome of executing ``spec``.
 
     An exception is saved in the run's folder as its failure. If another process is executing the
@@ -92,19 +92,19 @@ def execute_one(spec: RunSpec, places: Places, on_event: OnEvent, *, wait: bool)
     """
     start = time.perf_counter()
     try:
-        task = places.load_cached(spec)
-        record = execute(spec, places=places, task=task, progress=EventProgress(spec.key, on_event), wait=wait)
+        task = paths.load_cached(spec)
+        record = execute(spec, paths=paths, task=task, progress=EventProgress(spec.key, on_event), wait=wait)
     except Busy:
         return Outcome(spec.key)
     except Exception as error:
-        return Outcome(spec.key, time.perf_counter() - start, failure=save_failure(spec, places, error))
+        return Outcome(spec.key, time.perf_counter() - start, failure=save_failure(spec, paths, error))
     return Outcome(spec.key, time.perf_counter() - start, record=record)
 
 
-def save_failure(spec: RunSpec, places: Places, error: BaseException) -> Failure:
+def save_failure(spec: RunSpec, paths: RunPaths, error: BaseException) -> Failure:
     """Write ``error`` into the run's folder as the failure of ``spec``, and return that failure."""
     failure = Failure.of(error, task=spec.task, method=spec.method, seed=spec.seed, key=spec.key)
-    failure.save(places.out, spec.directory_name)
+    failure.save(paths.out, spec.directory_name)
     return failure
 
 

@@ -23,7 +23,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from umix.bench.executors.executor import Event, OnEvent, Outcome, execute_one, save_failure
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.limits import require_count
 
@@ -68,17 +68,17 @@ class RunJob:
     """The execution of one run."""
 
     spec: RunSpec
-    places: Places
+    paths: RunPaths
 
     @property
     def key(self) -> str:
         return self.spec.key
 
     def run(self, on_event: OnEvent, *, wait: bool) -> Outcome:
-        return execute_one(self.spec, self.places, on_event, wait=wait)
+        return execute_one(self.spec, self.paths, on_event, wait=wait)
 
     def crashed(self, error: Exception) -> Outcome:
-        return Outcome(self.key, failure=save_failure(self.spec, self.places, error))
+        return Outcome(self.key, failure=save_failure(self.spec, self.paths, error))
 
 
 @final
@@ -101,8 +101,8 @@ class Processes:
         self.workers = workers
         self._threads = threads
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
-        return self.run_jobs([RunJob(spec, places) for spec in specs], on_event)
+    def run(self, specs: Sequence[RunSpec], paths: RunPaths, on_event: OnEvent) -> Generator[Outcome, None, None]:
+        return self.run_jobs([RunJob(spec, paths) for spec in specs], on_event)
 
     def run_jobs(self, jobs: Sequence[Job[_JobOutcome]], on_event: OnEvent) -> Generator[_JobOutcome, None, None]:
         """The outcome of every job, in the order in which they end.

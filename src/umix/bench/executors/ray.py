@@ -19,11 +19,11 @@ from typing import Any, final
 import torch
 
 from umix.bench.executors.executor import Event, OnEvent, Outcome, execute_one, save_failure
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.errors import Setting, UserError
 from umix.run_folder import RECORD
-from umix.store import write_whole
+from umix.store import atomic_write
 
 _RETRIES = 3  # of a run whose worker or node died
 _POLL = 0.2  # seconds between two reads of the event queue
@@ -65,22 +65,22 @@ class Ray:
         limits = [available.get(kind, 0) / wanted for kind, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted]
         self.workers = max(1, int(min(limits)))
 
-    def run(self, specs: Sequence[RunSpec], places: Places, on_event: OnEvent) -> Generator[Outcome, None, None]:
+    def run(self, specs: Sequence[RunSpec], paths: RunPaths, on_event: OnEvent) -> Generator[Outcome, None, None]:
         from ray.exceptions import RayError
         from ray.util.queue import Queue
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        places = replace(places, out=places.out.absolute())
+        paths = replace(paths, out=paths.out.absolute())
         here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
         events = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})  # other nodes may die
         task = self._ray.remote(max_retries=_RETRIES, **self._share)(_run_on_node)
-        token = _write_token(places.out)
+        token = _write_token(paths.out)
         threads = max(1, int(self._share["num_cpus"]))
         jobs: dict[Any, RunSpec] = {}
         busy: list[RunSpec] = []  # other processes execute these; submitted again when all others have ended
 
         def submit(spec: RunSpec, *, wait: bool) -> None:
-            jobs[task.remote(spec, places, events, token, threads, wait, Path.cwd())] = spec
+            jobs[task.remote(spec, paths, events, token, threads, wait, Path.cwd())] = spec
 
         try:
             for spec in specs:
@@ -92,9 +92,9 @@ class Ray:
                 for reference in ended:
                     spec = jobs.pop(reference)
                     try:
-                        outcome = _store_outcome(self._ray.get(reference), spec, places)
+                        outcome = _store_outcome(self._ray.get(reference), spec, paths)
                     except RayError as error:
-                        outcome = Outcome(spec.key, failure=save_failure(spec, places, error))
+                        outcome = Outcome(spec.key, failure=save_failure(spec, paths, error))
                     if outcome.busy:
                         busy.append(spec)
                     else:
@@ -108,7 +108,7 @@ class Ray:
                 with contextlib.suppress(RayError):
                     self._ray.cancel(reference, force=True)
             events.shutdown(force=True)
-            (places.out / token).unlink(missing_ok=True)
+            (paths.out / token).unlink(missing_ok=True)
 
 
 def _connect(address: str) -> Any:
@@ -159,7 +159,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _run_on_node(
-    spec: RunSpec, places: Places, events: Any, token: str, threads: int, wait: bool, cwd: Path
+    spec: RunSpec, paths: RunPaths, events: Any, token: str, threads: int, wait: bool, cwd: Path
 ) -> _RemoteOutcome:
     """Execute one run on this node; relative paths start at ``cwd`` if the node has that folder."""
     torch.set_num_threads(threads)
@@ -170,23 +170,23 @@ def _run_on_node(
             events.actor.put_nowait.remote(event)
 
     with contextlib.chdir(cwd) if cwd.is_dir() else contextlib.nullcontext():
-        outcome = execute_one(spec, places, on_event, wait=wait)
-    if outcome.record is None or (places.out / token).exists():
+        outcome = execute_one(spec, paths, on_event, wait=wait)
+    if outcome.record is None or (paths.out / token).exists():
         return _RemoteOutcome(outcome, {})
     folder = outcome.record.directory
     return _RemoteOutcome(outcome, {str(path.relative_to(folder)): path.read_bytes() for path in _files(folder)})
 
 
-def _store_outcome(remote: _RemoteOutcome, spec: RunSpec, places: Places) -> Outcome:
+def _store_outcome(remote: _RemoteOutcome, spec: RunSpec, paths: RunPaths) -> Outcome:
     """Write the files of ``remote`` into the run's folder on this machine, and return its outcome.
 
     The record is written last, because its presence marks the run as finished.
     """
-    folder = places.out / spec.directory_name
+    folder = paths.out / spec.directory_name
     for name in sorted(remote.files, key=lambda name: name == RECORD):
-        write_whole(folder / name, remote.files[name])
+        atomic_write(folder / name, remote.files[name])
     if remote.outcome.failure is not None:
-        remote.outcome.failure.save(places.out, spec.directory_name)
+        remote.outcome.failure.save(paths.out, spec.directory_name)
     return remote.outcome
 
 
@@ -200,7 +200,7 @@ def _write_token(out: Path) -> str:
     A worker that sees the file shares this folder with the driver.
     """
     token = f".ray-{secrets.token_hex(8)}"
-    write_whole(out / token, b"umix")
+    atomic_write(out / token, b"umix")
     return token
 
 

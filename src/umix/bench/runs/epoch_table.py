@@ -2,7 +2,7 @@
 
 ``measure`` is risk, learning_rate, seconds, lambda or effective_sample_size (all of ``train``), or a rate: average, worst,
 group_rate and class_rate, whose ``name`` is the group or class and which have ``hits`` and ``size`` beside the rate. Rates are by
-argmax; what a run reports, with the decision that validation chose, is its summary.
+argmax; what a run reports, with the threshold that validation chose, is its summary.
 The training split has rates where a first stage recorded them. What is not known has no row.
 """
 
@@ -20,13 +20,13 @@ import torch
 
 from umix.core.counts import class_counts, group_counts
 from umix.core.epoch_counts import Counts
-from umix.core.judging import worst_unit
+from umix.core.evaluation import worst_unit
 from umix.core.weights import effective_sample_size
 from umix.data.task import Split, Task
 from umix.run_folder import EPOCHS, trajectory_path
-from umix.store import reading, write_whole
+from umix.store import atomic_write, reading
 from umix.training.context import Context
-from umix.training.history import WATCHED
+from umix.training.history import EVAL_SPLITS
 from umix.training.stage import FINAL
 from umix.training.train_result import TrainResult
 from umix.training.trajectory import Trajectory
@@ -69,9 +69,9 @@ def epoch_rows(context: Context, result: TrainResult) -> Iterator[EpochRow]:
         yield from measure_rows(stage, context.journal.logs[stage].rows(), **own)
         path = None if context.directory is None else trajectory_path(context.directory, stage)
         if path is not None and path.exists():
-            counts = replace(trajectory_counts(Trajectory.load(path), task), judging=result.history.judging)
+            counts = replace(trajectory_counts(Trajectory.load(path), task), evaluation=result.history.evaluation)
             yield from rate_rows(stage, "train", counts, **names)
-    for split in WATCHED:
+    for split in EVAL_SPLITS:
         yield from rate_rows(FINAL, split, result.history.counts(split), **names)
 
 
@@ -130,7 +130,7 @@ def write_epochs(directory: Path, rows: Iterable[EpochRow]) -> None:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     table.writerows(map(attrgetter(*COLUMNS), rows))  # None becomes an empty cell
-    write_whole(directory / EPOCHS, text.getvalue().encode())
+    atomic_write(directory / EPOCHS, text.getvalue().encode())
 
 
 def read_epochs(directory: str | Path) -> list[EpochRow]:

@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from umix.core.decisions import decide
 from umix.core.streams import stream
+from umix.core.thresholds import predicted_classes
 from umix.data.images.image_files import Images
 from umix.data.inputs import Inputs
 from umix.data.task import Split, Task
@@ -32,7 +32,7 @@ from umix.run_folder import CONFUSION, EXAMPLE_FEATURES, EXAMPLES
 from umix.store import write_tensors
 from umix.training.context import Context
 from umix.training.evaluate import outputs, split_logits
-from umix.training.history import WATCHED, History
+from umix.training.history import EVAL_SPLITS, History
 from umix.training.train_result import TrainResult
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def held_out_table(
     """
     import polars
 
-    files = {name: image_files(task, name) for name in WATCHED}
+    files = {name: image_files(task, name) for name in EVAL_SPLITS}
     overlap = any(split.groups.overlap for split in result.history.splits.values())
     parts = []
     for name, split in result.history.splits.items():
         whole = len(split) == len(task.splits[name])
-        prediction = decide(logits[name], torch.from_numpy(biases)).numpy()
+        prediction = predicted_classes(logits[name], torch.from_numpy(biases)).numpy()
         p = logits[name].softmax(dim=1).numpy()
         shown = (
             replace(split, groups=task.splits[name].groups) if whole else split
@@ -137,7 +137,7 @@ def _columns(
 
 def write_confusion(directory: Path, history: History) -> None:
     """Write the confusion counts of every epoch, by argmax, into the run's folder."""
-    confusion = {name: counts for name in WATCHED if (counts := history.confusion(name)) is not None}
+    confusion = {name: counts for name in EVAL_SPLITS if (counts := history.confusion(name)) is not None}
     if confusion:
         write_tensors(directory / CONFUSION, confusion, {"kind": "confusion"})
 

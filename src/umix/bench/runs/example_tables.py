@@ -82,13 +82,13 @@ def no_weights(record: RunRecord) -> UserError:
 def read_held_out(record: RunRecord) -> "polars.DataFrame":
     """The predictions that a finished run keeps, as they are written.
 
-    They are those of ``record.decide``: a run keeps those of its own decision and, where it is another, those by argmax.
+    They are those of ``record.threshold``: a run keeps those of its own threshold and, where it is another, those by argmax.
     """
-    own = record.choice() == record.choice(decide=record.own_decide)
-    if not own and record.decide != "argmax":
+    own = record.choice() == record.choice(threshold=record.own_threshold)
+    if not own and record.threshold != "off":
         raise UserError(
             f"The run {record.directory} keeps its predictions by argmax alone; train it with ",
-            Setting("decide", "biases"),
+            Setting("threshold", "tuned"),
             " to have them with chosen biases.",
         )
     return read_table(record.directory / (PREDICTIONS if own else ARGMAX_PREDICTIONS))

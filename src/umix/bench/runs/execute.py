@@ -10,18 +10,18 @@ from umix.bench.runs.learners import (
     as_run_of,
     better_counts,
     choose_learner,
-    learner_places,
+    learner_paths,
     learner_specs,
     take_over,
 )
 from umix.bench.runs.lock import run_lock
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.train_run import TrainedRun, remove_unfinished, save_run, train_run
 from umix.bench.runs.training_inputs import for_net, training_inputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
-from umix.core.judging import UseGroups
+from umix.core.evaluation import UseGroups
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method
@@ -35,7 +35,7 @@ def execute(
     spec: RunSpec,
     *,
     out: str | Path | None = None,
-    places: Places | None = None,
+    paths: RunPaths | None = None,
     task: Task | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
@@ -48,8 +48,8 @@ def execute(
 
     Args:
         spec: what to run.
-        out: the folder of runs, short for ``places=Places(out=...)``; default ``runs``.
-        places: all folders: of runs, of data, of caches; and how often checkpoints are written.
+        out: the folder of runs, short for ``paths=RunPaths(out=...)``; default ``runs``.
+        paths: all folders: of runs, of data, of caches; and how often checkpoints are written.
         task: what ``spec`` names, if the caller has loaded it already.
         engine: the devices. If several processes share it, all of them call this function.
         progress: is told about every stage.
@@ -59,29 +59,35 @@ def execute(
         wait: if another process is executing the run, wait for it and return its record; False raises Busy instead.
 
     """
-    if out is not None and places is not None:
-        raise UserError("execute must be given out or places, which holds an out of its own, got both.")
-    places = places or Places(Path("runs" if out is None else out))
+    if out is not None and paths is not None:
+        raise UserError("execute must be given out or paths, which holds an out of its own, got both.")
+    paths = paths or RunPaths(Path("runs" if out is None else out))
     progress, engine = progress or Silent(), engine or Engine()
+    if (
+        spec.plan.source.content is not None
+    ):  # it is part of the key, so a finished run is known without reading any row
+        record = engine.from_first(finished(spec, paths.out) if engine.first else None)
+        if record is not None:
+            return record
     if isinstance(spec.plan.net, AutoNet):
-        return _execute_learners(spec, places, task, engine=engine, progress=progress, on_epoch=on_epoch, wait=wait)
+        return _execute_learners(spec, paths, task, engine=engine, progress=progress, on_epoch=on_epoch, wait=wait)
     name = (
         spec.directory_name
     )  # reads the files of the net: a net that is not there is refused before the data are loaded
-    task = task or places.load(spec)
-    if (record := _finished_for(engine, spec, places.out, task)) is not None:
+    task = task or paths.load(spec)
+    if (record := _finished_for(engine, spec, paths.out, task)) is not None:
         return record
-    require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
+    require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
     _require_fitting_inputs(spec, task)
-    lock = run_lock(places.out, name, wait=wait, note=progress.note)
+    lock = run_lock(paths.out, name, wait=wait, note=progress.note)
     with lock if engine.first else contextlib.nullcontext():
-        record = _finished_for(engine, spec, places.out, task)  # another process may have finished it meanwhile
-        return record or _train(spec, task, places, engine=engine, progress=progress, on_epoch=on_epoch)
+        record = _finished_for(engine, spec, paths.out, task)  # another process may have finished it meanwhile
+        return record or _train(spec, task, paths, engine=engine, progress=progress, on_epoch=on_epoch)
 
 
 def _execute_learners(
     spec: RunSpec,
-    places: Places,
+    paths: RunPaths,
     task: Task | None,
     *,
     engine: Engine,
@@ -101,16 +107,16 @@ def _execute_learners(
     for one in sorted(specs, key=lambda one: one.plan.net.by_gradients):
         records[one.key] = execute(
             one,
-            places=learner_places(places),
-            task=task if task is not None and one.plan.source == spec.plan.source else places.load_cached(one),
+            paths=learner_paths(paths),
+            task=task if task is not None and one.plan.source == spec.plan.source else paths.load_cached(one),
             engine=engine,
             progress=progress,
             on_epoch=watch,
             wait=wait,
         )
-    directory = places.run_folder(spec)
+    directory = paths.run_folder(spec)
     if engine.first and not (directory / RECORD).exists():
-        with run_lock(places.out, spec.directory_name, wait=wait, note=progress.note):
+        with run_lock(paths.out, spec.directory_name, wait=wait, note=progress.note):
             take_over(choose_learner([records[one.key] for one in specs]), spec, directory)
             remove_unfinished(directory)
     return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
@@ -122,12 +128,12 @@ def _can_train(spec: RunSpec, engine: Engine) -> bool:
 
 
 def train_in_memory(
-    spec: RunSpec, places: Places, *, cache: Path | None = None, progress: Progress | None = None
+    spec: RunSpec, paths: RunPaths, *, cache: Path | None = None, progress: Progress | None = None
 ) -> tuple[TrainedRun, Task]:
     """The trained run of ``spec`` and its task; of several learners that of the better one."""
     runs = []
     for one in learner_specs(spec):
-        task = places.load_cached(one)
+        task = paths.load_cached(one)
         runs.append(execute_in_memory(one, task, cache=cache, progress=progress))
     if not isinstance(spec.plan.net, AutoNet):
         return runs[0], runs[0].task
@@ -145,7 +151,7 @@ def execute_in_memory(
     progress: Progress | None = None,
 ) -> TrainedRun:
     """Train ``spec`` on ``task`` and return the result; nothing is written but features of a frozen net, into ``cache``."""
-    require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
+    require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
     _require_fitting_inputs(spec, task)
     engine, progress = engine or Engine(), progress or Silent()
     with contextlib.ExitStack() as stack:
@@ -231,8 +237,11 @@ def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
         )
 
 
-def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
-    """The record of ``spec`` below ``out`` if it is finished; a record of data with another ``fingerprint`` is refused."""
+def finished(spec: RunSpec, out: Path, *, fingerprint: str | None = None) -> RunRecord | None:
+    """The record of ``spec`` below ``out`` if it is finished; a record of data with another ``fingerprint`` is refused.
+
+    Where the content of the files is part of the spec's key, nothing needs to be compared.
+    """
     directory = out / spec.directory_name
     if not (directory / RECORD).exists():
         return None
@@ -241,7 +250,7 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str) -> RunRecord | None:
         raise UserError(
             f"{record.directory} must hold the run {spec.key}, got the record of {record.key}; delete or move it."
         )
-    if record.fingerprint != fingerprint:
+    if fingerprint is not None and record.fingerprint != fingerprint:
         raise UserError(
             f"{record.directory} was run on other data than {spec.task} gives now; delete or move it to run again on these."
         )
@@ -257,7 +266,7 @@ def _finished_for(engine: Engine, spec: RunSpec, out: Path, task: Task) -> RunRe
 def _train(
     spec: RunSpec,
     task: Task,
-    places: Places,
+    paths: RunPaths,
     *,
     engine: Engine,
     progress: Progress,
@@ -267,24 +276,24 @@ def _train(
     inputs = training_inputs(
         ready,
         spec.plan,
-        places.cache_folder,
+        paths.cache_folder,
         seed=spec.seed,
-        stream=places.stream,
+        stream=paths.stream,
         engine=engine,
         progress=progress,
     )
-    directory = places.run_folder(spec)
+    directory = paths.run_folder(spec)
     trained = train_run(
         spec,
         ready,
         inputs,
         fingerprint=task.fingerprint,
         directory=directory,
-        stages=places.stages_folder,
+        stages=paths.stages_folder,
         engine=engine,
         progress=progress,
         on_epoch=on_epoch,
-        pace=places.pace,
+        pace=paths.pace,
     )
     if engine.first:
         save_run(trained, directory)

@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
@@ -20,7 +20,7 @@ from umix.methods.registry import METHODS
 from umix.nets.net import AutoNet
 from umix.nets.registry import net_kind
 from umix.run_folder import RECORD
-from umix.store import write_whole
+from umix.store import atomic_write
 
 LEARNERS = "learners"  # the folder beside the runs with a run of each learner
 
@@ -50,9 +50,9 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
     return spec.changed({**settings, "net": name})
 
 
-def learner_places(places: Places) -> Places:
+def learner_paths(paths: RunPaths) -> RunPaths:
     """The folders of the learners' runs: their own below ``out``, and the caches that all runs share."""
-    return replace(places, out=places.out / LEARNERS, cache=places.cache_folder, stages=places.stages_folder)
+    return replace(paths, out=paths.out / LEARNERS, cache=paths.cache_folder, stages=paths.stages_folder)
 
 
 @final
@@ -69,17 +69,17 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
 
     Where the scores of two runs are closer than the standard error of the better one, the average decides.
     """
-    standings = [_Standing.of(record) for record in records]
-    best = max(standings, key=lambda one: (one.score, one.average))
-    close = [one for one in standings if one.score >= best.score - best.error]
+    results = [_LearnerResult.of(record) for record in records]
+    best = max(results, key=lambda one: (one.score, one.average))
+    close = [one for one in results if one.score >= best.score - best.error]
     chosen = max(close, key=lambda one: (one.average, one.score))
     unit = "group" if chosen.record.rule() == "worst" else "class"
-    reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in standings)
+    reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in results)
     words = f"the learner is {chosen.name}: on validation the worst {unit} and the average are {reached}"
     if chosen is not best:
         words += f"; the worst rates are within a standard error ({best.error:.1%}), so the average decides"
-    rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in standings]
-    learner = {"learner": {"name": chosen.name, "candidates": rows, "words": words}} if len(standings) > 1 else {}
+    rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in results]
+    learner = {"learner": {"name": chosen.name, "candidates": rows, "words": words}} if len(results) > 1 else {}
     return LearnerChoice(chosen.record, {**chosen.record.choices, **learner})
 
 
@@ -87,16 +87,16 @@ def better_counts(finished: Sequence[RunRecord], val: Counts) -> Counts:
     """The validation counts of the learner that is ahead: of a ``finished`` run, or ``val``, of the run that is trained now."""
     if not finished:
         return val
-    ahead = max((_Standing.of(record) for record in finished), key=lambda one: one.score)
+    ahead = max((_LearnerResult.of(record) for record in finished), key=lambda one: one.score)
     rule = ahead.record.rule()
-    reached = best_score(val, rule) if ahead.record.decide == "biases" else RULES[rule](val).max()
-    return val if reached > ahead.score else ahead.record.decided_counts["val"]
+    reached = best_score(val, rule) if ahead.record.threshold == "tuned" else RULES[rule](val).max()
+    return val if reached > ahead.score else ahead.record.threshold_counts["val"]
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Standing:
-    """What a run reached on validation at its own choice of epoch and decision."""
+class _LearnerResult:
+    """What a run reached on validation at its own choice of epoch and threshold."""
 
     record: RunRecord
     score: float
@@ -109,13 +109,13 @@ class _Standing:
         return self.record.net
 
     @classmethod
-    def of(cls, record: RunRecord) -> "_Standing":
-        rule, val = record.rule(), record.decided_counts["val"]
+    def of(cls, record: RunRecord) -> "_LearnerResult":
+        rule, val = record.rule(), record.threshold_counts["val"]
         if not record.has(rule):
             return cls(record, -np.inf, np.nan, -np.inf, 0.0)
         choice = record.choice()
-        at = val.decided(choice.decision).only([choice.epoch])
-        score = best_score(val, rule) if record.decide == "biases" else record.validation_score()
+        at = val.at_threshold(choice.threshold).only([choice.epoch])
+        score = best_score(val, rule) if record.threshold == "tuned" else record.validation_score()
         worst = record.validation_score()
         error = float(np.sqrt(max(worst * (1 - worst), 0.0) / worst_size(at, rule)))
         average = float(at.all_hits[0] / max(1, at.n))
@@ -130,7 +130,7 @@ def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> RunRecor
             target = directory / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "rb") as file:
-                write_whole(target, file.read())
+                atomic_write(target, file.read())
     record = as_run_of(choice, spec)
     record.save(directory)
     return record

@@ -26,7 +26,7 @@ def load_net(
 ) -> Net:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
 
-    The decision that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
+    The threshold that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
     ``epoch`` names the epoch instead; the weights of an epoch are kept if some rule selects it.
     ``net_name`` (for example ``hf:FOLDER``) says where the net's files are now, if they were moved. Their content must be the same.
     A record that names code as its net, ``module:factory``, is loaded with ``trust_code`` only: the module is imported and run.

@@ -8,13 +8,22 @@ from typing import Any, Literal, cast, final, get_args
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from umix.bench.runs.split_counts import SplitCounts, known, with_decisions, write_decisions
+from umix.bench.runs.split_counts import SplitCounts, known, with_thresholds, write_thresholds
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
-from umix.bench.spec.judge_settings import UseGroups
+from umix.bench.spec.evaluation_settings import UseGroups
 from umix.core import rates
 from umix.core.epoch_counts import Counts
-from umix.core.judging import EVERY_GROUP, Judging, worst_unit
-from umix.core.selection import DECIDING, ORACLE, RULES, Choice, Decide, best_choice, choice_score, oracle_choice
+from umix.core.evaluation import EVERY_GROUP, Evaluation, worst_unit
+from umix.core.selection import (
+    ORACLE,
+    RULES,
+    THRESHOLD_RULES,
+    Choice,
+    Threshold,
+    best_choice,
+    choice_score,
+    oracle_choice,
+)
 from umix.core.words import Margin, margins_of, quoted
 from umix.errors import Setting, UserError, unknown
 from umix.run_folder import RECORD
@@ -80,8 +89,8 @@ class RunRecord(Stored):
     )
     versions: dict[str, str]
     _directory: Path | None = PrivateAttr(None)
-    _decide: Decide | None = PrivateAttr(None)  # how to decide, where it is not as the run says
-    _decided: dict[str, Counts] | None = PrivateAttr(None)  # counts with decisions that were not read from a file
+    _threshold: Threshold | None = PrivateAttr(None)  # how to decide, where it is not as the run says
+    _decided: dict[str, Counts] | None = PrivateAttr(None)  # counts with thresholds that were not read from a file
 
     @property
     def directory(self) -> Path:
@@ -108,43 +117,43 @@ class RunRecord(Stored):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """For ``val`` and ``test``: hits [epochs, groups], sizes [groups], and the same by margin and by class."""
-        judging = Judging(
+        evaluation = Evaluation(
             min_group=self.min_group,
             prior=self.prior,
             choose=self.use_groups != "test",
             floor=self.floor,
             class_floor=self.class_floor,
         )
-        return {name: replace(counts.arrays, judging=judging) for name, counts in self.split_counts.items()}
+        return {name: replace(counts.arrays, evaluation=evaluation) for name, counts in self.split_counts.items()}
 
     @cached_property
-    def decided_counts(self) -> dict[str, Counts]:
-        """``counts`` with the hits of every decision, where the run keeps them."""
+    def threshold_counts(self) -> dict[str, Counts]:
+        """``counts`` with the hits of every threshold, where the run keeps them."""
         if self._decided is None:
-            return with_decisions(self.counts, self._directory)
-        parts = ("biases", "decided_hits", "decided_quintiles")
+            return with_thresholds(self.counts, self._directory)
+        parts = ("biases", "threshold_hits", "threshold_quintiles")
         return {
             name: replace(counts, **{part: getattr(self._decided[name], part) for part in parts})
             for name, counts in self.counts.items()
         }
 
     @property
-    def decide(self) -> Decide:
+    def threshold(self) -> Threshold:
         """How classes are predicted: as ``deciding`` says, else as the run was told, else as is usual for its preset."""
-        return self._decide or self.own_decide
+        return self._threshold or self.own_threshold
 
     @property
-    def own_decide(self) -> Decide:
+    def own_threshold(self) -> Threshold:
         """How the run was told to decide."""
-        told: Decide = self.plan.get("judge", {}).get("decide", "biases")
+        told: Threshold = self.plan.get("evaluation", {}).get("threshold", "tuned")
         return told
 
-    def deciding(self, decide: Decide | None) -> "RunRecord":
-        """This run, read with another decision: every number of it is then that of the choice under ``decide``."""
-        if decide is None or decide == self.decide:
+    def with_threshold(self, threshold: Threshold | None) -> "RunRecord":
+        """This run, read with another threshold: every number of it is then that of the choice under ``threshold``."""
+        if threshold is None or threshold == self.threshold:
             return self
         other = self.model_copy()
-        other._decide = known_decide(decide)
+        other._threshold = known_threshold(threshold)
         return other
 
     def by_raw_rates(self) -> "RunRecord":
@@ -152,11 +161,11 @@ class RunRecord(Stored):
         other = self.model_copy(update={"min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior})
         for name in ("counts", "decided_counts"):  # cached for the rule of this record
             other.__dict__.pop(name, None)
-        other._decide = "argmax"
+        other._threshold = "off"
         return other
 
-    def keep_decisions(self, counts: dict[str, Counts]) -> None:
-        """Take the decisions of ``counts``, of a run that was trained in this process."""
+    def keep_thresholds(self, counts: dict[str, Counts]) -> None:
+        """Take the thresholds of ``counts``, of a run that was trained in this process."""
         self._decided = counts
 
     @cached_property
@@ -183,49 +192,51 @@ class RunRecord(Stored):
         """Whether some epoch has a score under ``rule``."""
         return not np.isnan(RULES[rule](self.counts["val"])).all()
 
-    def choice(self, select: str | None = None, decide: Decide | None = None) -> Choice:
-        """The epoch and the decision that the rule ``select`` chooses on the validation split.
+    def choice(self, select: str | None = None, threshold: Threshold | None = None) -> Choice:
+        """The epoch and the threshold that the rule ``select`` chooses on the validation split.
 
-        ``decide`` is ``biases`` or ``argmax``; by default as the run was told. Where the run has no decisions, or the rule cannot
-        compare them, it is argmax.
+        ``threshold`` is ``tuned`` or ``off``; by default as the run was told. Where the run has counted no thresholds, or the rule
+        cannot compare them, it is argmax.
         """
-        rule, how = self.rule(select), known_decide(decide or self.decide)
-        if how == "argmax" or rule not in DECIDING:
-            return best_choice(self.counts["val"], rule, "argmax")
-        return best_choice(self.decided_counts["val"], rule, how)
+        rule, how = self.rule(select), known_threshold(threshold or self.threshold)
+        if how == "off" or rule not in THRESHOLD_RULES:
+            return best_choice(self.counts["val"], rule, "off")
+        return best_choice(self.threshold_counts["val"], rule, how)
 
-    def best_epoch(self, select: str | None = None, decide: Decide | None = None) -> int:
+    def best_epoch(self, select: str | None = None, threshold: Threshold | None = None) -> int:
         """The epoch of ``choice``."""
-        return self.choice(select, decide).epoch
+        return self.choice(select, threshold).epoch
 
     def biases(self, choice: Choice) -> np.ndarray:
         """What is added to the logit of every class, [classes]; zeros for argmax."""
-        return self.decided_counts["val"].biases[choice.decision] if choice.decision else np.zeros(len(self.classes))
+        return (
+            self.threshold_counts["val"].biases[choice.threshold] if choice.threshold else np.zeros(len(self.classes))
+        )
 
-    def compares_decisions(self, select: str | None = None) -> bool:
-        """Whether the rule ``select`` can choose among decisions here: they were counted, and it has a score for them."""
-        rule, val = self.rule(select), self.decided_counts["val"]
-        return rule in DECIDING and val.has_decisions and not np.isnan(RULES[rule](val.decided(1))).all()
+    def tunes_threshold(self, select: str | None = None) -> bool:
+        """Whether the rule ``select`` can choose among thresholds here: they were counted, and it has a score for them."""
+        rule, val = self.rule(select), self.threshold_counts["val"]
+        return rule in THRESHOLD_RULES and val.has_thresholds and not np.isnan(RULES[rule](val.at_threshold(1))).all()
 
     def validation_score(self, select: str | None = None) -> float:
         """The score of ``choice`` on the validation split."""
         rule, choice = self.rule(select), self.choice(select)
-        return choice_score(self.decided_counts["val"] if choice.decision else self.counts["val"], rule, choice)
+        return choice_score(self.threshold_counts["val"] if choice.threshold else self.counts["val"], rule, choice)
 
-    def summary(self, select: str | None = None, decide: Decide | None = None) -> Summary:
-        """Test rates at the epoch and with the decision that the rule ``select`` chooses on the validation split."""
-        compared = (decide or self.decide) == "biases" and self.compares_decisions(select)
-        return self._summary(self.rule(select), self.choice(select, decide), compared=compared)
+    def summary(self, select: str | None = None, threshold: Threshold | None = None) -> Summary:
+        """Test rates at the epoch and with the threshold that the rule ``select`` chooses on the validation split."""
+        compared = (threshold or self.threshold) == "tuned" and self.tunes_threshold(select)
+        return self._summary(self.rule(select), self.choice(select, threshold), compared=compared)
 
     def oracle(self) -> Summary:
         """Test rates of the choice that the test split itself would make: for the regret of a rule, never a result."""
-        test = (self.counts if self.decide == "argmax" else self.decided_counts)["test"]
-        return self._summary(ORACLE, oracle_choice(test, self.decide), compared=test.has_decisions)
+        test = (self.counts if self.threshold == "off" else self.threshold_counts)["test"]
+        return self._summary(ORACLE, oracle_choice(test, self.threshold), compared=test.has_thresholds)
 
     def _summary(self, rule: str, choice: Choice, *, compared: bool) -> Summary:
         epoch = choice.epoch
-        counted = self.decided_counts if choice.decision else self.counts
-        val, test = (counted[name].decided(choice.decision) for name in ("val", "test"))
+        counted = self.threshold_counts if choice.threshold else self.counts
+        val, test = (counted[name].at_threshold(choice.threshold) for name in ("val", "test"))
         hits, units = test.hits[epoch], test.units(epoch)
         worst, collapsed = worst_unit(units), int(val.collapsed[epoch])
         n_groups, n_margins = units.n_groups, units.n_margins
@@ -236,7 +247,7 @@ class RunRecord(Stored):
         return Summary(
             select=rule,
             epoch=epoch,
-            decide="biases" if compared else "argmax",
+            threshold_mode="tuned" if compared else "off",
             biases=dict(zip(self.classes, biases.tolist(), strict=True)) if compared else None,
             threshold=float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
             average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
@@ -269,9 +280,9 @@ class RunRecord(Stored):
         return by_column
 
     def save(self, directory: Path) -> None:
-        """Write this record into ``directory``, its decisions first; the record's presence says that the run is finished."""
+        """Write this record into ``directory``, its thresholds first; the record's presence says that the run is finished."""
         if self._decided is not None:
-            write_decisions(directory, self._decided)
+            write_thresholds(directory, self._decided)
         write_json(directory / RECORD, self)
         self._directory = directory
 
@@ -295,11 +306,11 @@ def known_rule(select: str) -> str:
     return select
 
 
-def known_decide(decide: str) -> Decide:
-    """``decide``, if it is a way to decide."""
-    if decide not in get_args(Decide):
-        raise unknown("way to decide", decide, get_args(Decide))
-    return cast(Decide, decide)
+def known_threshold(threshold: str) -> Threshold:
+    """``threshold``, if it is a way to decide."""
+    if threshold not in get_args(Threshold):
+        raise unknown("way to decide", threshold, get_args(Threshold))
+    return cast(Threshold, threshold)
 
 
 def load_run(directory: str | Path) -> RunRecord:

@@ -1,7 +1,7 @@
-"""The counts of a run's splits: as they lie in its record, and the hits of every candidate decision in a file beside it.
+"""The counts of a run's splits: as they lie in its record, and the hits of every candidate threshold in a file beside it.
 
 Epoch and biases are chosen from these hits together. Where a run has no groups, the file also has the rates of the fifths of test
-in order of uncertainty under every decision.
+in order of uncertainty under every threshold.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ import numpy as np
 from pydantic import Field
 
 from umix.core.epoch_counts import Counts
-from umix.run_folder import DECISIONS
+from umix.run_folder import THRESHOLDS
 from umix.store import Stored, read_arrays, write_arrays
 
-_KIND = "decisions"
+_KIND = "thresholds"
 _FIFTHS = "{} quintiles"
 
 
@@ -69,23 +69,25 @@ class SplitCounts(Stored):
         )
 
 
-def write_decisions(directory: Path, counts: Mapping[str, Counts]) -> None:
+def write_thresholds(directory: Path, counts: Mapping[str, Counts]) -> None:
     """Write the candidate biases and their hits on every split; nothing where they were not counted."""
-    if not all(split.has_decisions for split in counts.values()):
+    if not all(split.has_thresholds for split in counts.values()):
         return
     arrays = {"biases": next(iter(counts.values())).biases} | {
-        name: split.decided_hits.astype(np.int32) for name, split in counts.items()
+        name: split.threshold_hits.astype(np.int32) for name, split in counts.items()
     }
     arrays |= {
-        _FIFTHS.format(name): split.decided_quintiles for name, split in counts.items() if len(split.decided_quintiles)
+        _FIFTHS.format(name): split.threshold_quintiles
+        for name, split in counts.items()
+        if len(split.threshold_quintiles)
     }
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_arrays(directory / DECISIONS, contiguous, {"kind": _KIND})
+    write_arrays(directory / THRESHOLDS, contiguous, {"kind": _KIND})
 
 
-def with_decisions(counts: Mapping[str, Counts], directory: Path | None) -> dict[str, Counts]:
-    """``counts`` with the decisions that the run in ``directory`` keeps; of very many groups and classes it keeps none."""
-    path = None if directory is None else directory / DECISIONS
+def with_thresholds(counts: Mapping[str, Counts], directory: Path | None) -> dict[str, Counts]:
+    """``counts`` with the thresholds that the run in ``directory`` keeps; of very many groups and classes it keeps none."""
+    path = None if directory is None else directory / THRESHOLDS
     if path is None or not path.exists():
         return dict(counts)
     arrays, _ = read_arrays(path, kind=_KIND)
@@ -93,8 +95,8 @@ def with_decisions(counts: Mapping[str, Counts], directory: Path | None) -> dict
         name: replace(
             split,
             biases=arrays["biases"],
-            decided_hits=arrays[name],
-            decided_quintiles=arrays.get(_FIFTHS.format(name), split.decided_quintiles),
+            threshold_hits=arrays[name],
+            threshold_quintiles=arrays.get(_FIFTHS.format(name), split.threshold_quintiles),
         )
         for name, split in counts.items()
     }

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from umix.bench.runs.split_counts import known
 from umix.core import rates
-from umix.core.judging import Level
-from umix.core.selection import Decide
+from umix.core.evaluation import Granularity
+from umix.core.selection import Threshold
 from umix.core.words import quoted
 from umix.store import Stored
 
@@ -28,11 +28,13 @@ class GroupRate(Stored):
 
 @final
 class Summary(Stored):
-    """Test rates in [0, 1] at the epoch and with the decision that a rule selected on validation; None for a rate not known."""
+    """Test rates in [0, 1] at the epoch and with the threshold that a rule selected on validation; None for a rate not known."""
 
     select: str
     epoch: int
-    decide: Decide = Field("argmax", description="biases, if the rule compared some; zero ones may be the best")
+    threshold_mode: Threshold = Field(
+        "off", description="tuned, if the rule compared some; argmax may be the best of them"
+    )
     biases: dict[str, float] | None = Field(
         None,
         description="by class: what is added to its logit before the largest is predicted; None if none were compared",
@@ -45,7 +47,7 @@ class Summary(Stored):
     group_mean: float | None = Field(description="mean over all groups that have test examples")
     worst: float | None = Field(description="lowest rate of a judged group or margin")
     worst_group: str | None = Field(None, description="which one that is")
-    level: Level = Field(
+    level: Granularity = Field(
         "groups",
         description="what that is: a group, a margin of one group column, or a class that stands in for its groups",
     )

@@ -26,7 +26,7 @@ from umix.bench.runs.training_inputs import TrainingInputs
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import USUAL, CheckpointPace
 from umix.core.epoch_counts import Counts
-from umix.core.judging import UseGroups
+from umix.core.evaluation import UseGroups
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.task import Task
 from umix.errors import UserError
@@ -36,7 +36,7 @@ from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS,
 from umix.store import read_tensors, remove, write_table
 from umix.training.context import Context
 from umix.training.engine import Engine
-from umix.training.history import WATCHED
+from umix.training.history import EVAL_SPLITS
 from umix.training.progress import Progress
 from umix.training.train_result import Notes, TrainResult
 from umix.version import __version__
@@ -83,11 +83,11 @@ def train_run(
         plan.stages,
         seed=spec.seed,
         groups=plan.method.needs_groups,
-        use_groups=plan.judge.use_groups,
+        use_groups=plan.evaluation.use_groups,
         directory=directory if engine.first else None,
         cache=stages if engine.first else None,
-        judging=plan.judge.judging,
-        decide=plan.judge.decide,
+        evaluation=plan.evaluation.rules,
+        threshold=plan.evaluation.threshold,
         hold=directory is None,
         engine=engine,
         progress=progress,
@@ -124,7 +124,7 @@ def remove_unfinished(directory: Path) -> None:
 def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
     """Write the predictions of the run's choice; where it is another than that by argmax, write those too."""
     record, result = trained.record, trained.result
-    own, plain = record.choice(), record.choice(decide="argmax")
+    own, plain = record.choice(), record.choice(threshold="off")
     logits = {}
     for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
         if choice.epoch not in logits:
@@ -159,7 +159,7 @@ def _record(
 ) -> RunRecord:
     plan, example, engine = spec.plan, task.splits["train"].example, context.engine
     reader = task.preprocessing
-    counts = {name: result.history.counts(name) for name in WATCHED}
+    counts = {name: result.history.counts(name) for name in EVAL_SPLITS}
     record = RunRecord(
         task=spec.task,
         method=spec.method,
@@ -175,12 +175,12 @@ def _record(
         group_columns=list(task.splits["test"].groups.columns),
         group_parts=[list(part) for part in task.splits["test"].groups.parts],
         group_values=[list(values) for values in task.splits["test"].groups.column_values],
-        group_use=result.group_use or group_use(plan.method, task, plan.judge.use_groups),
-        use_groups=plan.judge.use_groups,
-        min_group=plan.judge.min_group,
-        prior=plan.judge.prior,
-        floor=result.history.judging.floor,
-        class_floor=result.history.judging.class_floor,
+        group_use=result.group_use or group_use(plan.method, task, plan.evaluation.use_groups),
+        use_groups=plan.evaluation.use_groups,
+        min_group=plan.evaluation.min_group,
+        prior=plan.evaluation.prior,
+        floor=result.history.evaluation.floor,
+        class_floor=result.history.evaluation.class_floor,
         classes=list(task.classes),
         input_shape=list(example.shape),
         input_dtype=str(example.dtype).removeprefix("torch."),
@@ -203,5 +203,5 @@ def _record(
             **({} if engine.processes == 1 else {"devices": f"{engine.processes} × {engine.kind}"}),
         },
     )
-    record.keep_decisions(counts)
+    record.keep_thresholds(counts)
     return record

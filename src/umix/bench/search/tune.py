@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.learners import learner_places, learner_specs
-from umix.bench.runs.places import Places
+from umix.bench.runs.learners import learner_paths, learner_specs
+from umix.bench.runs.paths import RunPaths
 from umix.bench.search.optuna_study import (
     PRUNING_CHECKS,
     Pruning,
@@ -38,7 +38,7 @@ from umix.bench.search.search_plan import Search, plan_search
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchedSetting, SearchSpace
 from umix.core.epoch_counts import Counts
-from umix.core.selection import Decide, best_choice, choice_score
+from umix.core.selection import Threshold, best_choice, choice_score
 from umix.core.words import counted
 from umix.data.task import Task
 from umix.errors import MachineError, Setting, UserError
@@ -80,7 +80,7 @@ def tune(
     name: str | None = None,
     storage: str | None = None,
     out: str | Path | None = None,
-    places: Places | None = None,
+    paths: RunPaths | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
     watch: Callable[[SearchProgress], None] | None = None,
@@ -89,11 +89,11 @@ def tune(
     """The best settings of ``method`` on ``task`` among ``trials``, counted over all workers of the study ``name``.
 
     ``space`` overrides the ranges that come with umix. A search that is in ``storage`` already
-    (default: a file below ``out``) is resumed. ``out`` is short for ``places=Places(out=...)``. With
+    (default: a file below ``out``) is resumed. ``out`` is short for ``paths=RunPaths(out=...)``. With
     ``trust_code`` a preset file may name code as its net.
     """
     need_optuna()
-    places = places or Places(Path("runs" if out is None else out))
+    paths = paths or RunPaths(Path("runs" if out is None else out))
     require_count("trials", trials)
     search = plan_search(
         task,
@@ -104,13 +104,13 @@ def tune(
         seeds=seeds,
         select=select,
         name=name,
-        out=places.out,
+        out=paths.out,
         trust_code=trust_code,
     )
     ensure_writable(search.folder)
     searches_task = any(key.startswith("task.") for key in search.space)
-    loaded_task = None if searches_task else places.load_cached(search.base)
-    trial_places = replace(places, out=search.folder, stages=places.stages_folder, cache=places.cache_folder)
+    loaded_task = None if searches_task else paths.load_cached(search.base)
+    trial_places = replace(paths, out=search.folder, stages=paths.stages_folder, cache=paths.cache_folder)
     start = {key: setting.default for key, setting in search.space.items() if setting.includes_default}
     opened = open_study(search.name, storage, search.folder, about=search.about(), start=start, prune=prune)
     with quiet_optuna(), opened as study:
@@ -139,7 +139,7 @@ class _Worker:
     search: Search
     study: "optuna.Study"
     trials: int
-    places: Places
+    paths: RunPaths
     task: Task | None
     engine: Engine | None
     progress: Progress
@@ -201,10 +201,10 @@ class _Worker:
             check = (epoch + 1) * PRUNING_CHECKS // epochs
             if check == epoch * PRUNING_CHECKS // epochs:
                 return  # the database is queried ten times per run, not every epoch
-            scores = [*before, validation_score(val, self.search.select, spec.plan.judge.decide)]
+            scores = [*before, validation_score(val, self.search.select, spec.plan.evaluation.threshold)]
             trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
             if trial.should_prune():
-                below = learner_places(self.places)
+                below = learner_paths(self.paths)
                 folders = [directory, *(below.run_folder(one) for one in learner_specs(spec))]
                 for folder in folders:  # a pruned run is never resumed
                     if not (folder / RECORD).exists():  # the run of another learner may be that of other trials too
@@ -214,7 +214,7 @@ class _Worker:
         try:
             record = execute(
                 spec,
-                places=self.places,
+                paths=self.paths,
                 task=self.task,
                 engine=self.engine,
                 progress=self.progress,
@@ -223,9 +223,9 @@ class _Worker:
         finally:
             self.progress.finish()
         shutil.rmtree(weights_folder(directory), ignore_errors=True)  # trials are not used for predictions
-        val = record.decided_counts["val"]
+        val = record.threshold_counts["val"]
         trial.set_user_attr("select", selection_rule(val, self.search.select))
-        return validation_score(val, self.search.select, record.own_decide)
+        return validation_score(val, self.search.select, record.own_threshold)
 
 
 def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:
@@ -241,18 +241,18 @@ def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:
 
 def selection_rule(val: Counts, select: str | None) -> str:
     """The selection rule: ``select`` if given, else the worst group, or the worst class if there are no groups."""
-    return select or ("worst" if (val.sizes > 0).any() and val.judging.choose else "worst_class")
+    return select or ("worst" if (val.sizes > 0).any() and val.evaluation.choose else "worst_class")
 
 
-def validation_score(val: Counts, select: str | None, decide: Decide = "argmax") -> float:
-    """The score of the epoch that the rule ``select`` chooses, with ``decide`` ``biases`` of epoch and decision together.
+def validation_score(val: Counts, select: str | None, threshold: Threshold = "off") -> float:
+    """The score of the epoch that the rule ``select`` chooses, with ``threshold`` ``biases`` of epoch and threshold together.
 
     The rule ``last`` chooses an epoch but has no score. Its score is the rate of the worst group or
     class in that epoch.
     """
     rule = selection_rule(val, select)
     try:
-        choice = best_choice(val, rule, decide)
+        choice = best_choice(val, rule, threshold)
     except ValueError:
         raise UserError(
             Setting("select", rule),

@@ -6,7 +6,7 @@ from typing import Any, final
 
 from pydantic.fields import FieldInfo
 
-from umix.bench.spec.judge_settings import JudgeSettings, usual_judge
+from umix.bench.spec.evaluation_settings import EvaluationSettings, preset_evaluation
 from umix.bench.spec.presets import PRETRAINED, Tables, is_preset_file, preset, presets_for
 from umix.data.arrays import ArraySource
 from umix.data.memory_source import MemorySource
@@ -37,7 +37,7 @@ class Plan:
     net: NetSettings
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
-    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     asked_source: TaskSource | None = (
         None  # where ``source`` has options that only suit the net: the source without them
     )
@@ -50,7 +50,7 @@ class Plan:
             "net": self.net.as_json(),
             "fit": self.fit.model_dump(mode="json"),
             "stages": {stage: dict(values) for stage, values in self.stages.items()},
-            "judge": self.judge.model_dump(mode="json"),
+            "evaluation": self.evaluation.model_dump(mode="json"),
         }
 
     def asked(self, executed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -73,7 +73,7 @@ class Plan:
             "fit": self.fit,
             "net": self.net,
             "task": self.source,
-            "judge": self.judge,
+            "evaluation": self.evaluation,
         }
         owner: Settings = owners.get(part, stage)
         if field not in type(owner).model_fields:
@@ -116,7 +116,7 @@ def make_plan(
         net=net_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
-        judge=JudgeSettings(**{**usual_judge(preset_name), **tables.get("judge", {})}),
+        evaluation=EvaluationSettings(**{**preset_evaluation(preset_name), **tables.get("evaluation", {})}),
         asked_source=resolved.asked_source(),
     )
 
@@ -136,8 +136,8 @@ def setting_tables(
 ) -> Tables:
     """The preset's tables for this run, overridden by ``settings``; they can be written as a new preset."""
     tables = _resolve(task, method_name, settings, preset_name, trust_code=trust_code).tables
-    usual = usual_judge(preset_name)  # a file has another name, but judges as the preset does
-    return {**tables, "judge": {**usual, **tables.get("judge", {})}} if usual else tables
+    usual = preset_evaluation(preset_name)  # a file has another name, but judges as the preset does
+    return {**tables, "evaluation": {**usual, **tables.get("evaluation", {})}} if usual else tables
 
 
 def shared_net(task: str, method_name: str, settings: Mapping[str, Any], *, preset_name: str = "default") -> str | None:
@@ -301,7 +301,7 @@ def _fields(
     return {
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
-        "judge": list(JudgeSettings.model_fields),
+        "evaluation": list(EvaluationSettings.model_fields),
         "net": ["name", *(field for field in net.model_fields if field not in hidden)],
         "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
@@ -319,7 +319,7 @@ def _locate(key: str, parts: Mapping[str, list[str]], *, data: str) -> tuple[str
             raise unknown(f"setting of {next(iter(parts))}", key, dotted)
         return part, field
     method_name = next(iter(parts))
-    named = (method_name, "fit", "net", "task", "judge")
+    named = (method_name, "fit", "net", "task", "evaluation")
     owners = [name for name in named if field in parts[name] and field != "name"]
     if not owners:
         bare = {option for name in named for option in parts[name]} - {"name"}

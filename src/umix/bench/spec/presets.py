@@ -20,7 +20,7 @@ from umix.data.registry import OWN
 from umix.data.task import TaskSource
 from umix.errors import UserError, unknown
 from umix.methods.registry import METHODS
-from umix.store import write_whole
+from umix.store import atomic_write
 from umix.toml_text import read_toml
 
 Tables = dict[str, dict[str, Any]]
@@ -88,7 +88,7 @@ def _file_preset(path: Path, name: str, *, trust_code: bool) -> Tables:
         )
     tables = content[name or next(iter(content))]
     stages = {stage for method in METHODS.values() for stage in method.stages}
-    parts = {"task", "net", "fit", "judge", *METHODS, *stages}
+    parts = {"task", "net", "fit", "evaluation", *METHODS, *stages}
     for part, values in tables.items() if isinstance(tables, dict) else [(str(tables), None)]:
         if not isinstance(values, dict):
             raise UserError(f"The preset file {path} must hold tables [NAME.PART], got {part!r} outside of a part.")
@@ -104,7 +104,7 @@ def write_preset(path: Path, name: str, tables: Tables, *, notes: Sequence[str])
     for part, values in tables.items():
         fields = {field: value for field, value in values.items() if value is not None}
         lines += ["", f"[{name}.{part}]", *(f"{field} = {_toml(value)}" for field, value in fields.items())]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    atomic_write(path, ("\n".join(lines) + "\n").encode())
 
 
 def _toml(value: Any) -> str:

@@ -20,7 +20,7 @@ class TaskReference:
 
     @property
     def tasks(self) -> dict[str, Task]:
-        """The loaded task by its name, as ``Places`` takes it."""
+        """The loaded task by its name, as ``RunPaths`` takes it."""
         return {} if self.task is None else {self.name: self.task}
 
 

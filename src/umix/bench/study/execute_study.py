@@ -46,15 +46,15 @@ class SilentWatcher:
 
 def execute_study(plan: StudyPlan, executor: Executor, watcher: StudyWatcher | None = None) -> StudyResults:
     """The record or failure of every run of ``plan``; finished runs are loaded, the others are executed."""
-    watcher, places = watcher or SilentWatcher(), plan.grid.places
+    watcher, paths = watcher or SilentWatcher(), plan.grid.paths
     records: dict[str, RunRecord] = {}
     failures: dict[str, Failure] = {}
     for entry in plan.grid.runs:
-        if (record := finished(entry.spec, places.out, fingerprint=entry.fingerprint)) is not None:
+        if (record := finished(entry.spec, paths.out, fingerprint=entry.fingerprint)) is not None:
             records[entry.key] = record
             watcher.finished(record)
     specs = [entry.spec for entry in plan.to_run if entry.key not in records]
-    with closing(executor.run(specs, places, watcher.on_event)) as outcomes:
+    with closing(executor.run(specs, paths, watcher.on_event)) as outcomes:
         for outcome in outcomes:
             watcher.on_outcome(outcome)
             if outcome.record is not None:

@@ -204,7 +204,7 @@ def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
 
 def _parts() -> set[str]:
     """The parts of a run that a setting may name, beside the method."""
-    return {"task", "net", "fit", "judge", *(stage for method in METHODS.values() for stage in method.stages)}
+    return {"task", "net", "fit", "evaluation", *(stage for method in METHODS.values() for stage in method.stages)}
 
 
 def _stem(task: StudyTask) -> str:

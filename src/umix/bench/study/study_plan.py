@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, final
 
 from umix.bench.runs.execute import require_groups
 from umix.bench.runs.lock import is_locked
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.plan import shared_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study import Study, StudyMethod, StudyTask, task_titles
@@ -38,7 +38,7 @@ class StudyGrid:
     """All entries of a study in the order of its tables, the folders they use, and a sentence per skipped method."""
 
     entries: tuple[StudyEntry, ...]
-    places: Places
+    paths: RunPaths
     skipped: tuple[str, ...] = ()
 
     @property
@@ -61,7 +61,7 @@ class StudyPlan:
     @classmethod
     def of(cls, grid: StudyGrid) -> Self:
         """The plan of ``grid``, read from its folder of runs."""
-        return cls(grid, {entry.key: run_state(grid.places.out, entry.spec) for entry in grid.runs})
+        return cls(grid, {entry.key: run_state(grid.paths.out, entry.spec) for entry in grid.runs})
 
     @property
     def to_run(self) -> list[StudyEntry]:
@@ -77,28 +77,28 @@ class StudyPlan:
                 "label": entry.label,
                 "seed": entry.spec.seed,
                 "key": entry.key,
-                "directory": str(self.grid.places.run_folder(entry.spec)),
+                "directory": str(self.grid.paths.run_folder(entry.spec)),
                 "state": self.states[entry.key],
             }
             for entry in self.grid.entries
         ]
 
 
-def make_grid(study: Study, places: Places | None = None, *, trust_code: bool = False) -> StudyGrid:
+def make_grid(study: Study, paths: RunPaths | None = None, *, trust_code: bool = False) -> StudyGrid:
     """Every run of ``study``, validated; the tasks are loaded to check that they have the groups that methods need.
 
     With ``trust_code`` the preset files of the study may name code as their net.
     """
-    places = places or Places()
+    paths = paths or RunPaths()
     roots = {entry.name: entry.root for entry in study.tasks if entry.root is not None}
-    places = replace(places, roots={**places.roots, **roots})
+    paths = replace(paths, roots={**paths.roots, **roots})
     names = task_titles(study.tasks)
     entries: list[StudyEntry] = []
     skipped: list[str] = []
     for study_task in study.tasks:
         for method in study.methods:
             specs = _specs(study, study_task, method, trust_code=trust_code)
-            task = places.load_cached(specs[0])
+            task = paths.load_cached(specs[0])
             reason = _impossible(specs[0], task)
             if reason is None:
                 titles = (names[study_task.name], method.title)
@@ -115,7 +115,7 @@ def make_grid(study: Study, places: Places | None = None, *, trust_code: bool = 
                 )
     if not entries:
         raise UserError("A study must have runs, but none of its methods can run on its tasks.")
-    return StudyGrid(tuple(entries), places, tuple(skipped))
+    return StudyGrid(tuple(entries), paths, tuple(skipped))
 
 
 def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bool) -> list[RunSpec]:
@@ -148,7 +148,7 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bo
 def _impossible(spec: RunSpec, task: Task) -> UserError | None:
     """The reason why the method cannot train on ``task``; None if it can."""
     try:
-        require_groups(spec.plan.method, task, spec.plan.judge.use_groups)
+        require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
     except UserError as error:
         return error
     return None

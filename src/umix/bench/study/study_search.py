@@ -6,7 +6,7 @@ from typing import Any, final
 
 from umix.bench.executors.executor import Event, OnEvent
 from umix.bench.executors.processes import Processes
-from umix.bench.runs.places import Places
+from umix.bench.runs.paths import RunPaths
 from umix.bench.search.optuna_study import need_optuna
 from umix.bench.search.search_plan import plan_search
 from umix.bench.search.search_result import SearchResult
@@ -38,7 +38,7 @@ class SearchJob:
     key: str
     spec: RunSpec
     trials: int
-    places: Places
+    paths: RunPaths
     select: str | None
     seeds: tuple[int, ...]
     storage: str | None = None  # database URL, for workers on several machines; default a file below ``out``
@@ -53,13 +53,13 @@ class SearchJob:
             "trust_code": spec.trust_code,
         }
         try:
-            name = plan_search(spec.task, spec.method, **options, out=self.places.out).title
+            name = plan_search(spec.task, spec.method, **options, out=self.paths.out).title
             result = tune(
                 spec.task,
                 spec.method,
                 trials=self.trials,
                 **options,
-                places=self.places,
+                paths=self.paths,
                 storage=self.storage,
                 name=name,
                 progress=progress or Silent(),
@@ -118,7 +118,7 @@ def search_jobs(grid: StudyGrid, *, trials: int, select: str | None) -> list[Sea
     for key in dict.fromkeys(_key(entry) for entry in grid.entries):
         spec = first[key]
         if searched_settings(spec, {}):
-            jobs.append(SearchJob(key, spec, trials, grid.places, select, (seed,)))
+            jobs.append(SearchJob(key, spec, trials, grid.paths, select, (seed,)))
     return jobs
 
 

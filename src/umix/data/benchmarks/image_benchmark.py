@@ -22,7 +22,7 @@ from umix.data.images.image_files import Images
 from umix.data.images.transforms import CenterSquare, RandomBox
 from umix.data.task import CheckedSource, Split, Task, Transform
 from umix.errors import Setting, UserError, unknown
-from umix.store import as_written
+from umix.store import escape_glob
 
 Columns = dict[str, list[str]]
 Codes = NDArray[np.int64]
@@ -185,7 +185,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
     import polars
 
     try:
-        table = polars.read_csv(as_written(path), infer_schema=False)
+        table = polars.read_csv(escape_glob(path), infer_schema=False)
     except (OSError, polars.exceptions.PolarsError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UserError(

@@ -13,7 +13,7 @@ from umix.data.images.image_files import Images
 from umix.data.inputs import Mapped
 from umix.data.task import Task
 from umix.errors import Setting, UserError
-from umix.store import locked, name_part, reading, require_space, sweep, unless_damaged, whole
+from umix.store import load_or_none, locked, name_part, reading, require_space, sweep, whole
 
 _AT_ONCE = 128  # images in memory while decoding
 
@@ -36,7 +36,7 @@ def cached(
 
     def usable(name: str) -> bool:
         read = partial(_open, paths[name], images[name])
-        return unless_damaged(paths[name], read, again="the images are decoded again", warn=announce) is not None
+        return load_or_none(paths[name], read, again="the images are decoded again", warn=announce) is not None
 
     absent = {name: x for name, x in images.items() if not usable(name)}
     if absent:

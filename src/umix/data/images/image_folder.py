@@ -37,7 +37,7 @@ from umix.data.rows.table_file import column_names, content_hash
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError
 from umix.run_folder import IMAGE_INPUTS
-from umix.store import parsed, reading, write_whole
+from umix.store import atomic_write, parsed, reading
 
 if TYPE_CHECKING:
     import polars
@@ -249,7 +249,7 @@ class ImageReader(Reader):
         return NewInputs(self.images(folder, names), self.transform, ids={PATH: polars.Series(names)})
 
     def save(self, directory: Path) -> None:
-        write_whole(directory / IMAGE_INPUTS, json.dumps({"size": self.size}).encode())
+        atomic_write(directory / IMAGE_INPUTS, json.dumps({"size": self.size}).encode())
 
     @classmethod
     def load(cls, directory: Path) -> Self:

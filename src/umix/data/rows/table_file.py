@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from umix.errors import Setting, UserError
 from umix.run_folder import is_run_file
-from umix.store import as_written, writable_file, write_whole
+from umix.store import atomic_write, escape_glob, writable_file
 
 if TYPE_CHECKING:
     import polars
@@ -65,11 +65,11 @@ def column_names(path: Path) -> list[str]:
     with readable(path):
         match path.suffix.lower():
             case ".parquet":
-                scan = polars.scan_parquet(as_written(path))
+                scan = polars.scan_parquet(escape_glob(path))
             case ".jsonl" | ".ndjson":
-                scan = polars.scan_ndjson(as_written(path))
+                scan = polars.scan_ndjson(escape_glob(path))
             case _:
-                scan = polars.scan_ipc(as_written(path))
+                scan = polars.scan_ipc(escape_glob(path))
         return scan.collect_schema().names()
 
 
@@ -83,11 +83,11 @@ def read_table(path: Path) -> "polars.DataFrame":
             case ".csv" | ".tsv":
                 return _read_text(path)
             case ".parquet":
-                return polars.read_parquet(as_written(path))
+                return polars.read_parquet(escape_glob(path))
             case ".jsonl" | ".ndjson":
-                return polars.read_ndjson(as_written(path), infer_schema_length=None)
+                return polars.read_ndjson(escape_glob(path), infer_schema_length=None)
             case _:
-                return polars.read_ipc(as_written(path))
+                return polars.read_ipc(escape_glob(path))
 
 
 def check_output(path: Path) -> None:
@@ -104,7 +104,7 @@ def write_table(frame: "polars.DataFrame", path: Path) -> None:
     check_output(path)
     content = io.BytesIO()
     getattr(frame, WRITERS[path.suffix.lower()])(content)
-    write_whole(path, content.getvalue())
+    atomic_write(path, content.getvalue())
 
 
 def as_frame(table: Any) -> "polars.DataFrame":
@@ -153,7 +153,7 @@ def _read_text(path: Path) -> "polars.DataFrame":
 
     names, separator = _header(path)
     check_distinct(path.name, names)
-    source = as_written(path)
+    source = escape_glob(path)
     try:
         frame = polars.read_csv(source, separator=separator, infer_schema_length=TYPED_BY)
     except polars.exceptions.ComputeError:

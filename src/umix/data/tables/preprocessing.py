@@ -35,7 +35,7 @@ from umix.data.tables.one_hot import OneHot
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.run_folder import TABLE_COLUMNS, TABLE_TEXTS
-from umix.store import read_arrays, reading, write_arrays, write_whole
+from umix.store import atomic_write, read_arrays, reading, write_arrays
 
 if TYPE_CHECKING:
     import polars
@@ -232,7 +232,7 @@ class TablePreprocessing(Reader):
         state = {name: getattr(self, name) for name in _State.__annotations__}
         columns = [asdict(one) for one in self.input_columns]
         content = json.dumps({**state, "input_columns": columns}, ensure_ascii=False)
-        write_whole(directory / TABLE_COLUMNS, content.encode())
+        atomic_write(directory / TABLE_COLUMNS, content.encode())
 
     @classmethod
     def load(cls, directory: Path) -> Self:

@@ -17,9 +17,9 @@ _MOST_GROUPS = 24
 _MOST_EPOCHS = 150  # points of a line that anybody can see
 
 
-def counted_rates(record: RunRecord, split: str, decision: int = 0) -> tuple[list[str], np.ndarray]:
-    """Names and rates [epochs, names] of the groups, or of the classes where there are no groups, under one decision."""
-    counts = (record.decided_counts if decision else record.counts)[split].decided(decision)
+def counted_rates(record: RunRecord, split: str, threshold: int = 0) -> tuple[list[str], np.ndarray]:
+    """Names and rates [epochs, names] of the groups, or of the classes where there are no groups, under one threshold."""
+    counts = (record.threshold_counts if threshold else record.counts)[split].at_threshold(threshold)
     if record.groups:
         return record.groups, per_group(counts.hits, counts.sizes)
     return record.classes, per_group(counts.class_hits, counts.class_sizes)

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import altair as alt
 
 from umix.errors import UserError
-from umix.store import write_whole
+from umix.store import atomic_write
 
 FileFormat = Literal["pdf", "svg", "png"]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
@@ -67,7 +67,7 @@ class Figure:
             content = vl_convert.vegalite_to_png(spec, scale=3)
         else:
             raise UserError(f"Figures must be pdf, svg or png, got {path.suffix!r}.")
-        write_whole(path, content)
+        atomic_write(path, content)
 
     def _spec(self, width: int | str) -> dict[str, Any]:
         """The chart with the parameters that its expressions use: names picked in the legend, and whether space is narrow."""

@@ -1,4 +1,4 @@
-"""A contest between candidates on validation: the worst group or class of each against its average, and the frontier."""
+"""The candidates of a selection on validation: the worst group or class of each against its average, and the frontier."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from umix.bench.runs.record import RunRecord
 from umix.core.rates import frontier
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, file_name, inline, picked, shaped, tip
 from umix.reports.charts.palette import GREY, method_colours, method_shapes
-from umix.reports.sentences import decision_words
+from umix.reports.sentences import threshold_words
 
 FRONTIER = "frontier"
 _BY = {
@@ -20,7 +20,7 @@ _BY = {
 }
 
 
-def contest_rows(record: RunRecord) -> list[dict[str, Any]]:
+def candidate_rows(record: RunRecord) -> list[dict[str, Any]]:
     """All candidates, the best first, with their method and their rates on validation in percent.
 
     ``winner`` is whether the candidate was chosen. The name of a candidate begins with its method. Candidates without a worst rate
@@ -28,26 +28,26 @@ def contest_rows(record: RunRecord) -> list[dict[str, Any]]:
     """
     return [
         {
-            "method": _method(standing),
-            "candidate": standing["candidate"],
-            "average": round(100 * standing["average"], 2),
-            "worst": round(100 * standing["worst"], 2),
-            "score": "over the budget" if standing["score"] is None else round(100 * standing["score"], 2),
-            "epochs": standing["epochs"],
+            "method": _method(candidate),
+            "candidate": candidate["candidate"],
+            "average": round(100 * candidate["average"], 2),
+            "worst": round(100 * candidate["worst"], 2),
+            "score": "over the budget" if candidate["score"] is None else round(100 * candidate["score"], 2),
+            "epochs": candidate["epochs"],
             "winner": place == 0,
         }
-        for place, standing in enumerate(record.choices["candidates"])
-        if standing["worst"] is not None
+        for place, candidate in enumerate(record.choices["candidates"])
+        if candidate["worst"] is not None
     ]
 
 
 def frontier_rows(record: RunRecord) -> list[dict[str, Any]]:
     """The points that no candidate beats in both rates, by rising average, in percent.
 
-    The contest keeps the frontier of all epochs and decisions of its race; candidates that were not in the race belong to it too.
+    The selection keeps the frontier of all epochs and thresholds; candidates that were trained elsewhere belong to it too.
     """
-    standings = [standing for standing in record.choices["candidates"] if standing["worst"] is not None]
-    points = [*record.choices["frontier"], *standings]
+    rated = [one for one in record.choices["candidates"] if one["worst"] is not None]
+    points = [*record.choices["frontier"], *rated]
     kept = frontier([point["worst"] for point in points], [point["average"] for point in points])
     return [
         {
@@ -60,11 +60,11 @@ def frontier_rows(record: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
-def _method(standing: Mapping[str, Any]) -> str:
-    return str(standing["candidate"]).split(" ")[0]
+def _method(candidate: Mapping[str, Any]) -> str:
+    return str(candidate["candidate"]).split(" ")[0]
 
 
-def contest_chart(
+def selection_chart(
     rows: Sequence[Mapping[str, Any]], line: Sequence[Mapping[str, Any]], *, kind: str, label: str
 ) -> Figure:
     """The candidates ``rows`` of a run of ``label`` and the frontier ``line``; the winner is ringed."""
@@ -110,11 +110,11 @@ def contest_chart(
     if "dfr" in methods:
         told += " DFR is judged on the part of validation that it was not fitted to."
     return Figure(
-        name=f"contest-{file_name(label)}",
+        name=f"selection-{file_name(label)}",
         title=f"{label}: average against worst {kind} on validation",
         description=(
-            "Each point is a candidate at its best epoch of the race, with the decision (biases of the classes) that suits it. "
-            "Line: all epochs and decisions of all candidates that no other beats in both rates. Up and to the right is better. "
+            "Each point is a candidate at its best epoch, with the threshold (biases of the classes) that suits it. "
+            "Line: all epochs and thresholds of all candidates that no other beats in both rates. Up and to the right is better. "
             f"{_BY[kind]} {told}"
         ),
         columns={
@@ -148,8 +148,8 @@ def _without_far_ones(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
 
 @final
 @dataclass(frozen=True, eq=False)
-class ContestView:
-    """The contest of one run of the method ``label``: what it says, and its figure."""
+class SelectionView:
+    """The selection of one run of the method ``label``: what it says, and its figure."""
 
     label: str
     record: RunRecord
@@ -157,17 +157,17 @@ class ContestView:
     figure: Figure
 
 
-def contest_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[ContestView]:
-    """The contests of the first run of every method that held one, in which some candidate has a rate."""
+def selection_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[SelectionView]:
+    """The selections of the first run of every method that made one, in which some candidate has a rate."""
     firsts = [(label, records[0]) for label, records in runs.items() if records]
     return [
         _view(label, record, rows)
         for label, record in firsts
-        if record.choices.get("frontier") and (rows := contest_rows(record))
+        if record.choices.get("frontier") and (rows := candidate_rows(record))
     ]
 
 
-def _view(label: str, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> ContestView:
-    kind = "group" if record.counts["val"].groups_choose else "class"  # what decided the contest
-    figure = contest_chart(rows, frontier_rows(record), kind=kind, label=label)
-    return ContestView(label, record, decision_words(record).split("\n"), figure)
+def _view(label: str, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> SelectionView:
+    kind = "group" if record.counts["val"].groups_choose else "class"  # what decided
+    figure = selection_chart(rows, frontier_rows(record), kind=kind, label=label)
+    return SelectionView(label, record, threshold_words(record).split("\n"), figure)

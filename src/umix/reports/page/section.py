@@ -11,14 +11,14 @@ from umix.reports.charts.curves import Panel, counted_rates, curve_rows, curves,
 from umix.reports.charts.figure import Figure, file_name
 from umix.reports.charts.palette import group_colours, method_colours
 from umix.reports.charts.rates import group_dots, group_order, group_rows, tradeoff, tradeoff_rows
-from umix.reports.charts.selection import ContestView, contest_views
+from umix.reports.charts.selection import SelectionView, selection_views
 from umix.reports.comparison import MethodRates, compare, default_baseline
 from umix.reports.page.details import Details, details, uncertainty_order
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.threshold import ThresholdView, threshold_view
 from umix.reports.predictions import load_predictions
-from umix.reports.tables.comparison_tables import cautions, decision_notes, groups_table
+from umix.reports.tables.comparison_tables import cautions, groups_table, threshold_notes
 from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
 
@@ -32,7 +32,7 @@ class Section:
     records: Sequence[RunRecord]
     headline: Headline
     results: Sequence[Figure]
-    contests: Sequence[ContestView]  # what runs tried on validation before they were trained
+    selections: Sequence[SelectionView]  # what runs tried on validation before they were trained
     epochs: Sequence[Figure]
     details: Details | None
     held_out: HeldOut | None
@@ -52,8 +52,8 @@ class Section:
     @property
     def figures(self) -> list[Figure]:
         """All figures in the order of the page."""
-        raced = [contest.figure for contest in self.contests]
-        return [*self.results, *raced, *self.epochs, *(self.details.figures if self.details else ())]
+        selections = [one.figure for one in self.selections]
+        return [*self.results, *selections, *self.epochs, *(self.details.figures if self.details else ())]
 
 
 def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
@@ -115,7 +115,7 @@ def _section(
         records=[record for records in trained.values() for record in records],
         headline=said,
         results=results,
-        contests=contest_views(trained),
+        selections=selection_views(trained),
         epochs=epochs,
         details=None if chosen is None else details(*chosen, of_groups),
         held_out=_held_out(runs, said.method, baseline),
@@ -124,7 +124,7 @@ def _section(
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
         threshold=_threshold(runs[said.method], select),
         select=first.rule(select),
-        decided=" ".join(decision_notes(comparison.ranked(task))),
+        decided=" ".join(threshold_notes(comparison.ranked(task))),
         warnings=_gathered(
             [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + left_out + warnings
         ),
@@ -189,10 +189,10 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
     for split, word in (("val", "Validation"), ("test", "Test")):
         for label, record in compared.items():
             choice = record.choice(select)
-            names, rates = counted_rates(record, split, choice.decision)
+            names, rates = counted_rates(record, split, choice.threshold)
             panel = Panel(
                 name=f"epochs-{split}-{file_name(label)}",
-                title=f"{word}: {label}, seed {record.seed}{', with the chosen decision' if choice.decision else ''}",
+                title=f"{word}: {label}, seed {record.seed}{', with the chosen threshold' if choice.threshold else ''}",
                 rows=curve_rows(names, rates),
                 axis=f"{word.lower()} accuracy, percent",
                 n_groups=len(names),

@@ -1,4 +1,4 @@
-"""Rates of two classes as the decision threshold moves, from histograms of the score of the second class on test."""
+"""Rates of two classes as the threshold moves, from histograms of the score of the second class on test."""
 
 import math
 from dataclasses import dataclass

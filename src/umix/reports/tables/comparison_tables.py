@@ -20,7 +20,7 @@ _RATES = (
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
 _USES = (
-    "Group labels used: none, to choose epoch and decision by validation groups (choose), or to train, with those of validation "
+    "Group labels used: none, to choose epoch and threshold by validation groups (choose), or to train, with those of validation "
     "(val train) or of training (train)."
 )
 #: What must be said wherever published numbers are shown.
@@ -83,7 +83,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
             *([_USES] if "group labels" in header else []),
             *([f"Learner of every method: {learners[0]}."] if len(learners) == 1 and learners[0] else []),
-            *decision_notes(cells),
+            *threshold_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
             *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
@@ -92,9 +92,9 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
     )
 
 
-def decision_notes(cells: Mapping[str, MethodRates]) -> list[str]:
+def threshold_notes(cells: Mapping[str, MethodRates]) -> list[str]:
     """Which rows are decided by argmax and which with chosen biases; nothing where all are by argmax."""
-    plain = [label for label, cell in cells.items() if cell.decide == "argmax"]
+    plain = [label for label, cell in cells.items() if cell.threshold == "off"]
     if len(plain) == len(cells):
         return []
     others = f"Decided by argmax: {', '.join(plain)}. The others" if plain else "Decided"
@@ -310,7 +310,7 @@ def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[s
 
 def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task, "method": label, "learner": cell.learner}
-    row |= {"select": cell.select, "decide": cell.decide}
+    row |= {"select": cell.select, "threshold": cell.threshold}
     row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds), "n_fits": cell.fits}
     for rate in RATES:
         row |= {f"{rate}_mean": _number(cell.rates[rate].mean), f"{rate}_std": _number(cell.rates[rate].std)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from umix.core.epoch_counts import Counts
-from umix.core.judging import EVERY_GROUP, Judging, class_targets, shrunk_rates, units_of, worst_unit
+from umix.core.evaluation import EVERY_GROUP, Evaluation, class_targets, shrunk_rates, units_of, worst_unit
 from umix.core.rates import worst
 from umix.core.selection import RULES, best_choice, best_epoch
 from umix.core.statistics import wilson
@@ -93,11 +93,11 @@ def test_in_a_selection_groups_of_five_take_part_pulled_towards_their_class():
         class_hits=np.array([[270, 200]]),
         class_sizes=np.array([300, 300]),
         composition=np.array([[300, 0], [0, 5], [0, 4]]),
-        judging=Judging(),
+        evaluation=Evaluation(),
     )
     expected = (0 + 20 * 200 / 300) / (5 + 20)  # the group of four has no say
     np.testing.assert_allclose(RULES["worst"](counts), [expected])
-    raw = dataclasses.replace(counts, judging=EVERY_GROUP)
+    raw = dataclasses.replace(counts, evaluation=EVERY_GROUP)
     np.testing.assert_allclose(RULES["worst"](raw), [0.0])
 
 
@@ -111,26 +111,26 @@ def test_in_a_selection_margins_take_part():
         margin_hits=np.array([[10]]),
         margin_sizes=np.array([30]),
         margin_composition=np.array([[30]]),
-        judging=Judging(),
+        evaluation=Evaluation(),
     )
     np.testing.assert_allclose(RULES["worst"](counts), [(10 + 20 * 0.9) / 50])
 
 
 def test_without_groups_no_choice_falls_below_the_floor_of_the_mean_of_the_classes():
-    """The second decision has the better worst class; its mean of the classes is below what is allowed."""
+    """The second threshold has the better worst class; its mean of the classes is below what is allowed."""
     counts = Counts(
         hits=np.zeros((1, 0), int),
         sizes=np.zeros(0, int),
         class_hits=np.array([[90, 70]]),
         class_sizes=np.array([100, 100]),
         biases=np.array([[0.0, 0.0], [0.0, 1.0]]),
-        decided_hits=np.array([[[90, 70], [78, 78]]]),
+        threshold_hits=np.array([[[90, 70], [78, 78]]]),
     )
-    limited = dataclasses.replace(counts, judging=Judging(class_floor=0.79))
-    assert best_choice(counts, "worst_class").decision == 1
-    assert best_choice(limited, "worst_class").decision == 0
-    nothing = dataclasses.replace(counts, judging=Judging(class_floor=0.9))
-    assert best_choice(nothing, "worst_class").decision == 0  # the closest to it
+    limited = dataclasses.replace(counts, evaluation=Evaluation(class_floor=0.79))
+    assert best_choice(counts, "worst_class").threshold == 1
+    assert best_choice(limited, "worst_class").threshold == 0
+    nothing = dataclasses.replace(counts, evaluation=Evaluation(class_floor=0.9))
+    assert best_choice(nothing, "worst_class").threshold == 0  # the closest to it
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_twelve_examples_cannot_rule_a_selection():
     assert best_epoch(counts, "worst") == 0  # 0.5 and 0.5 tie: the mean of the groups decides
     worse = dataclasses.replace(counts, hits=np.array([[270, 250, 14], [150, 150, 29]]))
     assert best_epoch(worse, "worst") == 1
-    assert best_epoch(dataclasses.replace(worse, judging=Judging(min_group=30, prior=20.0)), "worst") == 0
-    assert best_epoch(dataclasses.replace(worse, judging=Judging(min_group=31, prior=0.0)), "worst") == 0
+    assert best_epoch(dataclasses.replace(worse, evaluation=Evaluation(min_group=30, prior=20.0)), "worst") == 0
+    assert best_epoch(dataclasses.replace(worse, evaluation=Evaluation(min_group=31, prior=0.0)), "worst") == 0
 
 
 def test_ties_are_broken_by_the_judged_mean_then_the_average_then_the_earlier_epoch():
@@ -206,7 +206,7 @@ def test_worst_recall_looks_into_groups_of_several_classes():
         class_sizes=np.array([50, 50]),
         composition=np.array([[50, 50]]),
         recall_hits=np.array([[[50, 10]], [[30, 30]]]),
-        judging=Judging(min_group=30, prior=0.0),
+        evaluation=Evaluation(min_group=30, prior=0.0),
     )
     assert best_epoch(counts, "worst") == 0
     assert best_epoch(counts, "worst_recall") == 1

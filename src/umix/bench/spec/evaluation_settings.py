@@ -4,26 +4,26 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from umix.core.judging import EVERY_GROUP, MIN_GROUP, PRIOR, Judging
-from umix.core.judging import UseGroups as UseGroups
-from umix.core.selection import Decide
+from umix.core.evaluation import EVERY_GROUP, MIN_GROUP, PRIOR, Evaluation
+from umix.core.evaluation import UseGroups as UseGroups
+from umix.core.selection import Threshold
 from umix.settings import Settings
 
 #: Presets of published results, which count every group by its own rate and predict by argmax.
 _PUBLISHED_PRESETS = ("paper", "reference")
-_PUBLISHED = {"decide": "argmax", "min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior}
+_PUBLISHED = {"threshold": "off", "min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior}
 
 
-def usual_judge(preset: str) -> dict[str, Any]:
+def preset_evaluation(preset: str) -> dict[str, Any]:
     """The settings of ``JudgeSettings`` that runs of ``preset`` have unless they are told others."""
     return dict(_PUBLISHED) if preset in _PUBLISHED_PRESETS else {}
 
 
 @final
-class JudgeSettings(Settings):
-    """Which groups are judged, and how far validation rates are pulled towards those of the class (``core/judging.py``)."""
+class EvaluationSettings(Settings):
+    """Which groups are judged, and how far validation rates are pulled towards those of the class (``core/evaluation.py``)."""
 
-    part: ClassVar[str] = "judge"
+    part: ClassVar[str] = "evaluation"
 
     min_group: int = Field(
         default=MIN_GROUP,
@@ -43,14 +43,16 @@ class JudgeSettings(Settings):
         default=None,
         ge=0,
         le=1,
-        description="how far a contest (best, eta=auto) may lower average validation accuracy below ERM's; none: 0.1 where no "
+        description="how far a selection (best, eta=auto) may lower average validation accuracy below ERM's; none: 0.1 where no "
         "groups decide, else any",
     )
-    decide: Decide = Field(
-        default="biases",
-        description="how a class is predicted: biases, chosen on validation together with the epoch, or argmax",
+    threshold: Threshold = Field(
+        default="tuned",
+        description="tuned: biases of the classes are chosen on validation together with the epoch; off: the most probable class",
     )
 
     @property
-    def judging(self) -> Judging:
-        return Judging(min_group=self.min_group, prior=self.prior, choose=self.use_groups != "test", budget=self.budget)
+    def rules(self) -> Evaluation:
+        return Evaluation(
+            min_group=self.min_group, prior=self.prior, choose=self.use_groups != "test", budget=self.budget
+        )

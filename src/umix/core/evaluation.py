@@ -14,7 +14,7 @@ from umix.core.statistics import wilson
 
 Floats = NDArray[np.float64]
 #: What a unit is: a group, a margin (the groups that share a label and a value of one group column), or a class.
-Level = Literal["groups", "margins", "classes"]
+Granularity = Literal["groups", "margins", "classes"]
 
 #: How far known groups may be used: only reported, also to choose an epoch, also to train.
 UseGroups = Literal["test", "val", "train"]
@@ -26,15 +26,15 @@ FEWEST = 5
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
 #: What a point of average accuracy is worth in points of the worst class, where no groups choose and nobody sees who pays for it.
-PRICE = 1.5
-#: How far a contest may lower the average on validation below ERM's there, where no groups choose.
+AVERAGE_WEIGHT = 1.5
+#: How far a selection may lower the average on validation below ERM's there, where no groups choose.
 BUDGET = 0.1
 #: How far a choice without groups may lower the mean of the class rates on validation below that of the simple methods.
 GUARD = 0.01
 
 
 @dataclass(frozen=True)
-class Judging:
+class Evaluation:
     """When a group is judged, and what a choice on validation may do.
 
     In a report a group of n examples is judged by its rate if n ≥ ``min_group``. A smaller one is judged too if its interval lies
@@ -48,9 +48,9 @@ class Judging:
     min_group: int = MIN_GROUP
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
-    #: How far a contest may lower the average on validation below ERM's; None: as ``floor_below`` says.
+    #: How far a selection may lower the average on validation below ERM's; None: as ``floor_below`` says.
     budget: float | None = None
-    #: The lowest average on validation that an epoch and a decision may have; None: any.
+    #: The lowest average on validation that an epoch and a threshold may have; None: any.
     floor: float | None = None
     #: The lowest mean of the class rates on validation that they may have where no groups choose; None: any.
     class_floor: float | None = None
@@ -59,7 +59,7 @@ class Judging:
     def fewest(self) -> int:
         """Examples from which on a group takes part in a selection; rates that are not pulled anywhere need ``min_group``.
 
-        >>> Judging().fewest, Judging(prior=0).fewest
+        >>> Evaluation().fewest, Evaluation(prior=0).fewest
         (5, 30)
         """
         return min(self.min_group, FEWEST) if self.prior else self.min_group
@@ -67,7 +67,7 @@ class Judging:
     def groups_choose(self, sizes: ArrayLike) -> bool:
         """Whether groups and margins of these validation ``sizes`` choose: they may, and one of them is large enough.
 
-        >>> Judging().groups_choose([4, 12]), Judging().groups_choose([4]), Judging(choose=False).groups_choose([900])
+        >>> Evaluation().groups_choose([4, 12]), Evaluation().groups_choose([4]), Evaluation(choose=False).groups_choose([900])
         (True, False, False)
         """
         return self.choose and bool((np.asarray(sizes) >= max(1, self.fewest)).any())
@@ -75,7 +75,7 @@ class Judging:
     def floor_below(self, baseline: float, *, groups_choose: bool) -> float | None:
         """The lowest average accuracy on validation that a choice may have, where ERM's is ``baseline``; None: any.
 
-        >>> Judging().floor_below(0.9, groups_choose=False), Judging(budget=0.02).floor_below(0.9, groups_choose=True)
+        >>> Evaluation().floor_below(0.9, groups_choose=False), Evaluation(budget=0.02).floor_below(0.9, groups_choose=True)
         (0.8, 0.88)
         """
         if self.budget is None and groups_choose:
@@ -84,11 +84,11 @@ class Judging:
 
 
 #: Every group that has an example is judged by its own rate, as papers do.
-EVERY_GROUP = Judging(min_group=1, prior=0.0)
+EVERY_GROUP = Evaluation(min_group=1, prior=0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class EvaluationGroups:
     """Everything that can be judged: groups, then margins, then classes.
 
     ``hits`` is [..., units], ``sizes`` and ``large`` are [units]. A unit is large if it has enough examples to be judged by its
@@ -101,7 +101,7 @@ class Units:
     n_groups: int
     n_margins: int
 
-    def level(self, unit: int) -> Level:
+    def level(self, unit: int) -> Granularity:
         """What the unit of this number is."""
         if unit < self.n_groups:
             return "groups"
@@ -119,7 +119,7 @@ def units_of(
     composition: ArrayLike | None = None,
     margin_composition: ArrayLike | None = None,
     least: int = 1,
-) -> Units:
+) -> EvaluationGroups:
     """All units, and which of them have ``least`` examples.
 
     A class without a large group or margin stands in for them as a whole: otherwise a net could fail it unseen.
@@ -148,7 +148,7 @@ def units_of(
             stand_in |= (class_size >= fewest) & held.any(axis=0) & ~held[known].any(axis=0)
         if not known.any() and not stand_in.any():
             stand_in = class_size > 0
-    return Units(
+    return EvaluationGroups(
         np.concatenate([hit, margin_hit, class_hit], axis=-1),
         np.concatenate([size, margin_size, class_size]),
         np.concatenate([known, stand_in]),
@@ -197,7 +197,7 @@ class Worst:
     ``index`` is None where nothing is judged; the rate is NaN then.
     """
 
-    level: Level
+    level: Granularity
     index: int | None
     rate: float
     hits: int
@@ -205,7 +205,7 @@ class Worst:
     judged: NDArray[np.bool_]
 
 
-def worst_unit(units: Units) -> Worst:
+def worst_unit(units: EvaluationGroups) -> Worst:
     """The judged unit with the lowest rate, at one epoch; of equal ones the largest, because its rate is the surest.
 
     Large units are judged, and a small group or margin whose interval lies wholly below that of the worst large unit.

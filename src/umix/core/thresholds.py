@@ -24,7 +24,7 @@ _MOST_BUMPED = 10  # classes up to which each is tried alone
 
 
 def candidate_biases(class_sizes: ArrayLike) -> Floats:
-    """The biases to choose from, [decisions, classes], smallest first; the first is argmax.
+    """The biases to choose from, [thresholds, classes], smallest first; the first is argmax.
 
     Their size is the most that they change the difference of two logits by. For two classes these are thresholds of the log-odds,
     whatever the classes' sizes. For more classes the prior is taken away in part or whole (post-hoc logit adjustment, Menon et al.
@@ -49,30 +49,32 @@ def candidate_biases(class_sizes: ArrayLike) -> Floats:
     return np.array(sorted(rows, key=np.ptp))
 
 
-def decide(logits: Tensor, bias: Tensor) -> Tensor:
+def predicted_classes(logits: Tensor, bias: Tensor) -> Tensor:
     """The predicted class of every example, int64 [n]: the largest of ``logits`` [n, classes] + ``bias`` [classes].
 
-    >>> decide(torch.tensor([[0.0, -0.1], [0.0, -0.3]]), torch.tensor([0.0, 0.2])).tolist()
+    >>> predicted_classes(torch.tensor([[0.0, -0.1], [0.0, -0.3]]), torch.tensor([0.0, 0.2])).tolist()
     [1, 0]
     """
-    if logits.shape[1] == 2:  # compared as ``decision_hits`` does, to the last bit
+    if logits.shape[1] == 2:  # compared as ``hits_by_threshold`` does, to the last bit
         return (logits[:, 1] - logits[:, 0] > bias[0] - bias[1]).long()
     return (logits + bias.to(logits)).argmax(dim=1)
 
 
-def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biases: Tensor, *, n_groups: int) -> Tensor:
-    """Hits of every decision, int64 [decisions, groups + classes]: by group, then by class.
+def hits_by_threshold(
+    logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biases: Tensor, *, n_groups: int
+) -> Tensor:
+    """Hits of every threshold, int64 [thresholds, groups + classes]: by group, then by class.
 
     ``pairs`` holds the row and the group of every membership. For two classes a histogram of margins per group and class gives the
-    hits of all thresholds at once. Logits of several nets, [nets, n, classes], give [nets, decisions, groups + classes].
+    hits of all thresholds at once. Logits of several nets, [nets, n, classes], give [nets, thresholds, groups + classes].
 
     >>> logits, y = torch.tensor([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0]]), torch.tensor([1, 1, 0])
     >>> none = (torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
-    >>> decision_hits(logits, y, none, torch.tensor([[0.0, 0.0], [0.0, 1.5]]), n_groups=0).tolist()
+    >>> hits_by_threshold(logits, y, none, torch.tensor([[0.0, 0.0], [0.0, 1.5]]), n_groups=0).tolist()
     [[0, 1], [0, 2]]
     """
     if logits.dim() == 2:
-        return decision_hits(logits[None], y, pairs, biases, n_groups=n_groups)[0]
+        return hits_by_threshold(logits[None], y, pairs, biases, n_groups=n_groups)[0]
     n_classes = logits.shape[2]
     # On the host: for a few numbers per row NumPy is faster than torch, and ties are broken alike.
     host, labels, of_rows, groups = (tensor.cpu().numpy() for tensor in (logits, y, *pairs))
@@ -84,7 +86,7 @@ def decision_hits(logits: Tensor, y: Tensor, pairs: tuple[Tensor, Tensor], biase
 
 
 def _binary_hits(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
-    """Hits of every net and threshold, [nets, decisions, units], from one histogram of margins."""
+    """Hits of every net and threshold, [nets, thresholds, units], from one histogram of margins."""
     limits = (biases[:, 0] - biases[:, 1]).astype(logits.dtype)
     order = np.argsort(limits, kind="stable")
     with np.errstate(invalid="ignore"):
@@ -103,9 +105,9 @@ def _binary_hits(logits: Array, y: Array, rows: Array, units: Array, biases: Arr
 
 
 def _hits_one_by_one(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:
-    """Hits of every net and decision, [nets, decisions, units], deciding each example anew."""
+    """Hits of every net and threshold, [nets, thresholds, units], deciding each example anew."""
     hits = np.empty((len(logits), len(biases), n_units), dtype=np.int64)
-    for decision, bias in enumerate(biases.astype(logits.dtype)):
+    for threshold, bias in enumerate(biases.astype(logits.dtype)):
         correct = (logits + bias).argmax(axis=2) == y
-        hits[:, decision] = [np.bincount(units[of_net[rows]], minlength=n_units) for of_net in correct]
+        hits[:, threshold] = [np.bincount(units[of_net[rows]], minlength=n_units) for of_net in correct]
     return hits

@@ -21,7 +21,7 @@ CACHE = "cache"
 
 @final
 @dataclass(frozen=True, eq=False)
-class Places:
+class RunPaths:
     """Folders of runs, how often checkpoints are written there, and tasks that are in memory already.
 
     None of them is part of a run's key.
