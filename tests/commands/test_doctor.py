@@ -144,3 +144,21 @@ def test_a_run_says_how_many_columns_it_took_as_what(people: polars.DataFrame, c
     assert expected in capsys.readouterr().out
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp", "--json"]) == 0  # it is finished
     assert json.loads(capsys.readouterr().out)["column_types"] == {"number": 1, "category": 1, "constant": 1}
+
+
+def test_a_run_reads_its_table_once_and_a_finished_one_not_at_all(
+    people: polars.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    reads: list[str] = []
+    read = polars.read_csv
+
+    def counted(source: object, **options: object) -> polars.DataFrame:
+        reads.append(str(source))
+        return read(source, **options)
+
+    monkeypatch.setattr("polars.read_csv", counted)
+    command = ["run", "people.csv", "erm", "--label", "income", "--set", "epochs=2", "--net", "auto", "--quiet"]
+    assert main(command) == 0
+    assert len(reads) == 1
+    assert main(command) == 0
+    assert len(reads) == 1

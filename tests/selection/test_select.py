@@ -260,3 +260,10 @@ def test_no_result_lies_beyond_the_frontier():
             point.worst >= one.worst - 1e-9 and point.average >= one.average - 1e-9 for point in selection.frontier
         ]
         assert any(beaten)
+
+
+def test_of_equal_candidates_the_first_is_on_the_frontier():
+    context = context_on(shortcut(600, agreement=0.9), epochs=2)
+    candidates = [Candidate(f"umix {number}", "umix", {}, MeanRisk()) for number in range(6)]
+    selection = select(context, candidates, uncertain=torch.zeros(600, dtype=torch.bool), content="equal")
+    assert {point.name for point in selection.frontier} == {"umix 0"}

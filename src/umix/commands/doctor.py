@@ -19,6 +19,7 @@ from umix.terminal import ERR, OUT, print_json
 if TYPE_CHECKING:
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.checks.data_check import ColumnFacts, DataCheck
+    from umix.data.task import Task
 
 _MOST_COLUMNS = 40  # that are shown of a wide table
 _COLOURS = {"fine": "green", "look at this": "yellow", "look": "yellow", "broken": "red"}
@@ -141,21 +142,24 @@ def _print_counts(found: "DataCheck") -> None:
         OUT.print(f"* fewer than {FEW_EXAMPLES} rows: too few to judge", highlight=False)
 
 
-def print_first_finding(spec: "RunSpec") -> None:
-    """Say on stderr what is most suspicious about the table of a run, before it is trained."""
+def table_task(spec: "RunSpec") -> "Task | None":
+    """The task of a run on a table, which is read once; None for other data. What is most suspicious is said on stderr."""
     from umix.data.checks.data_check import first_findings
+    from umix.data.rows.table_file import read_table
+    from umix.data.tables.source import TableSource
 
-    source = spec.plan.source
-    found = first_findings(source)
-    if not found:
-        return
-    about_data = {
-        key: value for key, value in spec.settings.items() if key.removeprefix("task.") in type(source).model_fields
-    }
-    command = doctor_command(spec.task, about_data)
-    ERR.print(
-        f"note: {found[0].message(as_flag)} All findings: {command}", highlight=False, markup=False, soft_wrap=True
-    )
+    source: object = spec.plan.source
+    if not isinstance(source, TableSource):
+        return None
+    frame = read_table(source.path)
+    if findings := first_findings(source, frame):
+        about_data = {
+            key: value for key, value in spec.settings.items() if key.removeprefix("task.") in type(source).model_fields
+        }
+        command = doctor_command(spec.task, about_data)
+        words = f"note: {findings[0].message(as_flag)} All findings: {command}"
+        ERR.print(words, highlight=False, markup=False, soft_wrap=True)
+    return source.task(frame)
 
 
 def doctor_command(task: str, settings: Mapping[str, object]) -> str:

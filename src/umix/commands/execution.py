@@ -9,13 +9,22 @@ if TYPE_CHECKING:
     from umix.bench.runs.paths import RunPaths
     from umix.bench.runs.record import RunRecord
     from umix.bench.spec.run_spec import RunSpec
+    from umix.data.task import Task
     from umix.training.engine import Engine
 
 
 def execute_all(
-    specs: dict[str, "list[RunSpec]"], paths: "RunPaths", *, quiet: bool, engine: "Engine | None" = None
+    specs: dict[str, "list[RunSpec]"],
+    paths: "RunPaths",
+    *,
+    quiet: bool,
+    engine: "Engine | None" = None,
+    task: "Task | None" = None,
 ) -> dict[str, list["RunRecord"]]:
-    """The records of labelled specs, executed one after the other with a progress bar; warnings are printed."""
+    """The records of labelled specs, executed one after the other with a progress bar; warnings are printed.
+
+    ``task`` is that of all specs, if the caller has loaded it already.
+    """
     from umix.bench.runs.execute import execute
 
     records: dict[str, list[RunRecord]] = {label: [] for label in specs}
@@ -23,7 +32,7 @@ def execute_all(
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
-                record = execute(spec, paths=paths, engine=engine, progress=bars)
+                record = execute(spec, paths=paths, task=task, engine=engine, progress=bars)
                 bars.run_done(record.warnings)
                 records[label].append(record)
     return records

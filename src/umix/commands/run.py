@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from umix.commands.doctor import print_first_finding
+from umix.commands.doctor import table_task
 from umix.commands.execution import execute_all, follow, run_json
 from umix.commands.flags import (
     DataFlags,
@@ -65,6 +65,7 @@ def run(
     METHOD best tries the others on validation and trains the one that does best on validation.
     """
     from umix.bench.loggers import loggers
+    from umix.bench.runs.execute import is_finished
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
@@ -98,8 +99,8 @@ def run(
     if not engine.first:
         follow(spec, paths, engine)
         return
-    print_first_finding(spec)
-    record = execute_all({method: [spec]}, paths, quiet=quiet, engine=engine)[method][0]
+    task_of_table = None if is_finished(spec, paths.out) else table_task(spec)
+    record = execute_all({method: [spec]}, paths, quiet=quiet, engine=engine, task=task_of_table)[method][0]
     for write in logging:
         write(record)
     if as_json:

@@ -229,7 +229,7 @@ def select(
         ranked = [results[0], *(one for one in ranked if one is not results[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
     plain = {name: result_of(name, one.counts, float("nan"), rule, threshold="off") for name, one in counts.items()}
-    points = _frontier({name: counts[name] for name in names}, rule)
+    points = _frontier({one.name: counts[one.name] for one in candidates}, rule)
     return Selection(winner, tuple(ranked), plain, points, rule, context, warnings)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from umix.data.arrays import task_from_arrays
 from umix.data.checks.data_check import check_rows, check_table, first_findings
+from umix.data.checks.finding import Finding
+from umix.data.rows.table_file import read_table
 from umix.data.tables.source import TableSource
 from umix.data.task import Task
 from umix.data.texts.source import TextSource
@@ -37,7 +39,11 @@ def test_a_clean_table_is_fine(tmp_path: Path) -> None:
     found = check_table(source(tmp_path))
     assert (found.verdict, found.findings, found.notes) == ("fine", [], [])
     assert sum(found.rows.values()) == N
-    assert first_findings(source(tmp_path)) == []
+    assert first(source(tmp_path)) == []
+
+
+def first(table: TableSource) -> list[Finding]:
+    return first_findings(table, read_table(table.path))
 
 
 def test_every_column_has_one_finding_and_the_leak_comes_first(tmp_path: Path) -> None:
@@ -51,9 +57,9 @@ def test_every_column_has_one_finding_and_the_leak_comes_first(tmp_path: Path) -
 
 def test_what_a_run_says_first_is_not_among_the_notes_of_its_task(tmp_path: Path) -> None:
     odd = source(tmp_path, id=list(range(N)), told=clean()["y"], empty=["x"] * N)
-    first = {finding.note for finding in first_findings(odd)}
-    assert {finding.subject for finding in first_findings(odd)} == {"told"}
-    assert not first.intersection(odd.load().notes)
+    notes = {finding.note for finding in first(odd)}
+    assert {finding.subject for finding in first(odd)} == {"told"}
+    assert not notes.intersection(odd.load().notes)
 
 
 def test_the_notes_of_a_task_are_findings_of_its_check(tmp_path: Path) -> None:
@@ -73,7 +79,7 @@ def test_a_table_that_cannot_be_trained_on_is_broken(tmp_path: Path) -> None:
     found = check_table(TableSource(path=tmp_path / "a.csv", label="y"))
     assert found.verdict == "broken"
     assert found.findings[0].message() == "The label 'y' must have at least two classes, but every row says 'one'."
-    assert first_findings(TableSource(path=tmp_path / "a.csv", label="y")) == []  # the run raises it
+    assert first(TableSource(path=tmp_path / "a.csv", label="y")) == []  # the run raises it
 
 
 def test_a_column_that_is_not_there_raises_as_in_a_run(tmp_path: Path) -> None:
@@ -97,10 +103,10 @@ def test_columns_of_every_type_can_be_checked(tmp_path: Path) -> None:
     )
     frame.write_parquet(tmp_path / "people.parquet")
     own = TableSource(path=tmp_path / "people.parquet", label="y", groups=("sex",))
-    assert first_findings(own) == []
+    assert first(own) == []
     assert [finding.subject for finding in check_table(own).findings] == ["nothing"]
     frame.with_columns(several=polars.Series([[1, 2]] * N)).write_parquet(tmp_path / "people.parquet")
-    assert first_findings(own) == []
+    assert first(own) == []
     assert "must hold numbers, texts or dates" in check_table(own).findings[0].message()
 
 
@@ -129,7 +135,7 @@ def test_numbers_with_a_decimal_comma_are_checked_as_numbers(tmp_path: Path) -> 
     told = columns["y"] + np.random.default_rng(1).random(N).round(6) / 2
     comma = source(tmp_path, told=told.cast(polars.String).str.replace(".", ",", literal=True))
     assert [finding.subject for finding in check_table(comma).findings] == ["told"]  # it gives the label away
-    assert [finding.subject for finding in first_findings(comma)] == ["told"]
+    assert [finding.subject for finding in first(comma)] == ["told"]
 
 
 def roles_and_types(path: Path, **options: object) -> dict[str, tuple[str, str | None]]:

@@ -63,12 +63,9 @@ def execute(
         raise UserError("execute must be given out or paths, which holds an out of its own, got both.")
     paths = paths or RunPaths(Path("runs" if out is None else out))
     progress, engine = progress or Silent(), engine or Engine()
-    if (
-        spec.plan.source.content is not None
-    ):  # it is part of the key, so a finished run is known without reading any row
-        record = engine.from_first(finished(spec, paths.out) if engine.first else None)
-        if record is not None:
-            return record
+    record = engine.from_first(finished(spec, paths.out) if engine.first and is_finished(spec, paths.out) else None)
+    if record is not None:
+        return record
     if isinstance(spec.plan.net, AutoNet):
         return _execute_learners(spec, paths, task, engine=engine, progress=progress, on_epoch=on_epoch, wait=wait)
     name = (
@@ -235,6 +232,14 @@ def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
             Setting("net"),
             ".",
         )
+
+
+def is_finished(spec: RunSpec, out: Path) -> bool:
+    """Whether ``spec`` has a record below ``out``, as far as that can be known without reading a row of its data.
+
+    It can where the content of its files is part of its key.
+    """
+    return spec.plan.source.content is not None and (out / spec.directory_name / RECORD).exists()
 
 
 def finished(spec: RunSpec, out: Path, *, fingerprint: str | None = None) -> RunRecord | None:

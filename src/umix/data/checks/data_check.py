@@ -152,12 +152,9 @@ def check_rows(path: Path, task: Task) -> DataCheck:
     return _counted(path, task, _copied_inputs(task))
 
 
-def first_findings(source: object) -> list[Finding]:
-    """What a run on ``source`` shows before it trains; nothing if it is no table or cannot be read, which the run will raise."""
-    if not isinstance(source, TableSource):
-        return []
+def first_findings(source: TableSource, frame: "polars.DataFrame") -> list[Finding]:
+    """What a run on the table ``frame`` shows before it trains; nothing where its columns are wrong, which the run will raise."""
     try:
-        frame = as_frame(source.path)
         inputs, known = source.input_columns(frame), known_rows(source, frame)
         for name in inputs:
             kind_of(frame[name])  # raises for lists, structures and bytes
