@@ -1,6 +1,6 @@
 """Turns names and ``key=value`` settings into the validated parts of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -175,38 +175,84 @@ class _ResolvedSettings:
 def _resolve(
     task: str, method_name: str, settings: Mapping[str, Any], preset_name: str, *, trust_code: bool
 ) -> _ResolvedSettings:
-    options = {key.removeprefix("task.") for key in settings}
-    if is_preset_file(preset_name):
-        options |= set(preset("", preset_name, trust_code=trust_code).get("task", {}))
-    kind, implied = source_kind(task, options)
+    """What a run is made of: the settings of its preset, overridden by those of the user, each of a part that the run has."""
+    kind, implied = _source_kind(task, settings, preset_name, trust_code=trust_code)
     METHODS.find(method_name)  # raises UserError if there is no such method
     settings = {("net.name" if key == "net" else key): value for key, value in settings.items()}
-    frozen = settings.get("net.freeze", settings.get("freeze"))
-    from_library = ":" in str(settings.get("net.name", ""))
     data_kind = _preset_kind(kind, implied)
-    presets = presets_for(data_kind)
-    if preset_name == "default" and from_library and frozen:
-        base = preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
-    elif preset_name == "default" and from_library and PRETRAINED in presets:
-        base = presets[PRETRAINED]  # the learning rate for nets from scratch would destroy pretrained weights
-    else:
-        base = preset(data_kind.name, preset_name, presets, trust_code=trust_code)
-    tables = _tables(base, method_name)
-    if "net.name" in settings and settings["net.name"] == base.get("net", {}).get("name"):
-        tables["net"] = dict(base["net"])  # the preset's options for this net, though the method usually takes another
+    base = _base_preset(data_kind, settings, preset_name, trust_code=trust_code)
+    tables = _preset_tables(base, method_name, settings)
     if kind is MemorySource:
         tables.pop("task", None)  # a task in memory has no settings of data any more
     net_name = str(settings.get("net.name", tables.get("net", {}).get("name", data_kind.default_net)))
     net, net_implied = net_kind(net_name)
-    if net_name != tables.get("net", {}).get("name"):
-        tables["net"] = {}  # the preset's options are for another net
-    tables["fit"] = {**tables.get("fit", {}), **net.usual_fit(net_implied)}
-    if not net.by_gradients:  # what else a preset says of fits is about gradient steps
-        for part in ("fit", *METHODS[method_name].stages):
-            tables[part] = {name: value for name, value in tables.get(part, {}).items() if name == "epochs"}
-    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
-    parts["net"] = [field for field in parts["net"] if field not in net.from_data]
     _check_learner(net, net_name, method_name)
+    tables = _suiting_net(tables, net, net_name, net_implied, METHODS[method_name].stages)
+    parts = _fields(kind, method_name, net, hidden={*implied, *net_implied})
+    used = _overridden(tables, settings, parts, net, net_name, METHODS[method_name], data=kind.name)
+    return _ResolvedSettings(kind, implied, net_name, used)
+
+
+def _source_kind(
+    task: str, settings: Mapping[str, Any], preset_name: str, *, trust_code: bool
+) -> tuple[type[TaskSource], Mapping[str, Any]]:
+    """The kind of data that ``task`` names, where options of the user or of a preset file may tell; and what the name implies."""
+    options = {key.removeprefix("task.") for key in settings}
+    if is_preset_file(preset_name):
+        options |= set(preset("", preset_name, trust_code=trust_code).get("task", {}))
+    return source_kind(task, options)
+
+
+def _base_preset(
+    data_kind: type[TaskSource], settings: Mapping[str, Any], preset_name: str, *, trust_code: bool
+) -> Tables:
+    """The preset of this name for the kind of data; the default one depends on whether the net is pretrained, and frozen."""
+    presets = presets_for(data_kind)
+    if preset_name == "default" and ":" in str(settings.get("net.name", "")):
+        if settings.get("net.freeze", settings.get("freeze")):
+            return preset(ArraySource.name, preset_name)  # a head on features, no matter which net computed them
+        if PRETRAINED in presets:
+            return presets[PRETRAINED]  # the learning rate for nets from scratch would destroy pretrained weights
+    return preset(data_kind.name, preset_name, presets, trust_code=trust_code)
+
+
+def _preset_tables(base: Tables, method_name: str, settings: Mapping[str, Any]) -> Tables:
+    """The preset's tables for this method: ``[preset.METHOD.fit]`` overrides ``[preset.fit]``."""
+    tables = {part: dict(table) for part, table in base.items()}
+    of_method = tables.get(method_name, {})
+    for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
+        own = of_method.pop(part)
+        # A net of another name has options of its own.
+        tables[part] = dict(own) if "name" in own else {**tables.get(part, {}), **own}
+    if "net.name" in settings and settings["net.name"] == base.get("net", {}).get("name"):
+        tables["net"] = dict(base["net"])  # the preset's options for this net, though the method usually takes another
+    return tables
+
+
+def _suiting_net(
+    tables: Tables, net: type[NetSettings], net_name: str, implied: Mapping[str, Any], stages: Sequence[str]
+) -> Tables:
+    """``tables`` without options of another net, and without what is about gradient steps where the net takes none."""
+    tables = {**tables, "fit": {**tables.get("fit", {}), **net.usual_fit(implied)}}
+    if net_name != tables.get("net", {}).get("name"):
+        tables["net"] = {}
+    if not net.by_gradients:
+        for part in ("fit", *stages):
+            tables[part] = {name: value for name, value in tables.get(part, {}).items() if name == "epochs"}
+    return tables
+
+
+def _overridden(
+    tables: Tables,
+    settings: Mapping[str, Any],
+    parts: Mapping[str, list[str]],
+    net: type[NetSettings],
+    net_name: str,
+    method: type[Method],
+    *,
+    data: str,
+) -> Tables:
+    """``tables`` overridden by ``settings``; raises where the run has no such part or option, or cannot use it."""
     if settings.get("net.freeze") is not None and "freeze" not in parts["net"]:
         raise UserError(
             Setting("freeze", "True"),
@@ -221,15 +267,15 @@ def _resolve(
                 Setting("net"),
                 ".",
             )
-        part, field = _locate(key, parts, data=kind.name)
+        part, field = _locate(key, parts, data=data)
         if not net.by_gradients:
-            _check_used(part, field, value, net_name, METHODS[method_name])
-        tables.setdefault(part, {})[field] = value
+            _check_used(part, field, value, net_name, method)
+        tables = {**tables, part: {**tables.get(part, {}), field: value}}
     used = {part: values for part, values in tables.items() if part in parts and values}
     for part, field in [(part, field) for part, values in used.items() for field in values]:
         if field not in parts[part]:  # also what only the name of the task or of the net may say
             raise unknown(f"setting of {part}", field, parts[part])
-    return _ResolvedSettings(kind, implied, net_name, used)
+    return used
 
 
 def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[TaskSource]:
@@ -281,18 +327,6 @@ def _check_weights(source: object, method_name: str) -> None:
         )
 
 
-def _tables(base: Tables, method_name: str) -> Tables:
-    """The preset's tables for this method: ``[preset.METHOD.fit]`` overrides ``[preset.fit]``."""
-    tables = {part: dict(table) for part, table in base.items()}
-    of_method = tables.get(method_name, {})
-    for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
-        own = of_method.pop(part)
-        tables[part] = (
-            dict(own) if "name" in own else {**tables.get(part, {}), **own}
-        )  # a net of another name has options of its own
-    return tables
-
-
 def _fields(
     kind: type[TaskSource], method_name: str, net: type[NetSettings], *, hidden: set[str]
 ) -> dict[str, list[str]]:
@@ -302,7 +336,7 @@ def _fields(
         method_name: list(METHODS[method_name].model_fields),
         "fit": fit,
         "evaluation": list(EvaluationSettings.model_fields),
-        "net": ["name", *(field for field in net.model_fields if field not in hidden)],
+        "net": ["name", *(field for field in net.model_fields if field not in {*hidden, *net.from_data})],
         "task": [field for field in kind.model_fields if field not in hidden],
         **dict.fromkeys(METHODS[method_name].stages, fit),
     }
