@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 from measure import write
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Serial
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import load_run, load_runs
 from umix.bench.study.study import Study
 from umix.bench.study.study_plan import make_grid

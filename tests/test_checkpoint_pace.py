@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH, USUAL, CheckpointPace, CheckpointTimer
 from umix.core.epoch_counts import Counts

@@ -57,7 +57,7 @@ def settings_page() -> str:
         "",
         "## Evaluation",
         "",
-        *setting_rows(EvaluationSettings, "judge."),
+        *setting_rows(EvaluationSettings, "evaluation."),
         "",
     ]
     parts += ["## Nets", "", "`--net NAME` chooses the net ([nets](../how-to/nets.md)).", ""]

@@ -82,7 +82,7 @@ def test_every_command_and_its_flags_are_on_the_page_of_the_command_line(generat
         assert f"`{flag}" in text
 
 
-def test_every_setting_of_fits_judging_and_nets_is_on_the_page_of_settings(generated: Path) -> None:
+def test_every_setting_of_fits_evaluation_and_nets_is_on_the_page_of_settings(generated: Path) -> None:
     text = (generated / "reference" / "settings.md").read_text(encoding="utf-8")
     for part, kind in (
         ("fit", FitSettings),

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from umix.bench.runs.paths import RunPaths
 
 from umix import RunSpec, execute, method
 from umix.bench.runs.example_tables import load_examples, read_examples
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.task_reference import reference_to
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups

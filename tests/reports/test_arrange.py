@@ -141,7 +141,7 @@ def test_by_argmax_there_is_no_second_row(decided: Make) -> None:
     assert list(threshold_rows(runs, select="last")["toy"]) == ["erm", "umix"]  # a rule that biases do not change
 
 
-def test_runs_that_were_told_argmax_or_have_no_other_decision_are_shown_by_argmax(record: Make, decided: Make) -> None:
+def test_runs_that_were_told_argmax_or_have_no_other_threshold_are_shown_by_argmax(record: Make, decided: Make) -> None:
     plan = {"evaluation": {"threshold": "off"}}
     runs = {"toy": {"erm": [decided(plan=plan)], "umix": [record(0, [9, 5], "umix")]}}
     cells = compare(threshold_rows(runs)).cells["toy"]
@@ -210,7 +210,7 @@ def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) ->
     assert found["erm", "oracle_test"].worst.mean == 0.4
 
 
-def test_a_run_says_its_decision_and_what_argmax_would_give(record: Make, decided: Make) -> None:
+def test_a_run_says_its_threshold_and_what_argmax_would_give(record: Make, decided: Make) -> None:
     run = decided()
     assert choice_words(run, run.summary()) == (
         "Threshold: yes is predicted from a probability of 0.25 on (chosen on validation); "

@@ -231,7 +231,7 @@ def test_equal_weights_are_no_weights_and_heavy_rows_count_more(blobs: tuple[np.
             r"random_state must be None, a whole number in \[0, 4294967296\) or .*RandomState, got -1\.",
         ),
         ({"select": "wurst"}, r"Unknown selection rule 'wurst'; did you mean 'worst'\?"),
-        ({"threshold": "coin"}, "Unknown way to decide 'coin'"),
+        ({"threshold": "coin"}, "Unknown threshold 'coin'"),
         (
             {"eta": 3, "settings": {"eta": 4}},
             r"^eta must be given once, got eta=3 and settings=\{'eta': 4\}; leave one out\.$",

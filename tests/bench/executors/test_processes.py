@@ -5,11 +5,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.executors.processes import Processes
 from umix.bench.runs.failure import load_failure
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.executors.ray import Ray
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.checkpoint_pace import EVERY_EPOCH
 from umix.errors import UserError

@@ -4,11 +4,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event, Serial
 from umix.bench.runs.failure import load_failure
 from umix.bench.runs.lock import run_lock
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
 from umix.bench.runs.load_net import load_net
+from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.colored_digits import ColoredDigits

@@ -141,5 +141,5 @@ def test_a_run_can_be_read_as_papers_judge(record: RunRecord) -> None:
 
 
 def test_an_unknown_way_to_decide_is_refused(record: RunRecord) -> None:
-    with pytest.raises(UserError, match="Unknown way to decide 'coin'"):
+    with pytest.raises(UserError, match="Unknown threshold 'coin'"):
         record.summary(threshold="coin")  # type: ignore[arg-type]

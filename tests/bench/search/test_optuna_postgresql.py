@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.processes import Processes
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study_search import SearchJob
 

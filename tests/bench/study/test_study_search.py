@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.executors.executor import Event
 from umix.bench.executors.processes import Processes
+from umix.bench.runs.paths import RunPaths
 from umix.bench.study.study import Study
 from umix.bench.study.study_plan import make_grid
 from umix.bench.study.study_search import search_grid, search_jobs

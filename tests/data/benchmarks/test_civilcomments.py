@@ -6,9 +6,9 @@ import numpy as np
 import polars
 import pytest
 import torch
-from umix.bench.runs.paths import RunPaths
 
 from umix.bench.runs.execute import execute
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.presets import presets_of
 from umix.bench.spec.run_spec import RunSpec
 from umix.cli import main

@@ -4,9 +4,9 @@ import numpy as np
 import polars
 import pytest
 import torch
-from umix.bench.runs.paths import RunPaths
 
 from umix import RunSpec, execute
+from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task

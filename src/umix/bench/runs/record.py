@@ -307,9 +307,9 @@ def known_rule(select: str) -> str:
 
 
 def known_threshold(threshold: str) -> Threshold:
-    """``threshold``, if it is a way to decide."""
+    """``threshold``, if there is such a way."""
     if threshold not in get_args(Threshold):
-        raise unknown("way to decide", threshold, get_args(Threshold))
+        raise unknown("threshold", threshold, get_args(Threshold))
     return cast(Threshold, threshold)
 
 
