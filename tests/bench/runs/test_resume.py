@@ -41,7 +41,7 @@ class Dying:
     def note(self, message): ...
 
 os.replace = dying_replace
-execute(spec, paths=places, progress=Dying())
+execute(spec, paths=paths, progress=Dying())
 """
 NOW_AND_THEN, AT_THE_END = CheckpointPace(least=0.04), CheckpointPace(least=1e6, most=1e6)
 Start = Callable[..., BaseProcess]
