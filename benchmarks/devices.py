@@ -19,7 +19,7 @@ from torch import nn
 
 from umix.core.streams import stream
 from umix.data.batch import Batch
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.engine import Engine
 from umix.training.loop import descend
 from umix.training.objective import MeanRisk

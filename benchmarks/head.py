@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from umix.core.streams import stream
 from umix.data.task import Split, Task
-from umix.nets.mlp import Linear
-from umix.nets.net import Net
+from umix.models.mlp import Linear
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings

@@ -20,7 +20,7 @@ from umix.data.groups import Groups
 from umix.data.loader import batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.engine import Engine
 from umix.training.evaluate import correctness
 from umix.training.fit_settings import FitSettings

@@ -33,9 +33,9 @@ from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
-from umix.nets.mlp import MLP, Linear
-from umix.nets.net import NetSettings
-from umix.nets.stacked import stack_of
+from umix.models.mlp import MLP, Linear
+from umix.models.net import NetSettings
+from umix.models.stacked import stack_of
 from umix.selection.halving import StackedMixup
 from umix.selection.select import Candidate, select
 from umix.training.context import Context

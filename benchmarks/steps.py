@@ -30,7 +30,7 @@ from umix.data.loader import batches, n_batches
 from umix.data.samplers import Shuffled
 from umix.data.task import Split, Task
 from umix.methods.method import Method
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.fit_settings import FitSettings

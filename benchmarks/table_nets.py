@@ -24,8 +24,8 @@ from umix.data.samplers import Shuffled
 from umix.data.tables.preprocessing import one_hot
 from umix.data.tables.source import task_from_table
 from umix.data.task import Split, Task
-from umix.nets.net import Net
-from umix.nets.registry import net_settings
+from umix.models.net import Net
+from umix.models.registry import net_settings
 from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.evaluate import evaluate

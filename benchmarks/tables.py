@@ -30,8 +30,8 @@ from umix.core.streams import stream
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.reweight import balancing_weights
-from umix.nets.estimators.boosted import LightGBM, Trees
-from umix.nets.estimators.estimator import EstimatorSettings
+from umix.models.estimators.boosted import LightGBM, Trees
+from umix.models.estimators.estimator import EstimatorSettings
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings

@@ -22,7 +22,7 @@ from umix.bench.executors.processes import worker_context
 from umix.checkpoint_pace import CheckpointTimer
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.task import Task
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 

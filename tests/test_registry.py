@@ -14,7 +14,7 @@ from umix.cli import main
 from umix.data.registry import TASKS, source_kind
 from umix.errors import UserError
 from umix.methods.registry import METHODS, method
-from umix.nets.registry import NETS, net_kind
+from umix.models.registry import NETS, net_kind
 from umix.registry import Registry
 
 Install = Callable[..., None]
@@ -31,7 +31,7 @@ class Mine(Method):
 PROVIDER = """
 from typing import ClassVar
 from torch import nn
-from umix.nets.backbone import Provider
+from umix.models.backbone import Provider
 class Zoo(Provider):
     "Nets of a zoo."
     name: ClassVar[str] = "zoo"

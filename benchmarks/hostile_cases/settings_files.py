@@ -11,7 +11,7 @@ from hostile_cases.case import CANARY, Case, Maker
 from hostile_cases.document_mutations import any_value, damaged, mutated, one_of, toml
 from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.methods.registry import METHODS
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.settings import Settings
 from umix.training.fit_settings import FitSettings
 

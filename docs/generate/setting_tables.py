@@ -5,7 +5,7 @@ from typing import Any
 from umix.bench.search.search_space import searched_fields
 from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.data.registry import OWN, TASKS
-from umix.nets.registry import NETS
+from umix.models.registry import NETS
 from umix.settings import Range, Settings, legal
 from umix.training.fit_settings import FitSettings
 

@@ -25,8 +25,8 @@ from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.method import Method
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.selection.halving import SELECTION
 from umix.store import read_tensors

@@ -10,7 +10,7 @@ from umix.core.streams import stream
 from umix.data.samplers import Shuffled
 from umix.data.task import Task
 from umix.methods.umix import UMIX
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 

@@ -9,7 +9,7 @@ from umix.cli import main
 
 
 def test_nets_are_listed_with_their_options_and_whether_their_library_is_there(capsys, monkeypatch):
-    monkeypatch.setattr("umix.nets.library.find_spec", lambda name: None if name == "timm" else object())
+    monkeypatch.setattr("umix.models.library.find_spec", lambda name: None if name == "timm" else object())
     assert main(["nets", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     nets = {"mlp", "cnn", "linear", "hf:NAME", "monai:NAME", "torchvision:NAME", "timm:NAME", "MODULE:FACTORY"}

@@ -16,7 +16,7 @@ from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.testing import (
     CHECKS,
     ContractError,

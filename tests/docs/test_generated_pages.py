@@ -12,7 +12,7 @@ from umix.bench.spec.evaluation_settings import EvaluationSettings
 from umix.cli import app
 from umix.data.tables.source import TableSource
 from umix.methods.registry import METHODS
-from umix.nets.registry import NETS
+from umix.models.registry import NETS
 from umix.training.fit_settings import FitSettings
 
 pytestmark = pytest.mark.system

@@ -18,7 +18,7 @@ from umix.errors import UserError
 from umix.exports import onnx_file, write
 from umix.exports.torch_file import EXTRA
 from umix.exports.trained_model import TrainedModel
-from umix.nets.registry import net_settings
+from umix.models.registry import net_settings
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import torch
 
 from umix.methods.erm import ERM
 from umix.methods.umix import UMIX
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

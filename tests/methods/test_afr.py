@@ -18,7 +18,7 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.afr import AFR, NearStart
 from umix.methods.parts.layer_fit import divided
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.mixup_risk import MixupRisk

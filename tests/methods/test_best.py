@@ -14,7 +14,7 @@ from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.best import selection_summary
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.selection.halving import SELECTION
 from umix.selection.select import Candidate, CandidateResult, Selection, by_score, result_of, select
 from umix.training.context import Context

@@ -14,8 +14,8 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.cnc import CnC, ContrastiveRisk, contrastive_risk
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage

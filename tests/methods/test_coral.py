@@ -10,7 +10,7 @@ from umix.core.environments import mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.coral import CORAL, AlikeFeaturesRisk
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 

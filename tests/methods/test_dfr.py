@@ -21,7 +21,7 @@ from umix.data.registry import TASKS
 from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.dfr import DFR, refit
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 
 Make = Callable[..., Context]

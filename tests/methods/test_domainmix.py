@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
 from umix.methods.domainmix import DomainCycle
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.mixup_risk import Mixing, MixupRisk
 
 GROUPS = {"all": [0, 1, 2, 3] * 3, "some, of unequal size": [3, 0, 0, 3, 0, 1, 0], "one domain": [2, 2, 2]}

@@ -9,8 +9,8 @@ import torch
 from umix.data.task import Task
 from umix.methods.doro import Chi2DORO, CVaRDORO
 from umix.methods.dro import Chi2DRO, CVaRDRO
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

@@ -10,7 +10,7 @@ from torch import Tensor
 from umix import RunSpec, execute
 from umix.methods.dro import Chi2DRO, CVaRDRO
 from umix.methods.erm import ERM
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

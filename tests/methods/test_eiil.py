@@ -13,7 +13,7 @@ from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.eiil import EIIL
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 from umix.training.stage import ErmStage

@@ -18,7 +18,7 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.evals import EVaLS, counts_of
 from umix.methods.parts.layer_fit import parts_of_validation
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.stage import ErmStage
 

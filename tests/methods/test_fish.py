@@ -13,7 +13,7 @@ from umix.data.groups import Groups
 from umix.data.samplers import Balanced
 from umix.data.task import Task
 from umix.methods.fish import Fish, FreshRisk, MetaStep
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.engine import Engine, Prepared
 from umix.training.objective import MeanRisk

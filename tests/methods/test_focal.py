@@ -10,7 +10,7 @@ from umix.data.task import Task
 from umix.methods.erm import ERM
 from umix.methods.focal import Focal
 from umix.methods.reweight import Reweight
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

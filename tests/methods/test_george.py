@@ -13,8 +13,8 @@ from umix.data.task import Task
 from umix.methods.george import GEORGE, hardness
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.mlp import Linear
-from umix.nets.net import Net
+from umix.models.mlp import Linear
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk
 from umix.training.stage import ErmStage

@@ -15,7 +15,7 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.selection.halving import SELECTION
 from umix.training.context import Context
 from umix.training.objective import MeanRisk

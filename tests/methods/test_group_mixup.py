@@ -18,7 +18,7 @@ from umix.methods.group_mixup import GroupMixup
 from umix.methods.method import Method
 from umix.methods.mixup import Mixup
 from umix.methods.reweight import Resample, Reweight
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

@@ -11,7 +11,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.ib_irm import IBIRM, BottleneckRisk
 from umix.methods.irm import IRM
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.engine import Prepared
 from umix.training.loop import descend

@@ -10,7 +10,7 @@ from umix.core.environments import irm_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.irm import IRM, AnnealedRisk
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.engine import Prepared
 from umix.training.loop import descend

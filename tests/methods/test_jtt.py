@@ -16,8 +16,8 @@ from umix.data.task import Task
 from umix.methods.erm import ERM
 from umix.methods.jtt import JTT
 from umix.methods.umix import UMIX
-from umix.nets.mlp import Linear
-from umix.nets.net import Net
+from umix.models.mlp import Linear
+from umix.models.net import Net
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
 from umix.training.evaluate import correctness

@@ -13,7 +13,7 @@ from umix.data.task import Task
 from umix.methods.erm import ERM
 from umix.methods.ldam import LDAM
 from umix.methods.parts.offset_risk import OffsetRisk
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import Objective
 from umix.training.train_result import TrainResult

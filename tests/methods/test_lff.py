@@ -17,8 +17,8 @@ from umix.core.streams import torch_stream
 from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
 from umix.methods.lff import FailureRisk, LfF
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import State
 

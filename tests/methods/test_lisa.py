@@ -14,7 +14,7 @@ from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.lisa import LISA, GroupPairs, SelectivePairing, pair_halves
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk
 

@@ -15,9 +15,9 @@ from umix.methods.balanced_softmax import BalancedSoftmax
 from umix.methods.erm import ERM
 from umix.methods.logit_adjustment import LogitAdjustment
 from umix.methods.parts.offset_risk import OffsetRisk
-from umix.nets.estimators.boosted import Trees
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.estimators.boosted import Trees
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective
 from umix.training.stage import ErmStage

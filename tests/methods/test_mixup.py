@@ -32,7 +32,7 @@ def test_partners_within_share_the_key_of_their_rows() -> None:
 
 def test_a_batch_of_lone_members_is_not_mixed(context: Make) -> None:
     from umix.core.losses import cross_entropy
-    from umix.nets.mlp import MLP
+    from umix.models.mlp import MLP
     from umix.training.mixup_risk import MixupRisk
 
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])

@@ -12,7 +12,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.mmd import MMD
-from umix.nets.mlp import MLP, Linear
+from umix.models.mlp import MLP, Linear
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 

@@ -17,7 +17,7 @@ from umix.data.groups import Groups
 from umix.data.samplers import Sampler, Shuffled, SubsetSampler
 from umix.data.task import Split, Task
 from umix.methods.pde import PDE
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective
 from umix.training.stage import FINAL

@@ -16,7 +16,7 @@ from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.methods.parts.attribute_nets import predicted_groups
 from umix.methods.parts.spread_groups import spread_groups
 from umix.methods.pg_dro import PGDRO
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

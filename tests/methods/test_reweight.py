@@ -20,7 +20,7 @@ from umix.errors import UserError
 from umix.methods.erm import ERM
 from umix.methods.registry import METHODS
 from umix.methods.reweight import Resample, Reweight
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective
 from umix.training.train_result import TrainResult

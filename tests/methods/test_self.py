@@ -18,7 +18,7 @@ from umix.methods.cb_last_layer import CBLastLayer
 from umix.methods.parts.layer_fit import parts_of_validation
 from umix.methods.registry import method
 from umix.methods.self import SELF, disagreement
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head
 from umix.training.objective import MeanRisk

@@ -11,7 +11,7 @@ from umix.core.weights import inverse_frequency
 from umix.data.samplers import Weighted
 from umix.methods.reweight import Resample
 from umix.methods.spare import SPARE
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 

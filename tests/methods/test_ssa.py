@@ -18,7 +18,7 @@ from umix.data.task import Task
 from umix.methods.group_dro import GroupDRO, WorstGroupRisk
 from umix.methods.parts.attribute_nets import predicted_groups
 from umix.methods.ssa import SSA
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 
 Make = Callable[..., Context]

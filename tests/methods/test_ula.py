@@ -17,8 +17,8 @@ from umix.methods.erm import ERM
 from umix.methods.logit_adjustment import LogitAdjustment
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.ula import ULA
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.store import read_tensors
 from umix.training.context import Context
 from umix.training.stage import ErmStage

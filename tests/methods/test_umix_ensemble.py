@@ -10,7 +10,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.errors import UserError
 from umix.methods.parts.uncertainty_weights import ensemble_members, ensemble_uncertainty
 from umix.methods.umix import UMIX
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.evaluate import correctness
 from umix.training.stage import ErmStage

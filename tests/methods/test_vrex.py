@@ -10,7 +10,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.irm import AnnealedRisk
 from umix.methods.vrex import VREx, risk_variance
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 

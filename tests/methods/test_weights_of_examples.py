@@ -18,8 +18,8 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.offset_risk import OffsetRisk
 from umix.methods.registry import METHODS, method
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings

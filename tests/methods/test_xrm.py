@@ -16,8 +16,8 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
 from umix.methods.xrm import XRM, TwinsRisk
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import Objective, State

@@ -10,7 +10,7 @@ import umix.selection.halving as module
 from umix.core.selection import best_score
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
-from umix.nets.mlp import MLP, Linear
+from umix.models.mlp import MLP, Linear
 from umix.selection.halving import SELECTION, CandidateBatch, Round, StackedMixup, rounds_of, successive_halving
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings

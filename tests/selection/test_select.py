@@ -12,7 +12,7 @@ from umix.core.evaluation import Evaluation
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.nets.mlp import MLP, Linear
+from umix.models.mlp import MLP, Linear
 from umix.selection.halving import SELECTION
 from umix.selection.select import Candidate, limited_cost, select, worst_rates
 from umix.training.batch_risk import BatchRisk

@@ -17,8 +17,8 @@ from umix.checkpoint_pace import EVERY_EPOCH
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.errors import UserError
 from umix.methods.registry import METHODS
-from umix.nets.mlp import MLP
-from umix.nets.net import Net, NetSettings
+from umix.models.mlp import MLP
+from umix.models.net import Net, NetSettings
 from umix.store import write_tensors
 from umix.training.context import Context
 from umix.training.engine import Engine

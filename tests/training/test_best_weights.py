@@ -9,7 +9,7 @@ import torch
 
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import Evaluation
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.run_folder import weights_folder, weights_path
 from umix.store import read_tensors
 from umix.training.best_weights import BestWeights, scored_rules, selected_epochs

@@ -14,8 +14,8 @@ from umix.core.selection import RULES, best_epoch
 from umix.data.batch import Batch
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.stage import ErmStage, SideStage, side_fit
@@ -180,7 +180,7 @@ def test_mixed_precision_trains_through_fabric_close_to_full_precision(context: 
 RECORD = """
 from pathlib import Path
 from umix.data.benchmarks.four_moons import FourMoons
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training import Context, FitSettings
 from umix.training.stage import ErmStage
 run = Context(FourMoons(sizes=(60, 10, 10, 60)).load(), MLP(hidden=(8,)), FitSettings(batch_size=2), cache=Path(cache))

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from umix.checkpoint_pace import EVERY_EPOCH
-from umix.nets.estimators.boosted import Trees
-from umix.nets.net import Net
+from umix.models.estimators.boosted import Trees
+from umix.models.net import Net
 from umix.selection.halving import CandidateBatch, CandidateCounts, successive_halving
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk

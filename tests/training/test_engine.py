@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from umix.errors import UserError
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.engine import Engine
 
 

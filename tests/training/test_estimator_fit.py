@@ -13,8 +13,8 @@ from umix.data.samplers import Repeated, Weighted
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.focal import Focal
-from umix.nets.estimators.boosted import Trees
-from umix.nets.registry import net_settings
+from umix.models.estimators.boosted import Trees
+from umix.models.registry import net_settings
 from umix.training import estimator_fit
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context

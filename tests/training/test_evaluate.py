@@ -8,7 +8,7 @@ from umix.data.groups import Groups
 from umix.data.inputs import Mapped
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training import evaluate
 from umix.training.evaluate import Evaluated, correctness, require_finite, split_logits
 

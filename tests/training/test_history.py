@@ -11,7 +11,7 @@ from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES
 from umix.core.thresholds import predicted_classes
 from umix.data.batch import Batch
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training import history
 from umix.training.best_weights import scored_rules
 from umix.training.context import Context

@@ -9,8 +9,8 @@ from torch import nn
 from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.samplers import FullBatchSampler
 from umix.errors import UserError
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.last_layer import LastLayer, fit_last_layer, linear_head

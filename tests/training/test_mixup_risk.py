@@ -8,9 +8,9 @@ from umix.core.losses import cross_entropy
 from umix.core.mixing import draw_lambda, mix, mixed_loss
 from umix.core.streams import torch_stream
 from umix.data.batch import Batch
-from umix.nets.cnn import CNN
-from umix.nets.mlp import MLP, Linear
-from umix.nets.net import Net
+from umix.models.cnn import CNN
+from umix.models.mlp import MLP, Linear
+from umix.models.net import Net
 from umix.training.mixup_risk import MIXERS, MixupRisk
 
 

@@ -24,7 +24,7 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.record import load_run
 from umix.cli import main
 from umix.errors import UserError
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.store import read_tensors
 from umix.training.engine import Engine, engine_for
 from umix.training.parallel import share

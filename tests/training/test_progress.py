@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.data.batch import Batch
 from umix.methods.umix import UMIX
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective, State
 from umix.training.progress import _FOLD, EpochLog

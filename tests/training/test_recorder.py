@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from umix.data.task import Task
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 from umix.training.evaluate import correctness
 from umix.training.fit_settings import FitSettings
 from umix.training.recorder import Recorder

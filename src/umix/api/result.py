@@ -27,7 +27,7 @@ from umix.core.selection import Threshold
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.exported import Format
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id

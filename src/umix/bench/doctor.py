@@ -56,7 +56,7 @@ def plug_ins() -> dict[str, str]:
     """The methods, tasks and nets that other installed packages add, each with its package or what is wrong with it."""
     from umix.data.registry import TASKS
     from umix.methods.registry import METHODS
-    from umix.nets.registry import NETS
+    from umix.models.registry import NETS
 
     found = [plug_in for registry in (METHODS, TASKS, NETS) for plug_in in registry.plug_ins]
     return {f"{each.thing} {each.name} ({each.package})": each.problem or "can be used" for each in found}

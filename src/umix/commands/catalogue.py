@@ -73,8 +73,8 @@ def nets(
     as_json: Json = False,
 ) -> None:
     """List the nets and the libraries that know others, a line for each; with NAME show one with all its options."""
-    from umix.nets.library import install_command, installed
-    from umix.nets.registry import NETS
+    from umix.models.library import install_command, installed
+    from umix.models.registry import NETS
 
     entries, usages = {}, {}
     for known, kind in NETS.items():

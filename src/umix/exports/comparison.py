@@ -21,7 +21,7 @@ from umix.exports.exported import Agreement
 from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
 from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
-from umix.nets.net import Net
+from umix.models.net import Net
 
 if TYPE_CHECKING:
     import polars

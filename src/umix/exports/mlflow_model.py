@@ -25,8 +25,8 @@ from umix.exports.comparison import Expected, compare, places
 from umix.exports.exported import Agreement, whole_folder
 from umix.exports.torch_file import quiet
 from umix.exports.trained_model import TrainedModel, described
-from umix.nets.library import install_command, installed
-from umix.nets.registry import net_kind
+from umix.models.library import install_command, installed
+from umix.models.registry import net_kind
 from umix.run_folder import weights_path
 from umix.store import atomic_write, write_tensors
 from umix.version import __version__

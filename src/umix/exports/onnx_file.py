@@ -13,7 +13,7 @@ from umix.errors import UserError, cause
 from umix.exports.comparison import places
 from umix.exports.preprocessing import OUTPUTS, ColumnInput, Preprocessing, input_names
 from umix.exports.torch_file import quiet
-from umix.nets.library import install_command, installed
+from umix.models.library import install_command, installed
 
 if TYPE_CHECKING:
     import onnx

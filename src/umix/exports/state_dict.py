@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from umix.exports.trained_model import TrainedModel
-from umix.nets.net import Net
-from umix.nets.registry import net_kind
+from umix.models.net import Net
+from umix.models.registry import net_kind
 
 #: The names of the files in a folder.
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -99,7 +99,7 @@ def _made_by_umix(trained: TrainedModel) -> list[str]:
     return [
         *("import json", "from pathlib import Path", ""),
         *("import torch", "from safetensors.torch import load_file", ""),
-        *("from umix.nets.registry import net_settings", ""),
+        *("from umix.models.registry import net_settings", ""),
         f"settings = net_settings({name!r}{given}){on_columns}",
         f"net = settings.build({example}, {len(record.classes)})",
     ]

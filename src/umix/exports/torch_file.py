@@ -17,7 +17,7 @@ from torch.export import Dim, ExportedProgram
 from umix.core.thresholds import predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
-from umix.nets.net import Net
+from umix.models.net import Net
 
 #: The name under which the description of the model is stored in the file.
 EXTRA = "umix.json"

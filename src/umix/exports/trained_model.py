@@ -24,8 +24,8 @@ from umix.data.texts.text_reader import TextReader
 from umix.errors import Setting, UserError
 from umix.exports.exported import MARK
 from umix.exports.preprocessing import Preprocessing
-from umix.nets.estimators.estimator import Fitted
-from umix.nets.net import Net
+from umix.models.estimators.estimator import Fitted
+from umix.models.net import Net
 from umix.version import __version__
 
 _SHOWN = 6  # classes

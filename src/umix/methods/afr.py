@@ -38,7 +38,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import FullBatchSampler, SubsetSampler
 from umix.errors import UserError
 from umix.methods.parts.layer_fit import LayerFit, divided
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head

@@ -33,7 +33,7 @@ from umix.core.precision import widened
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.evaluate import reference_logits

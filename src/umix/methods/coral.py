@@ -33,7 +33,7 @@ from umix.core.environments import Environments, environments, mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.objective import Objective, State

@@ -34,7 +34,7 @@ from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.layer_fit import too_few_to_divide
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.evaluate import require_finite

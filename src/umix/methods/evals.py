@@ -43,7 +43,7 @@ from umix.data.task import Split
 from umix.methods.dfr import Penalty, refit
 from umix.methods.method import Method
 from umix.methods.parts.layer_fit import parts_of_validation
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.selection.select import Auto, chooses_by_groups, limited_cost, result_of
 from umix.settings import between
 from umix.training.context import Context

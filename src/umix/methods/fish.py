@@ -37,7 +37,7 @@ from torch.nn.functional import cross_entropy
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.engine import Prepared

@@ -31,7 +31,7 @@ from torch import Tensor
 from umix.core.clusters import TRIED, Clusters, Kind, clusters_within, main_directions_within
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.evaluate import require_finite

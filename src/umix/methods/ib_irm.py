@@ -35,7 +35,7 @@ from umix.core.environments import environments, irm_risk, mean_bottleneck
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.objective import Objective, State

@@ -26,7 +26,7 @@ from umix.core.weights import normalized
 from umix.data.samplers import Repeated
 from umix.methods.method import Method
 from umix.methods.parts.uncertainty_weights import weight_warnings
-from umix.nets.stacked import candidate_cost
+from umix.models.stacked import candidate_cost
 from umix.selection.select import Auto, Candidate, resolve_auto
 from umix.settings import among
 from umix.training.batch_risk import BatchRisk

@@ -35,7 +35,7 @@ from umix.core.losses import cross_entropy, generalized_cross_entropy
 from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.objective import Objective, State

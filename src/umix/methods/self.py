@@ -26,7 +26,7 @@ from torch import Tensor
 from umix.core.losses import cross_entropy
 from umix.data.task import Split
 from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.stage import ErmStage

@@ -38,7 +38,7 @@ from umix.core.streams import stream
 from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.objective import Objective, State

@@ -28,9 +28,9 @@ from umix.core.thresholds import candidate_biases, hits_by_threshold
 from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
-from umix.nets.estimators.estimator import Fitted
-from umix.nets.net import Net
-from umix.nets.stacked import clip_each, stack_of
+from umix.models.estimators.estimator import Fitted
+from umix.models.net import Net
+from umix.models.stacked import clip_each, stack_of
 from umix.run_folder import CHECKPOINT, SELECTION_COUNTS
 from umix.store import load_or_none, locked, read_tensors, remove, write_tensors
 from umix.training.checkpoint import thin_checkpoint

@@ -31,7 +31,7 @@ from umix.core.selection import (
 )
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
-from umix.nets.stacked import can_stack
+from umix.models.stacked import can_stack
 from umix.selection.halving import CandidateBatch, CandidateCounts, StackedMixup, successive_halving
 from umix.settings import Settings
 from umix.training.batch_risk import BatchRisk

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.data.batch import Batch
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.objective import Objective, State
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, THRESHOLD_RULES, best_choice
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.run_folder import weights_folder, weights_path
 from umix.store import remove, write_tensors
 

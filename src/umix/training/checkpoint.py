@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from umix.errors import UserError
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.store import read_tensors, reading, write_tensors
 from umix.training.engine import Engine
 from umix.training.objective import State

@@ -19,8 +19,8 @@ from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.net import Encoder, Net, NetSettings, require_fitting_net
+from umix.models.estimators.estimator import EstimatorSettings
+from umix.models.net import Encoder, Net, NetSettings, require_fitting_net
 from umix.run_folder import trajectory_path
 from umix.store import locked
 from umix.training.best_weights import BestWeights

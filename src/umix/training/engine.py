@@ -19,8 +19,8 @@ from torch import Tensor, distributed, nn
 
 from umix.errors import Setting, UserError, unknown
 from umix.limits import require_count
-from umix.nets.net import Net
-from umix.nets.stacked import is_stack
+from umix.models.net import Net
+from umix.models.stacked import is_stack
 from umix.training.parallel import SharedNet
 
 if TYPE_CHECKING:

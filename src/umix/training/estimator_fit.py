@@ -21,9 +21,9 @@ from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.nets.estimators.estimator import Fitted
-from umix.nets.estimators.library import Floats
-from umix.nets.net import Net
+from umix.models.estimators.estimator import Fitted
+from umix.models.estimators.library import Floats
+from umix.models.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.store import ensure_writable, load_or_none, reading, sweep, write_tensors
 from umix.training.checkpoint import read_checkpoint

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from umix.data.loader import batches
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.estimator_fit import AtStage
 from umix.training.stage import ErmStage
 

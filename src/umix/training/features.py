@@ -24,8 +24,8 @@ from umix.data.inputs import Mapped
 from umix.data.loader import batches
 from umix.data.task import Split, Task
 from umix.errors import Setting, UserError
-from umix.nets.backbone import Backbone, Frozen, try_parts
-from umix.nets.weight_files import state_hash
+from umix.models.backbone import Backbone, Frozen, try_parts
+from umix.models.weight_files import state_hash
 from umix.store import load_or_none, locked, name_part, reading, require_space, sweep, whole
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent

@@ -12,8 +12,8 @@ from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
 from umix.data.samplers import Sampler
 from umix.data.task import Split
-from umix.nets.estimators.estimator import Fitted
-from umix.nets.net import Net
+from umix.models.estimators.estimator import Fitted
+from umix.models.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.store import ensure_writable, load_or_none, sweep
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint

@@ -14,7 +14,7 @@ from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
 from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
 from umix.data.task import Split
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.best_weights import BestWeights
 from umix.training.evaluate import Evaluated, evaluate
 from umix.training.last_layer import LastLayer

@@ -16,7 +16,7 @@ from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.evaluate import require_finite
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective

@@ -14,8 +14,8 @@ from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.errors import UserError
-from umix.nets.net import Net
-from umix.nets.stacked import is_stack
+from umix.models.net import Net
+from umix.models.stacked import is_stack
 from umix.training.objective import Objective, State
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
 from umix.errors import Setting, UserError
-from umix.nets.net import Net
+from umix.models.net import Net
 
 #: The state of an objective: named tensors, which every checkpoint contains.
 State = dict[str, Tensor]

@@ -15,7 +15,7 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, distributed, nn
 
-from umix.nets.net import Net
+from umix.models.net import Net
 
 
 def share(n: int, rank: int, world: int) -> slice:

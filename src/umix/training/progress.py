@@ -6,7 +6,7 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from umix.nets.net import Net
+from umix.models.net import Net
 
 _FOLD = 4096  # risks collected before they are summed: this bounds the memory without an addition per step
 

@@ -22,8 +22,8 @@ from umix.core.streams import stream
 from umix.core.subsets import stratified_folds
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.nets.estimators.estimator import EstimatorSettings, Fitted
-from umix.nets.net import Net
+from umix.models.estimators.estimator import EstimatorSettings, Fitted
+from umix.models.net import Net
 from umix.run_folder import ANY_FOLD, TRAJECTORY, fold_path
 from umix.store import ensure_writable, load_or_none, read_tensors, remove, write_tensors
 from umix.training.engine import Engine

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.nets.net import Net, NetSettings
+from umix.models.net import Net, NetSettings
 from umix.store import locked
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective, State

@@ -6,7 +6,7 @@ from typing import Any, final
 
 from torch import Tensor
 
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.history import History
 
 

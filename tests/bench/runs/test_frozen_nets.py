@@ -16,7 +16,7 @@ from umix.bench.runs.record import load_run
 from umix.bench.spec.run_spec import RunSpec
 from umix.data.benchmarks.colored_digits import ColoredDigits
 from umix.errors import UserError
-from umix.nets.registry import net_settings
+from umix.models.registry import net_settings
 from umix.training import features
 from umix.training.engine import Engine
 from umix.training.features import featured

@@ -15,7 +15,7 @@ from umix.cli import main
 from umix.core.epoch_counts import Counts
 from umix.core.selection import best_score
 from umix.data.rows.table_file import read_table
-from umix.nets.estimators.estimator import Fitted
+from umix.models.estimators.estimator import Fitted
 from umix.reports.arrange import arrange
 
 FAST = {"task.label": "bought", "task.groups": ["town"], "epochs": 4}

@@ -14,7 +14,7 @@ from umix import RunSpec, UserError, load_study
 from umix.api.study import plan_study
 from umix.bench.spec.code_in_files import refuse_code
 from umix.cli import main
-from umix.nets.registry import names_code
+from umix.models.registry import names_code
 
 TINY = {"task.sizes": [24, 8, 8, 24], "task.eval_size": 8, "fit.epochs": 1}
 MODULE = """

@@ -11,7 +11,7 @@ from umix.data.benchmarks.four_moons import FourMoons
 from umix.data.registry import OWN, TASKS
 from umix.errors import UserError
 from umix.methods.registry import METHODS
-from umix.nets.mlp import MLP
+from umix.models.mlp import MLP
 
 
 def plan(task, method, preset="paper", **settings):

@@ -19,7 +19,7 @@ from umix.data.inputs import Mapped
 from umix.data.loader import batches
 from umix.data.registry import load_task
 from umix.errors import MachineError, UserError
-from umix.nets.cnn import CNN
+from umix.models.cnn import CNN
 from umix.training.context import Context
 from umix.training.evaluate import correctness, outputs
 from umix.training.fit_settings import FitSettings

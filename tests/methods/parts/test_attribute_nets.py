@@ -15,8 +15,8 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts import attribute_nets
 from umix.methods.parts.attribute_nets import AttributeRisk, SelectedPredictions, predicted_groups
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
+from umix.models.mlp import MLP
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 

@@ -11,7 +11,7 @@ from umix.bench.spec.task_reference import reference_to
 from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.parts.spread_groups import with_validation_groups
-from umix.nets.mlp import Linear
+from umix.models.mlp import Linear
 from umix.training.context import Context
 from umix.training.train_result import Notes
 

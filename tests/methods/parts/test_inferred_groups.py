@@ -13,7 +13,7 @@ from umix.errors import UserError
 from umix.methods import method
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk

@@ -14,8 +14,8 @@ from umix.data.task import Split, Task
 from umix.errors import UserError
 from umix.methods.parts.soft_groups import estimated_groups, known_groups
 from umix.methods.parts.spread_groups import one_hot_columns, spread_groups
-from umix.nets.cnn import CNN
-from umix.nets.mlp import MLP
+from umix.models.cnn import CNN
+from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 

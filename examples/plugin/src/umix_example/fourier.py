@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.nets.net import Net, NetSettings
+from umix.models.net import Net, NetSettings
 
 
 class Cosine(nn.Module):

@@ -54,10 +54,10 @@ from umix.errors import UserError
 from umix.limits import require_memory
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
-from umix.nets.estimators.estimator import logits_of
-from umix.nets.estimators.own import GivenEstimator, checked_estimator
-from umix.nets.net import Net, NetSettings
-from umix.nets.registry import net_settings
+from umix.models.estimators.estimator import logits_of
+from umix.models.estimators.own import GivenEstimator, checked_estimator
+from umix.models.net import Net, NetSettings
+from umix.models.registry import net_settings
 from umix.terminal import Bars
 from umix.training.context import Context
 from umix.training.estimator_fit import fitted_body

@@ -16,7 +16,7 @@ from umix.methods.erm import ERM
 from umix.methods.method import Method
 from umix.methods.registry import METHODS
 from umix.methods.registry import method as method_of
-from umix.nets.estimators.own import LOOKS, GivenEstimator
+from umix.models.estimators.own import LOOKS, GivenEstimator
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.train_result import TrainResult

@@ -25,7 +25,7 @@ from umix.core.evaluation import UseGroups
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method
-from umix.nets.net import AutoNet
+from umix.models.net import AutoNet
 from umix.run_folder import RECORD
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent

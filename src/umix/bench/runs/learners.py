@@ -17,8 +17,8 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, best_score, worst_size
 from umix.methods.registry import METHODS
-from umix.nets.net import AutoNet
-from umix.nets.registry import net_kind
+from umix.models.net import AutoNet
+from umix.models.registry import net_kind
 from umix.run_folder import RECORD
 from umix.store import atomic_write
 

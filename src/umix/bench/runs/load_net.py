@@ -9,9 +9,9 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets.net import Net, NetSettings
-from umix.nets.registry import names_code, net_kind, net_settings
-from umix.nets.weight_files import state_hash
+from umix.models.net import Net, NetSettings
+from umix.models.registry import names_code, net_kind, net_settings
+from umix.models.weight_files import state_hash
 from umix.run_folder import weights_path
 from umix.store import read_tensors, reading
 

@@ -11,9 +11,9 @@ from umix.data.images.image_files import Images
 from umix.data.tables.preprocessing import one_hot
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.nets.backbone import Backbone
-from umix.nets.mlp import Linear
-from umix.nets.net import NetSettings
+from umix.models.backbone import Backbone
+from umix.models.mlp import Linear
+from umix.models.net import NetSettings
 from umix.training.engine import Engine
 from umix.training.features import featured
 from umix.training.progress import Progress

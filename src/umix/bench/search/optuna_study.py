@@ -21,7 +21,7 @@ from umix.bench.spec.plan import setting_tables
 from umix.bench.spec.presets import write_preset
 from umix.core.streams import stream
 from umix.errors import Setting, UserError
-from umix.nets.library import install_command, installed
+from umix.models.library import install_command, installed
 from umix.store import locked
 from umix.version import __version__
 

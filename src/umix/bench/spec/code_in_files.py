@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from umix.errors import Part, Setting, UserError
-from umix.nets.registry import names_code
+from umix.models.registry import names_code
 
 
 def refuse_code(content: Any, where: str, *, trust_code: bool) -> None:

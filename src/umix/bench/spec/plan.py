@@ -16,8 +16,8 @@ from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
-from umix.nets.net import AutoNet, NetSettings
-from umix.nets.registry import net_kind, net_settings
+from umix.models.net import AutoNet, NetSettings
+from umix.models.registry import net_kind, net_settings
 from umix.settings import Settings
 from umix.training.fit_settings import FitSettings
 

@@ -43,7 +43,7 @@ from umix.methods.method import Method
 from umix.methods.parts.attribute_model import Ints
 from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
 from umix.methods.parts.spread_groups import LabelledRows, usable_splits
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.evaluate import split_logits

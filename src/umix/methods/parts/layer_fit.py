@@ -13,7 +13,7 @@ from umix.data.samplers import Balanced
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings

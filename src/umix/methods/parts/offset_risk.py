@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.objective import Objective, State
 
 

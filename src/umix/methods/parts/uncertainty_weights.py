@@ -32,7 +32,7 @@ from umix.core.weights import (
 from umix.data.samplers import Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.nets.stacked import candidate_cost
+from umix.models.stacked import candidate_cost
 from umix.selection.select import Candidate, Selection, limited_cost, select
 from umix.settings import among
 from umix.training.context import Context

@@ -10,7 +10,7 @@ from umix.core.environments import indicators
 from umix.core.losses import cross_entropy
 from umix.core.risks import worst_group_risk
 from umix.data.batch import Batch
-from umix.nets.net import Net
+from umix.models.net import Net
 from umix.training.objective import Objective, State
 
 

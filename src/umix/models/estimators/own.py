@@ -20,15 +20,15 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.errors import UserError, cause
-from umix.nets.estimators.boosted import (
+from umix.models.estimators.boosted import (
     CATBOOST_TREES,
     CatBoostLibrary,
     HistBoosting,
     LightGBMLibrary,
     XGBoostLibrary,
 )
-from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.estimators.library import (
+from umix.models.estimators.estimator import EstimatorSettings
+from umix.models.estimators.library import (
     Floats,
     Ints,
     Labels,
@@ -38,9 +38,9 @@ from umix.nets.estimators.library import (
     load_skops,
     of_last_step,
 )
-from umix.nets.net import Net
-from umix.nets.own import own_module
-from umix.nets.weight_files import files_hash
+from umix.models.net import Net
+from umix.models.own import own_module
+from umix.models.weight_files import files_hash
 
 LOOKS = 20  # epochs of an estimator that says itself how many stages it has
 REPEATS = 5  # divisions into folds of one that has no stages

@@ -8,8 +8,8 @@ import torch
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets.hf import HuggingFace
-from umix.nets.registry import net_kind, net_settings
+from umix.models.hf import HuggingFace
+from umix.models.registry import net_kind, net_settings
 
 pytestmark = pytest.mark.system
 

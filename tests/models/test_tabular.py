@@ -14,10 +14,10 @@ from umix.core.mixing import mix
 from umix.core.streams import torch_stream
 from umix.data.task import Task
 from umix.errors import UserError
-from umix.nets.mlp import MLP
-from umix.nets.net import Net
-from umix.nets.stacked import can_stack, stack_of
-from umix.nets.tabular import TableEncoder, Tabular, bin_edges
+from umix.models.mlp import MLP
+from umix.models.net import Net
+from umix.models.stacked import can_stack, stack_of
+from umix.models.tabular import TableEncoder, Tabular, bin_edges
 from umix.store import read_tensors, write_tensors
 from umix.training.checkpoint import thin_checkpoint
 from umix.training.context import Context

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from umix.errors import UserError
-from umix.nets.cnn import CNN
-from umix.nets.mlp import MLP
-from umix.nets.own import OwnNet
-from umix.nets.registry import NETS, net_kind, net_settings
+from umix.models.cnn import CNN
+from umix.models.mlp import MLP
+from umix.models.own import OwnNet
+from umix.models.registry import NETS, net_kind, net_settings
 
 
 def test_every_net_is_registered_under_its_own_name():

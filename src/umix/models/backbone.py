@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, cause
-from umix.nets.net import Net, NetSettings
-from umix.nets.weight_files import files_hash
+from umix.models.net import Net, NetSettings
+from umix.models.weight_files import files_hash
 
 
 class Backbone(NetSettings, abc.ABC):

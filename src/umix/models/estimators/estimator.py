@@ -17,8 +17,8 @@ from pydantic_core import from_json
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause
-from umix.nets.estimators.library import Floats, Ints, Labels, Library
-from umix.nets.net import Net, NetSettings
+from umix.models.estimators.library import Floats, Ints, Labels, Library
+from umix.models.net import Net, NetSettings
 
 BLOCKS = 10  # parts of the stages that features tell apart
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite

@@ -23,10 +23,10 @@ from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, cause
 from umix.limits import require_memory
-from umix.nets.backbone import Provider, require_images, require_tokens, require_trained
-from umix.nets.library import library
-from umix.nets.net import size_of
-from umix.nets.weight_files import files_hash
+from umix.models.backbone import Provider, require_images, require_tokens, require_trained
+from umix.models.library import library
+from umix.models.net import size_of
+from umix.models.weight_files import files_hash
 from umix.quiet_transformers import quiet_transformers
 
 Pooling = Literal["auto", "first", "mean", "pooler"]

@@ -7,7 +7,7 @@ from torch import nn
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets.mlp import MLP, Linear
+from umix.models.mlp import MLP, Linear
 
 
 def _build(shape, n_classes=3, **options):

@@ -10,8 +10,8 @@ from torch import nn
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets import library as libraries
-from umix.nets.registry import net_kind, net_settings
+from umix.models import library as libraries
+from umix.models.registry import net_kind, net_settings
 
 IMAGE = torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(1))
 
@@ -240,7 +240,9 @@ PAIR = "def make(example, n_classes): return nn.Sequential(nn.Flatten(), nn.Line
 def test_a_factory_gives_body_and_head_or_a_net(own):
     net = built(own(PAIR))
     assert net.features(IMAGE[None]).shape == (1, 4)
-    whole = "from umix.nets import Net\n" + PAIR.replace("make", "parts") + "\ndef make(e, n): return Net(*parts(e, n))"
+    whole = (
+        "from umix.models import Net\n" + PAIR.replace("make", "parts") + "\ndef make(e, n): return Net(*parts(e, n))"
+    )
     again = built(own(whole, name="my_other_net"))
     assert all(torch.equal(a, b) for a, b in zip(net.parameters(), again.parameters(), strict=True))
 

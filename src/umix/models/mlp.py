@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 from torch import Tensor, nn
 
-from umix.nets.net import Net, NetSettings
+from umix.models.net import Net, NetSettings
 
 
 @final

@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError
-from umix.nets.net import Net, NetSettings
+from umix.models.net import Net, NetSettings
 
 
 @final

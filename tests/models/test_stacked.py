@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from umix.nets.cnn import CNN
-from umix.nets.mlp import MLP, Linear
-from umix.nets.stacked import can_stack, stack_of
+from umix.models.cnn import CNN
+from umix.models.mlp import MLP, Linear
+from umix.models.stacked import can_stack, stack_of
 
 NETS = [Linear(), MLP(hidden=(7,)), MLP(hidden=(7, 5)), MLP(hidden=())]
 

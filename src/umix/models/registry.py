@@ -6,28 +6,28 @@ from umix.errors import unknown
 from umix.registry import Registry
 
 if TYPE_CHECKING:
-    from umix.nets.net import NetSettings
+    from umix.models.net import NetSettings
 
 NETS: "Registry[NetSettings]" = Registry(
     "net",
-    base="umix.nets.net:NetSettings",
+    base="umix.models.net:NetSettings",
     group="umix.nets",
     own={
-        "auto": "umix.nets.net:AutoNet",
-        "mlp": "umix.nets.mlp:MLP",
-        "tabular": "umix.nets.tabular:Tabular",
-        "cnn": "umix.nets.cnn:CNN",
-        "linear": "umix.nets.mlp:Linear",
-        "hf": "umix.nets.hf:HuggingFace",
-        "monai": "umix.nets.image_nets:Monai",
-        "torchvision": "umix.nets.image_nets:TorchVision",
-        "timm": "umix.nets.image_nets:Timm",
-        "trees": "umix.nets.estimators.boosted:Trees",
-        "lightgbm": "umix.nets.estimators.boosted:LightGBM",
-        "xgboost": "umix.nets.estimators.boosted:XGBoost",
-        "catboost": "umix.nets.estimators.boosted:CatBoost",
-        "estimator": "umix.nets.estimators.own:OwnEstimator",
-        "own": "umix.nets.own:OwnNet",
+        "auto": "umix.models.net:AutoNet",
+        "mlp": "umix.models.mlp:MLP",
+        "tabular": "umix.models.tabular:Tabular",
+        "cnn": "umix.models.cnn:CNN",
+        "linear": "umix.models.mlp:Linear",
+        "hf": "umix.models.hf:HuggingFace",
+        "monai": "umix.models.image_nets:Monai",
+        "torchvision": "umix.models.image_nets:TorchVision",
+        "timm": "umix.models.image_nets:Timm",
+        "trees": "umix.models.estimators.boosted:Trees",
+        "lightgbm": "umix.models.estimators.boosted:LightGBM",
+        "xgboost": "umix.models.estimators.boosted:XGBoost",
+        "catboost": "umix.models.estimators.boosted:CatBoost",
+        "estimator": "umix.models.estimators.own:OwnEstimator",
+        "own": "umix.models.own:OwnNet",
     },
 )
 

@@ -5,7 +5,7 @@ import torch
 
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.nets.cnn import CNN
+from umix.models.cnn import CNN
 
 
 def _build(shape, **options):

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from umix.core.streams import torch_stream
-from umix.nets.cnn import CNN
-from umix.nets.mlp import MLP
-from umix.nets.net import Net, NetSettings
+from umix.models.cnn import CNN
+from umix.models.mlp import MLP
+from umix.models.net import Net, NetSettings
 
 EXAMPLE = torch.zeros(2, 8, 8)
 EVERY_NET = pytest.mark.parametrize(

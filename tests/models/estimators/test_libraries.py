@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from umix.errors import UserError
-from umix.nets.estimators.boosted import Trees
-from umix.nets.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
-from umix.nets.estimators.library import of_last_step
-from umix.nets.estimators.own import AnyLibrary, OwnEstimator, library_of
-from umix.nets.registry import net_settings
+from umix.models.estimators.boosted import Trees
+from umix.models.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
+from umix.models.estimators.library import of_last_step
+from umix.models.estimators.own import AnyLibrary, OwnEstimator, library_of
+from umix.models.registry import net_settings
 
 EXTRAS = ("lightgbm", "xgboost", "catboost")
 OWN = "sklearn.linear_model:LogisticRegression"
@@ -211,7 +211,9 @@ def test_estimators_of_ones_own_that_are_wrong_are_refused(
 ) -> None:
     from types import SimpleNamespace
 
-    monkeypatch.setattr("umix.nets.estimators.own.own_module", lambda title: SimpleNamespace(wrong=lambda: Wrong(how)))
+    monkeypatch.setattr(
+        "umix.models.estimators.own.own_module", lambda title: SimpleNamespace(wrong=lambda: Wrong(how))
+    )
     fitted = Fitted(OwnEstimator(factory="own:wrong"), 2)
     x, y = rows()
 
@@ -228,7 +230,7 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(mo
     import sys
 
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    monkeypatch.setattr("umix.nets.library.find_spec", lambda name: None)
+    monkeypatch.setattr("umix.models.library.find_spec", lambda name: None)
     with pytest.raises(
         UserError, match=r"^The net xgboost needs xgboost, which is not installed: pip install 'umix\[xgboost\]'"
     ):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from umix.nets.tabular import bin_edges
+from umix.models.tabular import bin_edges
 
 
 def test_without_repeated_values_edges_are_quantiles():

@@ -10,7 +10,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from umix.nets.net import Net
+from umix.models.net import Net
 
 _LARGE = 5_000_000  # parameters
 

@@ -1,6 +1,6 @@
 """A net of your own: ``module.path:factory``, from the current folder or an installed package.
 
-``factory(example, n_classes)`` returns a ``umix.nets.Net`` or the pair ``(body, head)`` of modules, where the body gives features
+``factory(example, n_classes)`` returns a ``umix.models.Net`` or the pair ``(body, head)`` of modules, where the body gives features
 [batch, width]. With ``--set net.weights=FILE`` it is called as ``factory(example, n_classes, weights=FILE)``. The key of a run
 depends on the module's file and on that file, but on nothing else that the factory reads or imports.
 """
@@ -19,9 +19,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError, cause, unknown
-from umix.nets.backbone import WeightsFromFile, kind_of
-from umix.nets.net import Net
-from umix.nets.weight_files import files_hash
+from umix.models.backbone import WeightsFromFile, kind_of
+from umix.models.net import Net
+from umix.models.weight_files import files_hash
 
 
 @final
@@ -73,7 +73,7 @@ class OwnNet(WeightsFromFile):
                 return body, head
         kinds = ", ".join(type(part).__name__ for part in made) if isinstance(made, tuple) else ""
         raise UserError(
-            f"{self.factory}(example, n_classes) must return a umix.nets.Net or a pair (body, head) of torch modules, got "
+            f"{self.factory}(example, n_classes) must return a umix.models.Net or a pair (body, head) of torch modules, got "
             f"{f'({kinds})' if kinds else type(made).__name__}."
         )
 

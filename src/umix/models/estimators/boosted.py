@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, final
 import numpy as np
 from pydantic import Field
 
-from umix.nets.estimators.estimator import EstimatorSettings
-from umix.nets.estimators.library import Floats, Labels, Library, load_skops, summed
-from umix.nets.library import library
+from umix.models.estimators.estimator import EstimatorSettings
+from umix.models.estimators.library import Floats, Labels, Library, load_skops, summed
+from umix.models.library import library
 from umix.settings import among, between
 
 _MOST_VALUES = 255  # of a category that scikit-learn takes as one; more are ordered numbers

@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError
-from umix.nets.net import Encoder, Net, NetSettings
+from umix.models.net import Encoder, Net, NetSettings
 
 _FARTHEST = 10.0  # deviations
 _MOST_BINS = 192  # of all numbers together, so that the first layer stays small where a table has many of them

@@ -12,9 +12,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import Setting, UserError, unknown
-from umix.nets.backbone import LibraryNet, require_images, without_last_layer
-from umix.nets.library import library
-from umix.nets.weight_files import files_hash, load_weights
+from umix.models.backbone import LibraryNet, require_images, without_last_layer
+from umix.models.library import library
+from umix.models.weight_files import files_hash, load_weights
 
 # What the nets of MONAI call the numbers of channels and of classes.
 _CHANNELS, _CLASSES = ("in_channels", "n_input_channels", "in_chns"), ("out_channels", "num_classes", "classes")
