@@ -20,6 +20,7 @@ from measure import interleaved, ratio, write
 from torch import Tensor
 
 from umix.bench.spec.presets import preset
+from umix.checkpoint_pace import USUAL
 from umix.data.samplers import Shuffled
 from umix.data.tables.preprocessing import one_hot
 from umix.data.tables.source import task_from_table
@@ -30,6 +31,7 @@ from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.evaluate import evaluate
 from umix.training.fit import fit
+from umix.training.fit_job import FitJob
 from umix.training.fit_settings import FitSettings
 from umix.training.loop import descend
 from umix.training.objective import MeanRisk
@@ -107,16 +109,15 @@ def context_of(tasks: Mapping[str, Task], variant: str, seed: int, epochs: int |
     settings = FitSettings(**preset("table", "default")["fit"])
     settings = settings if epochs is None else settings.updated({"epochs": epochs})
     task = tasks[name]
-    return Context(task, net_settings(name, **options).on_columns(task.categories), settings, seed=seed)
+    return Context(task, net_settings(name, **options).with_categories(task.categories), settings, seed=seed)
 
 
 def train(context: Context, net: Net, observer: Any) -> None:
     stage = Stage("fit", context.settings, context.seed, "", None)
-    fit(
-        stage,
-        net,
-        context.splits["train"],
-        MeanRisk(),
+    job = FitJob(
+        stage=stage,
+        train=context.splits["train"],
+        objective=MeanRisk(),
         n_groups=0,
         sampler=Shuffled(),
         step=descend,
@@ -124,7 +125,9 @@ def train(context: Context, net: Net, observer: Any) -> None:
         log=EpochLog(),
         engine=Engine(),
         progress=Silent(),
+        pace=USUAL,
     )
+    fit(net, job)
 
 
 def quality(tasks: Mapping[str, Task], variant: str, seed: int) -> dict[str, float]:

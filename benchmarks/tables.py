@@ -156,7 +156,7 @@ def plain(job: Job) -> dict[str, Any]:
     weights = balancing_weights(train, by="group", scheme="inverse", beta=0.0).double().numpy()
     found: dict[str, Any] = {}
     for name, net in (("HistGradientBoosting", Trees()), ("LightGBM", LightGBM())):
-        context = Context(task, net.on_columns(task.categories), FitSettings(epochs=20), seed=job.seed)
+        context = Context(task, net.with_categories(task.categories), FitSettings(epochs=20), seed=job.seed)
         ours = context.logits(context.fit(MeanRisk()).net, "test").argmax(dim=1).numpy()
         for how, weight in (("", None), (", group weights", weights)):
             seed = int(stream(job.seed, "fit", "init").integers(2**31))
@@ -274,7 +274,7 @@ def speed(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def timed(task: Task, kind: str, net: EstimatorSettings) -> dict[str, Callable[[], object]]:
     """The library's own fit, without and with predictions for val and test; umix's with the same weights; the trajectory."""
-    train, learner = task.splits["train"], net.on_columns(task.categories)
+    train, learner = task.splits["train"], net.with_categories(task.categories)
     x, y = train.x.numpy(), train.y.numpy()
     weights = balancing_weights(train, by="class", scheme="inverse", beta=0.0)
     codes = [place for place, count in enumerate(task.categories) if count]

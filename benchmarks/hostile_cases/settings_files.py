@@ -126,7 +126,10 @@ def _code(folder: Path, rng: np.random.Generator) -> str:
 
 def code_in_preset(folder: Path, rng: np.random.Generator) -> Case:
     """A preset file that names code, in any table that may name a net."""
-    code, method = _code(folder, rng), str(rng.choice([name for name in QUICK if not METHODS[name].needs_gradients]))
+    code, method = (
+        _code(folder, rng),
+        str(rng.choice([name for name in QUICK if "gradients" not in METHODS[name].needs])),
+    )
     tables = settings_of(method)
     net = one_of(rng, ({"name": code}, {"name": "auto", "among": [code]}, {"name": "auto", "among": ["mlp", code]}))
     where = str(rng.choice(["net", "method", "named"]))

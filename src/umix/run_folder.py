@@ -1,7 +1,7 @@
 """The files in the folder of a run. Their names are spelled here and nowhere else.
 
 A run's folder is ``TASK-METHOD-seedS-KEY``. Beside the runs lie ``stages/``, one folder for each stage that runs share, and
-``cache/``, decoded images and features of frozen nets (``bench/runs/places.py``).
+``cache/``, decoded images and features of frozen nets (``bench/runs/paths.py``).
 """
 
 import os

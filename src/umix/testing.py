@@ -26,7 +26,7 @@ from umix.data.groups import Groups
 from umix.data.task import Split, Task
 from umix.methods.method import Method
 from umix.models.mlp import MLP
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.run_folder import CHECKPOINT
 from umix.selection.halving import SELECTION
 from umix.store import read_tensors
@@ -288,7 +288,7 @@ def _global_generators() -> tuple[bytes, str]:
     return torch.get_rng_state().numpy().tobytes(), str(np.random.get_state())
 
 
-def _equal(first: Net, second: Net) -> bool:
+def _equal(first: Model, second: Model) -> bool:
     return _equal_tensors(first.state_dict(), second.state_dict())
 
 

@@ -145,7 +145,7 @@ def test_weights_without_a_finite_sum_cannot_be_normalized(w):
 
 def test_weights_that_no_copy_has_cannot_be_normalized():
     with pytest.raises(ValueError, match=r"must have a positive, finite sum to be normalised, got 0\.0"):
-        normalized(torch.tensor([1.0, 0.0]), by=torch.tensor([0.0, 1.0]))
+        normalized(torch.tensor([1.0, 0.0]), sample_weight=torch.tensor([0.0, 1.0]))
 
 
 def test_a_difficulty_that_is_not_a_number_is_never_hidden():
@@ -176,8 +176,10 @@ def soft(n: int = 40, groups: int = 3, seed: int = 0) -> Tensor:
 def test_known_groups_have_exactly_the_weights_of_their_inverse_frequency(by: Tensor | None) -> None:
     p = one_hot(IDS, n_groups=4)
     assert soft_sizes(p).tolist() == torch.bincount(IDS, minlength=4).tolist()
-    assert torch.equal(soft_inverse_frequency(p, by=by), inverse_frequency(IDS, by=by))
-    assert torch.equal(soft_effective_number(p, beta=0.9, by=by), effective_number(IDS, beta=0.9, by=by))
+    assert torch.equal(soft_inverse_frequency(p, sample_weight=by), inverse_frequency(IDS, sample_weight=by))
+    assert torch.equal(
+        soft_effective_number(p, beta=0.9, sample_weight=by), effective_number(IDS, beta=0.9, sample_weight=by)
+    )
 
 
 def test_known_groups_stay_as_they_are_in_balanced_draws() -> None:

@@ -85,11 +85,13 @@ def test_class_weights_count_copies(scheme: object) -> None:
 
 
 def test_normalised_weights_have_mean_one_over_copies() -> None:
-    assert normalized(OWN, by=COPIES)[ROWS].tolist() == pytest.approx(normalized(OWN[ROWS]).tolist(), rel=1e-12)
+    assert normalized(OWN, sample_weight=COPIES)[ROWS].tolist() == pytest.approx(
+        normalized(OWN[ROWS]).tolist(), rel=1e-12
+    )
 
 
 def test_a_class_that_counts_for_nothing_weighs_nothing() -> None:
-    weights = inverse_frequency(torch.tensor([0, 0, 1]), by=torch.tensor([1.0, 1.0, 0.0]))
+    weights = inverse_frequency(torch.tensor([0, 0, 1]), sample_weight=torch.tensor([1.0, 1.0, 0.0]))
     assert weights.tolist() == [1, 1, 0]
 
 
@@ -138,5 +140,7 @@ def test_weights_travel_with_the_rows_and_decide_the_fingerprint() -> None:
 
 def test_mean_uncertainties_of_classes_count_copies() -> None:
     u, y = torch.linspace(0, 1, N), torch.arange(N) % 3
-    assert class_means(u, y, by=COPIES)[ROWS].tolist() == pytest.approx(class_means(u[ROWS], y[ROWS]).tolist())
-    assert class_means(u, y, by=torch.zeros(N)).tolist() == [0.0] * N
+    assert class_means(u, y, sample_weight=COPIES)[ROWS].tolist() == pytest.approx(
+        class_means(u[ROWS], y[ROWS]).tolist()
+    )
+    assert class_means(u, y, sample_weight=torch.zeros(N)).tolist() == [0.0] * N

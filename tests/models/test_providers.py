@@ -272,7 +272,7 @@ def test_a_file_of_weights_is_given_to_the_factory_and_is_in_the_key(own, tmp_pa
 
 def test_what_is_wrong_with_a_factory_is_said_in_one_sentence(own):
     with pytest.raises(
-        UserError, match=r"must return a umix\.nets\.Net or a pair \(body, head\) of torch modules, got Linear"
+        UserError, match=r"must return a umix\.models\.Net or a pair \(body, head\) of torch modules, got Linear"
     ):
         built(own("def make(example, n_classes): return nn.Linear(2, 2)"))
     with pytest.raises(UserError, match=r"^Unknown factory in my_own_net 'mak'; did you mean 'make'\?"):

@@ -42,7 +42,7 @@ def _encoder(x: torch.Tensor, categories: tuple[int, ...] = CATEGORIES, bins: in
 
 def _net(x: torch.Tensor, categories: tuple[int, ...] = CATEGORIES, **options: object) -> Net:
     with torch_stream(0, "fit", "init"):
-        net = Tabular(**options).on_columns(categories).build(x[0], 2)
+        net = Tabular(**options).with_categories(categories).build(x[0], 2)
     assert net.encoder is not None
     net.encoder.fit(x)
     return net
@@ -152,7 +152,7 @@ def test_the_encoder_has_no_parameters_and_all_it_has_learned_is_stored():
     x = _rows()
     net = _net(x)
     assert not list(net.encoder.parameters())
-    other = Tabular().on_columns(CATEGORIES).build(torch.zeros(3), 2)
+    other = Tabular().with_categories(CATEGORIES).build(torch.zeros(3), 2)
     other.load_state_dict(net.state_dict())
     assert torch.equal(other(x), net(x))
 
@@ -243,7 +243,7 @@ def _task() -> Task:
 
 def test_the_encoder_is_fitted_to_training_rows_once_for_all_nets_of_a_run():
     task = _task()
-    context = Context(task, Tabular().on_columns(task.categories), FitSettings(epochs=1))
+    context = Context(task, Tabular().with_categories(task.categories), FitSettings(epochs=1))
     nets = [context.fresh_net(), context.fresh_net("reference")]
     expected = _encoder(task.splits["train"].x, task.categories, 16).state_dict()
     for net in nets:

@@ -133,7 +133,7 @@ def test_candidates_whose_counts_are_damaged_are_trained_again(context: Make, tm
 def test_parts_of_a_cross_fit_that_are_damaged_are_fitted_again(
     context: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("umix.training.recorder.remove", lambda path: None)  # as if it was killed before the end
+    monkeypatch.setattr("umix.training.cross_fit.remove", lambda path: None)  # as if it was killed before the end
     net = Trees(min_leaf=2, folds=2)
     expected = context(net=net, directory=tmp_path).trajectory(RECORDED).uncertainty(start=0, length=3)
     for path in (tmp_path / "stages").glob("*/*.safetensors"):

@@ -13,6 +13,7 @@ from umix.data.samplers import Repeated, Weighted
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.focal import Focal
+from umix.models.estimators import estimator
 from umix.models.estimators.boosted import Trees
 from umix.models.registry import net_settings
 from umix.training import estimator_fit
@@ -219,6 +220,6 @@ def test_folds_that_a_killed_process_did_not_remove_are_removed_with_the_next_us
 
 def test_few_rows_have_one_thread_and_many_as_many_as_torch(moons: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
-    assert estimator_fit.threads_for(moons.splits["train"]) == 1
-    monkeypatch.setattr(estimator_fit, "_FEW", 10)
-    assert estimator_fit.threads_for(moons.splits["train"]) == 7
+    assert estimator.threads_for(moons.splits["train"]) == 1
+    monkeypatch.setattr(estimator, "_FEW", 10)
+    assert estimator.threads_for(moons.splits["train"]) == 7

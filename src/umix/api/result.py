@@ -27,7 +27,7 @@ from umix.core.selection import Threshold
 from umix.data.rows.reader import Reader
 from umix.errors import UmixWarning, UserError, unknown
 from umix.exports.exported import Format
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
@@ -55,7 +55,7 @@ class RunResult:
         self,
         record: RunRecord,
         *,
-        net: Callable[[int], Net],
+        net: Callable[[int], Model],
         reader: Callable[[], Reader],
         examples: Callable[[], "polars.DataFrame"],
         held_out: Callable[[], "polars.DataFrame"],
@@ -124,7 +124,7 @@ class RunResult:
         """
         return self.record.summary(select, threshold)
 
-    def net(self, select: str | None = None, threshold: Threshold | None = None) -> Net:
+    def net(self, select: str | None = None, threshold: Threshold | None = None) -> Model:
         """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
         return self._net(self.record.best_epoch(select, threshold))
 

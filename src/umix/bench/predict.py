@@ -23,7 +23,7 @@ from umix.data.rows.reader import NewInputs, NoteSum, Reader
 from umix.data.rows.table_file import check_output, write_table
 from umix.data.task import Split
 from umix.errors import Setting, UserError
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class PredictedBlocks:
 
     def __init__(
         self,
-        net: Net,
+        net: Model,
         blocks: Iterable[NewInputs],
         class_names: Sequence[str],
         *,

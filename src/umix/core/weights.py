@@ -41,21 +41,21 @@ def importance_weights(u: Tensor, *, eta: float, c: float = 1.0) -> Tensor:
     return eta * u + c
 
 
-def class_means(u: Tensor, y: Tensor, *, by: Tensor | None = None) -> Tensor:
+def class_means(u: Tensor, y: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
     """The mean of ``u`` over the class of each example, [n]: uncertainty of classes instead of examples.
 
-    With ``by`` [n], an example counts as that many copies; a class without copies has the mean 0.
+    With ``sample_weight`` [n], an example counts as that many copies; a class without copies has the mean 0.
 
     >>> import torch
     >>> class_means(torch.tensor([0.0, 1.0, 0.5]), torch.tensor([0, 0, 2]))
     tensor([0.5000, 0.5000, 0.5000])
     """
     n_classes = int(y.max()) + 1 if len(y) else 0
-    each = u.double() if by is None else by * u.double()
+    each = u.double() if sample_weight is None else sample_weight * u.double()
     total = torch.zeros(n_classes, dtype=torch.float64).index_add_(0, y, each)
-    if by is None:
+    if sample_weight is None:
         return (total / torch.bincount(y).clamp(min=1))[y].to(u)
-    size = torch.bincount(y, weights=by.double())
+    size = torch.bincount(y, weights=sample_weight.double())
     return (total / size.where(size > 0, 1.0))[y].to(u)
 
 
@@ -69,10 +69,10 @@ def cells(u: Tensor, y: Tensor) -> Tensor:
     return 2 * y + (u >= 0.5)
 
 
-def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
+def normalized(w: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
     """Weights ``w`` scaled to mean 1, so that their size does not change the effective learning rate.
 
-    With ``by`` [n], the mean counts each example as that many copies. Weights whose sum is not
+    With ``sample_weight`` [n], the mean counts each example as that many copies. Weights whose sum is not
     positive and finite cannot be scaled and raise ValueError; an empty ``w`` is returned as it is.
 
     >>> import torch
@@ -81,24 +81,24 @@ def normalized(w: Tensor, *, by: Tensor | None = None) -> Tensor:
     """
     if not len(w):
         return w
-    total = w.sum() if by is None else (by * w).sum()
+    total = w.sum() if sample_weight is None else (sample_weight * w).sum()
     if not 0 < total < torch.inf:
         raise ValueError(f"Weights must have a positive, finite sum to be normalised, got {float(total)}.")
-    return w / w.mean() if by is None else w * (by.sum() / total)
+    return w / w.mean() if sample_weight is None else w * (sample_weight.sum() / total)
 
 
-def inverse_frequency(ids: Tensor, *, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+def inverse_frequency(ids: Tensor, *, power: float = 1.0, sample_weight: Tensor | None = None) -> Tensor:
     """Weights size^(−power) by the size of each example's class or group, [n], of mean 1.
 
-    With ``power=1`` every class or group that has examples has the same total weight, with ``power=0`` every example. With ``by``
-    [n], sizes and totals count each example as that many copies.
+    With ``power=1`` every class or group that has examples has the same total weight, with ``power=0`` every example.
+    With ``sample_weight`` [n], sizes and totals count each example as that many copies.
 
     >>> import torch
     >>> inverse_frequency(torch.tensor([0, 0, 0, 2]))
     tensor([0.6667, 0.6667, 0.6667, 2.0000])
     """
-    sizes = _sizes(ids, by)[ids.cpu()]
-    return _scaled(1 / sizes if power == 1 else sizes**-power, by).to(ids.device)
+    sizes = _sizes(ids, sample_weight)[ids.cpu()]
+    return _scaled(1 / sizes if power == 1 else sizes**-power, sample_weight).to(ids.device)
 
 
 def inverse_frequency_within(ids: Tensor, y: Tensor, *, power: Tensor) -> Tensor:
@@ -117,11 +117,11 @@ def inverse_frequency_within(ids: Tensor, y: Tensor, *, power: Tensor) -> Tensor
     return normalized(w / total[y]).float()
 
 
-def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, sample_weight: Tensor | None = None) -> Tensor:
     """Weights (1−beta)/(1−beta^size) by the size of each example's class or group, [n], of mean 1 (Cui et al. 2019).
 
-    With ``by`` [n], sizes count each example as that many copies. ``power`` is applied to the weights before they are scaled.
-    ``beta=0`` gives all examples the same weight; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
+    With ``sample_weight`` [n], sizes count each example as that many copies. ``power`` is applied to the weights before they
+    are scaled. ``beta=0`` gives all examples the same weight; as ``beta`` goes to 1 this becomes ``inverse_frequency``.
 
     >>> import torch
     >>> effective_number(torch.tensor([0, 0, 0, 2]), beta=0.5)  # 4/7, 4/7, 4/7 and 1, over their mean
@@ -129,20 +129,20 @@ def effective_number(ids: Tensor, *, beta: float, power: float = 1.0, by: Tensor
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    weights = (1 - beta) / (1 - beta ** _sizes(ids, by)[ids.cpu()])
-    return _scaled(weights if power == 1 else weights**power, by).to(ids.device)
+    weights = (1 - beta) / (1 - beta ** _sizes(ids, sample_weight)[ids.cpu()])
+    return _scaled(weights if power == 1 else weights**power, sample_weight).to(ids.device)
 
 
-def _sizes(ids: Tensor, by: Tensor | None) -> Tensor:
+def _sizes(ids: Tensor, sample_weight: Tensor | None) -> Tensor:
     """The size of every class or group, float64, on the host: not every device has float64."""
-    return torch.bincount(ids.cpu(), weights=None if by is None else by.cpu().double()).double()
+    return torch.bincount(ids.cpu(), weights=None if sample_weight is None else sample_weight.cpu().double()).double()
 
 
-def _scaled(w: Tensor, by: Tensor | None) -> Tensor:
+def _scaled(w: Tensor, sample_weight: Tensor | None) -> Tensor:
     """``w`` scaled to mean 1, as float32; examples of classes without copies, whose ``w`` is infinite, get weight 0."""
-    if by is None:
+    if sample_weight is None:
         return normalized(w).float()
-    return normalized(w.where(w.isfinite(), 0.0), by=by.cpu().double()).float()
+    return normalized(w.where(w.isfinite(), 0.0), sample_weight=sample_weight.cpu().double()).float()
 
 
 def effective_sample_size(w: Tensor) -> float:
@@ -180,30 +180,30 @@ def one_hot(ids: Tensor, *, n_groups: int) -> Tensor:
     return (ids[:, None] == torch.arange(n_groups, device=ids.device)).double()
 
 
-def soft_sizes(p: Tensor, *, by: Tensor | None = None) -> Tensor:
+def soft_sizes(p: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
     """n_g = Σ_i p_ig, the expected number of examples of each group, float64 [groups].
 
-    With ``by`` [n], an example counts as that many copies.
+    With ``sample_weight`` [n], an example counts as that many copies.
 
     >>> soft_sizes(torch.tensor([[1.0, 0.0], [0.25, 0.75]])).tolist()
     [1.25, 0.75]
     """
-    return p.double().sum(0) if by is None else by.double() @ p.double()
+    return p.double().sum(0) if sample_weight is None else sample_weight.double() @ p.double()
 
 
-def soft_inverse_frequency(p: Tensor, *, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+def soft_inverse_frequency(p: Tensor, *, power: float = 1.0, sample_weight: Tensor | None = None) -> Tensor:
     """Weights Σ_g p_ig·n_g^(−power), [n], scaled to mean 1; groups of size 0 add nothing.
 
     With ``power=1`` every group has the same expected total weight, with 0 every example has weight 1.
-    With ``by`` [n], sizes and the mean count each example as that many copies.
+    With ``sample_weight`` [n], sizes and the mean count each example as that many copies.
 
     >>> soft_inverse_frequency(torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     tensor([0.6667, 0.6667, 0.6667, 2.0000])
     """
-    return _balancing(p, soft_sizes(p, by=by) ** -power, by)
+    return _balancing(p, soft_sizes(p, sample_weight=sample_weight) ** -power, sample_weight)
 
 
-def soft_effective_number(p: Tensor, *, beta: float, power: float = 1.0, by: Tensor | None = None) -> Tensor:
+def soft_effective_number(p: Tensor, *, beta: float, power: float = 1.0, sample_weight: Tensor | None = None) -> Tensor:
     """Weights Σ_g p_ig·((1−beta)/(1−beta^n_g))^power, [n], scaled to mean 1 (Cui et al. 2019 for soft groups).
 
     >>> soft_effective_number(torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), beta=0.5)
@@ -211,7 +211,9 @@ def soft_effective_number(p: Tensor, *, beta: float, power: float = 1.0, by: Ten
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}.")
-    return _balancing(p, ((1 - beta) / (1 - beta ** soft_sizes(p, by=by))) ** power, by)
+    return _balancing(
+        p, ((1 - beta) / (1 - beta ** soft_sizes(p, sample_weight=sample_weight))) ** power, sample_weight
+    )
 
 
 def balanced_posterior(p: Tensor) -> Tensor:
@@ -228,7 +230,7 @@ def balanced_posterior(p: Tensor) -> Tensor:
     return odds / odds.sum(1, keepdim=True)
 
 
-def _balancing(p: Tensor, per_group: Tensor, by: Tensor | None) -> Tensor:
+def _balancing(p: Tensor, per_group: Tensor, sample_weight: Tensor | None) -> Tensor:
     """The expected weight of each example, scaled to mean 1, where an example of group g has the weight ``per_group[g]``."""
     w = p.double() @ per_group.where(per_group.isfinite(), 0.0)
-    return normalized(w, by=None if by is None else by.double()).float()
+    return normalized(w, sample_weight=None if sample_weight is None else sample_weight.double()).float()

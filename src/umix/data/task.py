@@ -241,7 +241,7 @@ class TaskSource(Settings, abc.ABC):
     preset_kind: ClassVar[str] = "arrays"  # table, arrays, images or text: its presets are used if the task has none
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def with_defaults(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         """``options`` with defaults that suit the net called ``net``, such as its tokenizer or its image size."""
         return options
 

@@ -21,7 +21,7 @@ from umix.exports.exported import Agreement
 from umix.exports.preprocessing import ColumnInput, Preprocessing, input_names
 from umix.exports.table_inputs import TableInputs
 from umix.exports.trained_model import TrainedModel
-from umix.models.net import Net
+from umix.models.model import Model
 
 if TYPE_CHECKING:
     import polars
@@ -92,7 +92,7 @@ class CheckRows:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def check_rows(record: RunRecord, reader: Reader, net: Net, preprocessing: Preprocessing) -> CheckRows:
+def check_rows(record: RunRecord, reader: Reader, net: Model, preprocessing: Preprocessing) -> CheckRows:
     """Random rows of the right shape; those of a table have every value of the categories, missing, unseen and extreme ones."""
     rng = stream(record.seed, "export", "check")
     if isinstance(preprocessing, TableInputs) and isinstance(reader, TablePreprocessing):

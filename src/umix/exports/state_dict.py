@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from umix.exports.trained_model import TrainedModel
+from umix.models.model import Model
 from umix.models.net import Net
 from umix.models.registry import net_kind
 
@@ -17,7 +18,7 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 _PLAIN = re.compile(r"\w+\([\w=., ()'-]*\)")
 
 
-def state_dict_file(net: Net, config: Mapping[str, Any]) -> bytes:
+def state_dict_file(net: Model, config: Mapping[str, Any]) -> bytes:
     """The content of a safetensors file: the state dict of ``net``, and ``config`` as JSON in its metadata."""
     from safetensors.torch import save
 
@@ -25,7 +26,7 @@ def state_dict_file(net: Net, config: Mapping[str, Any]) -> bytes:
     return save(_unshared(tensors), metadata={"umix": json.dumps(config, ensure_ascii=False)})
 
 
-def loaded(net: Net, content: bytes) -> Net:
+def loaded(net: Model, content: bytes) -> Model:
     """A copy of ``net`` whose weights were all read from the file."""
     from safetensors.torch import load
 
@@ -58,7 +59,7 @@ def _is_plain(layer: nn.Module) -> bool:
 
 def loading_lines(trained: TrainedModel) -> str:
     """Python that loads the state dict from ``model.safetensors`` and ``config.json`` in the current folder."""
-    layers = _plain_layers(trained.net)
+    layers = _plain_layers(trained.net.as_layers(trained.title))
     lines = _made_by_umix(trained) if layers is None else _made_of_layers(layers, trained.net.head)
     lines += [
         f'net.load_state_dict(load_file("{WEIGHTS}"))',
@@ -94,12 +95,12 @@ def _made_by_umix(trained: TrainedModel) -> list[str]:
     kind, implied = net_kind(name)
     left_out = {"name", "content", *implied, *kind.from_data}
     given = "".join(f", {key}={value!r}" for key, value in options.items() if key not in left_out)
-    on_columns = f".on_columns({tuple(record.input_categories)})" if record.input_categories else ""
+    with_categories = f".with_categories({tuple(record.input_categories)})" if record.input_categories else ""
     example = f"torch.zeros({record.input_shape}, dtype=torch.{record.input_dtype})"
     return [
         *("import json", "from pathlib import Path", ""),
         *("import torch", "from safetensors.torch import load_file", ""),
         *("from umix.models.registry import net_settings", ""),
-        f"settings = net_settings({name!r}{given}){on_columns}",
+        f"settings = net_settings({name!r}{given}){with_categories}",
         f"net = settings.build({example}, {len(record.classes)})",
     ]

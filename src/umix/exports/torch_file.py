@@ -17,7 +17,7 @@ from torch.export import Dim, ExportedProgram
 from umix.core.thresholds import predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
-from umix.models.net import Net
+from umix.models.model import Model
 
 #: The name under which the description of the model is stored in the file.
 EXTRA = "umix.json"
@@ -33,7 +33,7 @@ class WholeModel(nn.Module):
 
     biases: Tensor
 
-    def __init__(self, preprocessing: Preprocessing, net: Net, biases: NDArray[np.float64]) -> None:
+    def __init__(self, preprocessing: Preprocessing, net: Model, biases: NDArray[np.float64]) -> None:
         super().__init__()
         self.preprocessing = preprocessing
         self.net = net

@@ -21,11 +21,10 @@ from umix.data.registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.texts.text_reader import TextReader
-from umix.errors import Setting, UserError
+from umix.errors import UserError
 from umix.exports.exported import MARK
 from umix.exports.preprocessing import Preprocessing
-from umix.models.estimators.estimator import Fitted
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.version import __version__
 
 _SHOWN = 6  # classes
@@ -37,7 +36,7 @@ class TrainedModel:
     """The net and the biases that the rule ``select`` chooses on validation, as in ``umix predict``."""
 
     record: RunRecord
-    load: Callable[[int], Net]
+    load: Callable[[int], Model]
     read: Callable[[], Reader]
     select: str | None = None
     threshold: Threshold | None = None
@@ -71,7 +70,7 @@ class TrainedModel:
         return self.record.biases(self.choice)
 
     @cached_property
-    def net(self) -> Net:
+    def net(self) -> Model:
         """The net of the epoch, in evaluation mode."""
         return self.load(self.choice.epoch)
 
@@ -111,13 +110,7 @@ class TrainedModel:
 
     def require_layers(self) -> None:
         """Raise where the model is no net but trees or another estimator, which is no graph of torch."""
-        if isinstance(self.net.body, Fitted):
-            raise UserError(
-                f"A net that is exported must be made of layers, got {self.title}, which stays a model of its library; use umix "
-                "predict, or export it with ",
-                Setting("format", "mlflow"),
-                ".",
-            )
+        self.net.as_layers(self.title)
 
 
 @final

@@ -37,8 +37,9 @@ from umix.core.weights import inverse_frequency
 from umix.data.batch import Batch
 from umix.data.samplers import FullBatchSampler, SubsetSampler
 from umix.errors import UserError
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.layer_fit import LayerFit, divided
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.last_layer import fit_last_layer, linear_head
@@ -70,7 +71,7 @@ class NearStart(Objective):
     def init(self, n_groups: int) -> State:
         return {name: torch.zeros_like(parameter) for name, parameter in self.like.named_parameters()}
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         risk, _ = self.inner.risk(net, batch, {}, rng)
         if batch.step == 0:
             state = {name: parameter.detach().clone() for name, parameter in net.head.named_parameters()}
@@ -84,7 +85,7 @@ class AFR(LayerFit):
 
     name: ClassVar[str] = "afr"
     paper: ClassVar[str] = "Qiu et al., Simple and fast group robustness by automatic feature reweighting, ICML 2023"
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     gamma: Annotated[float, between(0.5, 20.0, log=True)] = Field(

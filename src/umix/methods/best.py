@@ -25,7 +25,7 @@ from umix.methods.dfr import DFR
 from umix.methods.erm import ERM
 from umix.methods.group_dro import GroupDRO
 from umix.methods.group_mixup import GroupMixup
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.methods.parts.soft_groups import GroupsFrom, SoftGroups, estimated_groups, known_groups
 from umix.methods.parts.uncertainty_weights import Measured
 from umix.methods.umix import UMIX
@@ -67,8 +67,8 @@ class Best(Method):
     paper: ClassVar[str] = "a selection among the methods of this library"
     uses_known_groups: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
-    for_nets_only: ClassVar[tuple[str, ...]] = ("mixing",)
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
+    mixing_options: ClassVar[tuple[str, ...]] = ("mixing",)
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "reference")
 
     trials: int | None = Field(None, ge=1, description="most candidates to try; none: all that fit the data")

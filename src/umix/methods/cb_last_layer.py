@@ -15,6 +15,7 @@ from typing import ClassVar, final
 
 from pydantic import Field
 
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
 from umix.training.context import Context
 from umix.training.stage import ErmStage
@@ -29,7 +30,7 @@ class CBLastLayer(LayerFit):
     paper: ClassVar[str] = (
         "LaBonte et al., Towards last-layer retraining for group robustness with fewer annotations, NeurIPS 2023"
     )
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     share: float = Field(0.5, gt=0, lt=1, description="part of validation to train on; the rest is for selection")

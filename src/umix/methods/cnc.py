@@ -33,7 +33,7 @@ from umix.core.precision import widened
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.evaluate import reference_logits
@@ -81,7 +81,7 @@ class ContrastiveRisk(Objective):
     weight: float
     temperature: float
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         features = net.features(batch.x)
         predicted = self.predicted.index_select(0, batch.index)
         contrast = contrastive_risk(features, batch.y, predicted, temperature=self.temperature)

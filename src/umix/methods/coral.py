@@ -33,7 +33,7 @@ from umix.core.environments import Environments, environments, mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.objective import Objective, State
@@ -50,7 +50,7 @@ class AlikeFeaturesRisk(Objective):
     gamma: float
     needs_groups: bool = True
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         features = net.features(batch.x)
         among = environments(batch.known_group(), n_groups=self.n_groups, like=features)
         risk = cross_entropy(net.head(features), batch.y)

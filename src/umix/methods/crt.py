@@ -18,6 +18,7 @@ from typing import Annotated, ClassVar, final
 
 from pydantic import Field
 
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.layer_fit import LayerFit
 from umix.settings import between
 from umix.training.context import Context
@@ -33,7 +34,7 @@ class CRT(LayerFit):
     paper: ClassVar[str] = (
         "Kang et al., Decoupling representation and classifier for long-tailed recognition, ICLR 2020"
     )
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     layer_lr: Annotated[float, between(0.01, 0.3, log=True)] = Field(

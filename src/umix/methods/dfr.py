@@ -32,9 +32,9 @@ from umix.core.quiet_fit import quiet_fit
 from umix.core.streams import stream
 from umix.core.subsets import balanced_subset, stratified_split
 from umix.errors import UserError
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.methods.parts.layer_fit import too_few_to_divide
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.evaluate import require_finite
@@ -88,7 +88,7 @@ class DFR(Method):
         "Kirichenko et al., Last layer re-training is sufficient for robustness to spurious correlations, ICLR 2023"
     )
     needs_val_groups: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     c: Annotated[float, between(0.01, 10.0, log=True)] = Field(1.0, gt=0, description="inverse strength of the penalty")
@@ -133,7 +133,7 @@ class DFR(Method):
             raise too_few_to_divide(val, "group")
         return fitted, rest
 
-    def _reference(self, context: Context) -> tuple[Net, Tensor]:
+    def _reference(self, context: Context) -> tuple[Model, Tensor]:
         """The ERM net, and its features of all validation examples, [n, width]."""
         (stage,) = self.erm_stages(context.settings.epochs)
         net = context.reference(stage)

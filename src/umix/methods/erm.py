@@ -6,7 +6,7 @@ Differs from the released code: nothing.
 
 from typing import ClassVar, final
 
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
 from umix.training.train_result import TrainResult
@@ -19,7 +19,7 @@ class ERM(Method):
     name: ClassVar[str] = "erm"
     paper: ClassVar[str] = "Vapnik, Principles of risk minimization for learning theory, NeurIPS 1992"
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
 
     def train(self, context: Context) -> TrainResult:
         return context.fit(MeanRisk())

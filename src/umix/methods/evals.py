@@ -41,9 +41,9 @@ from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.task import Split
 from umix.methods.dfr import Penalty, refit
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.methods.parts.layer_fit import parts_of_validation
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.selection.select import Auto, chooses_by_groups, limited_cost, result_of
 from umix.settings import between
 from umix.training.context import Context
@@ -64,7 +64,7 @@ class EVaLS(Method):
     paper: ClassVar[str] = (
         "Ghaznavi et al., Trained models tell us how to make them robust to spurious correlation without group annotation, 2024"
     )
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     k: Annotated[int, Field(ge=0)] | Auto = Field(
@@ -92,7 +92,7 @@ class EVaLS(Method):
             set_last_layer(net, torch.from_numpy(layers[k]))
         return context.adopt(net, val=rest).after(notes)
 
-    def _layers(self, context: Context, net: Net, rows: Split) -> tuple[dict[int, np.ndarray], tuple[str, ...]]:
+    def _layers(self, context: Context, net: Model, rows: Split) -> tuple[dict[int, np.ndarray], tuple[str, ...]]:
         """A last layer, weights and biases [classes, width + 1], for each ``k`` to choose from; that of 0 is ERM's.
 
         A warning says how many regressions did not converge.
@@ -123,7 +123,7 @@ class EVaLS(Method):
         return found, (warning,) if failed else ()
 
     def _chosen(
-        self, context: Context, net: Net, layers: dict[int, np.ndarray], rest: Split
+        self, context: Context, net: Model, layers: dict[int, np.ndarray], rest: Split
     ) -> tuple[int, Context, Notes]:
         """The ``k`` whose layer has the best worst rate on ``rest``, the context that limits its cost, and the results of all."""
         y, by_groups = rest.y.cpu(), chooses_by_groups(context) and bool(rest.groups.member.any())
@@ -154,7 +154,7 @@ class EVaLS(Method):
         choices = {"k": tried[best], "reason": reason, "candidates": [one.as_json() for one in results]}
         return tried[best], context, Notes(choices=choices, warnings=warnings)
 
-    def _cells(self, context: Context, net: Net, rest: Split) -> Groups:
+    def _cells(self, context: Context, net: Model, rest: Split) -> Groups:
         """Class × environment, where ERM's logits on ``rest`` tell the environments."""
         y, rng = rest.y.cpu(), stream(context.seed, "evals", "environments")
         environment = infer_environments(context.logits(net, rest).cpu(), y, steps=_STEPS, lr=_LR, rng=rng)

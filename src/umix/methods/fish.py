@@ -37,7 +37,7 @@ from torch.nn.functional import cross_entropy
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.engine import Prepared
@@ -57,7 +57,7 @@ class FreshRisk(Objective):
     def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.warmup,)
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         return cross_entropy(net(batch.x), batch.y), state
 
 

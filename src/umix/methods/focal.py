@@ -57,6 +57,6 @@ class Focal(Method):
             case "none":
                 return None
             case "inverse":
-                return inverse_frequency(train.y, by=train.weight)
+                return inverse_frequency(train.y, sample_weight=train.weight)
             case "effective":
-                return effective_number(train.y, beta=self.beta, by=train.weight)
+                return effective_number(train.y, beta=self.beta, sample_weight=train.weight)

@@ -31,7 +31,7 @@ from torch import Tensor
 from umix.core.clusters import TRIED, Clusters, Kind, clusters_within, main_directions_within
 from umix.core.streams import stream
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.evaluate import require_finite
@@ -77,7 +77,7 @@ class GEORGE(InfersGroups):
             cell, found.n_clusters, logits.argmax(1) != y, Notes({"environment": cell}, warnings=warnings)
         )
 
-    def _clustered(self, net: Net, logits: torch.Tensor, context: Context) -> Clusters:
+    def _clustered(self, net: Model, logits: torch.Tensor, context: Context) -> Clusters:
         y, n_classes = context.splits["train"].y, context.task.n_classes
         labels: np.ndarray = y.cpu().numpy()
         if self.by == "hardness":

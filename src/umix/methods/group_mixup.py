@@ -18,6 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.core.weights import soft_inverse_frequency
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.settings import among, between
 from umix.training.context import Context
@@ -34,8 +35,8 @@ class GroupMixup(TrainsWithGroups):
         "the weighted mixup of Han et al., UMIX, NeurIPS 2022, with the group weights of Idrissi et al., CLeaR 2022"
     )
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
-    for_nets_only: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
+    mixing_options: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
 
     power: Annotated[float, between(0.5, 1.0)] = Field(
         1.0,
@@ -59,7 +60,7 @@ class GroupMixup(TrainsWithGroups):
     def weights(self, context: Context, groups: SoftGroups) -> Tensor:
         """The weight of each training example, [n], mean 1."""
         weight = context.task.splits["train"].weight
-        return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(context.device)
+        return soft_inverse_frequency(groups.p, power=self.power, sample_weight=weight).to(context.device)
 
     def objective(self, weights: Tensor) -> MixupRisk:
         """Mixup with these weights."""

@@ -35,7 +35,7 @@ from umix.core.environments import environments, irm_risk, mean_bottleneck
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.objective import Objective, State
@@ -61,7 +61,7 @@ class BottleneckRisk(Objective):
     def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.anneal, self.bottleneck_anneal) if self.bottleneck else (self.anneal,)
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         features = net.features(batch.x)
         logits = net.head(features)
         among = environments(batch.known_group(), n_groups=self.n_groups, like=logits)

@@ -35,7 +35,7 @@ from umix.core.environments import environments, irm_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.objective import Objective, State
@@ -60,7 +60,7 @@ class AnnealedRisk(Objective):
     def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.anneal,)
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)
         among = environments(batch.known_group(), n_groups=self.n_groups, like=logits)
         weight = self.penalty if batch.step >= self.anneal else 1.0

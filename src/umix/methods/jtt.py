@@ -24,7 +24,7 @@ from torch import Tensor
 
 from umix.core.weights import normalized
 from umix.data.samplers import Repeated
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.methods.parts.uncertainty_weights import weight_warnings
 from umix.models.stacked import candidate_cost
 from umix.selection.select import Auto, Candidate, resolve_auto
@@ -51,7 +51,7 @@ class JTT(Method):
         "Liu et al., Just train twice: Improving group robustness without training group information, ICML 2021"
     )
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     identification_epochs: Annotated[Epochs, among(1, 2, 3, 5, 10)] = Field(
@@ -114,7 +114,7 @@ class JTT(Method):
 
     def _candidate(self, trajectory: Trajectory, context: Context, epochs: int, upweight: int) -> Candidate:
         weight = 1 + upweight * _wrong(trajectory, epochs)
-        weight = normalized(weight, by=context.task.splits["train"].weight).to(context.device)
+        weight = normalized(weight, sample_weight=context.task.splits["train"].weight).to(context.device)
         settings = {"jtt.identification_epochs": epochs, "jtt.upweight": upweight}
         name = f"jtt identification_epochs={epochs} upweight={upweight}"
         return Candidate(name, self.name, settings, BatchRisk(weights=weight), weights=weight)

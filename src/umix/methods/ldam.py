@@ -59,8 +59,8 @@ class LDAM(Method):
 
     def train(self, context: Context) -> TrainResult:
         train, settings = context.splits["train"], context.final_settings
-        sizes = class_sizes(train.y, n_classes=context.task.n_classes, by=train.weight)
-        weights = effective_number(train.y, beta=self.beta, by=train.weight)
+        sizes = class_sizes(train.y, n_classes=context.task.n_classes, sample_weight=train.weight)
+        weights = effective_number(train.y, beta=self.beta, sample_weight=train.weight)
         first_epoch = round(self.reweight_from * settings.epochs)
         objective = OffsetRisk(
             offset=-torch.diag(ldam_margins(sizes, largest=self.max_margin)).float().to(context.device),

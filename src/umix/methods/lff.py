@@ -35,7 +35,7 @@ from umix.core.losses import cross_entropy, generalized_cross_entropy
 from umix.core.weights import relative_difficulty
 from umix.data.batch import Batch
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.objective import Objective, State
@@ -60,7 +60,7 @@ class FailureRisk(Objective):
     def init(self, n_groups: int) -> State:
         return {"losses": torch.full((2, len(self.y)), -1.0)}
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         if net.companion is None:
             raise ValueError("FailureRisk trains a companion beside the net: fit it with companion=True.")
         biased, debiased = net.companion(batch.x), net(batch.x)

@@ -30,7 +30,7 @@ from pydantic import Field
 from torch import Tensor
 
 from umix.errors import UserError
-from umix.methods.method import Method
+from umix.methods.method import WEIGHTS_ONLY, Method, Needs
 from umix.methods.parts.offset_risk import OffsetRisk, class_sizes, log_shares
 from umix.settings import between
 from umix.training.context import Context
@@ -42,7 +42,7 @@ from umix.training.train_result import TrainResult
 def class_log_shares(context: Context) -> Tensor:
     """The logarithms of the shares π_y of all classes in the training split, float32 [classes], on the context's device."""
     train = context.splits["train"]
-    sizes = class_sizes(train.y, n_classes=context.task.n_classes, by=train.weight)
+    sizes = class_sizes(train.y, n_classes=context.task.n_classes, sample_weight=train.weight)
     return log_shares(sizes).float().to(context.device)
 
 
@@ -53,7 +53,7 @@ class LogitAdjustment(Method):
     name: ClassVar[str] = "logit_adjustment"
     paper: ClassVar[str] = "Menon et al., Long-tail learning via logit adjustment, ICLR 2021"
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference",)
 
     tau: Annotated[float, between(0.25, 2.0, log=True)] = Field(

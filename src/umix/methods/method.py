@@ -3,10 +3,15 @@
 import abc
 from typing import ClassVar
 
+from umix.models.model import Capability
 from umix.settings import Settings
 from umix.training.context import Context
 from umix.training.stage import ErmStage
 from umix.training.train_result import TrainResult
+
+#: What a method needs of the model that it trains.
+Needs = frozenset[Capability]
+WEIGHTS_ONLY: Needs = frozenset({"sample_weight"})  # then trees and other estimators can be trained too
 
 
 class Method(Settings, abc.ABC):
@@ -20,10 +25,8 @@ class Method(Settings, abc.ABC):
     needs_some_groups: ClassVar[bool] = False  # of some rows of validation or training, to train with
     uses_known_groups: ClassVar[bool] = False  # trains with groups where they are known and allowed, else without
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
-    needs_gradients: ClassVar[bool] = (
-        True  # False if weights of examples are all it needs: then trees can be trained too
-    )
-    for_nets_only: ClassVar[tuple[str, ...]] = ()  # options that mean nothing to learners which are no nets
+    needs: ClassVar[Needs] = frozenset({"gradients"})  # of the model; planning compares it with what the model offers
+    mixing_options: ClassVar[tuple[str, ...]] = ()  # options that mean nothing to a model whose examples are not mixed
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:

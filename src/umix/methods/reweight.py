@@ -33,6 +33,7 @@ from umix.core.weights import effective_number, inverse_frequency, soft_effectiv
 from umix.data.samplers import Weighted
 from umix.data.task import Split
 from umix.errors import UserError
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.soft_groups import SoftGroups, TrainsWithGroups
 from umix.settings import among
 from umix.training.batch_risk import BatchRisk
@@ -48,8 +49,8 @@ def balancing_weights(train: Split, *, by: By, scheme: Scheme, beta: float, powe
     """A weight for each training example, [n], mean 1: larger in small classes or groups."""
     ids = train.y if by == "class" else train.group
     if scheme == "inverse":
-        return inverse_frequency(ids, power=power, by=train.weight)
-    return effective_number(ids, beta=beta, power=power, by=train.weight)
+        return inverse_frequency(ids, power=power, sample_weight=train.weight)
+    return effective_number(ids, beta=beta, power=power, sample_weight=train.weight)
 
 
 class Balancing(TrainsWithGroups, abc.ABC):
@@ -58,7 +59,7 @@ class Balancing(TrainsWithGroups, abc.ABC):
     paper: ClassVar[str] = "Idrissi et al., Simple data balancing achieves competitive worst-group-accuracy, CLeaR 2022"
     needs_groups_if: ClassVar[str] = "if by=group"
     takes_weights: ClassVar[bool] = True
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
 
     by: Annotated[By, among("class", "group")] = Field(
         "class", description="what shall count the same; group needs training groups"
@@ -96,8 +97,10 @@ class Balancing(TrainsWithGroups, abc.ABC):
     def _expected_weights(self, context: Context, groups: SoftGroups) -> Tensor:
         weight = context.task.splits["train"].weight
         if self.scheme == "inverse":
-            return soft_inverse_frequency(groups.p, power=self.power, by=weight).to(context.device)
-        return soft_effective_number(groups.p, beta=self.beta, power=self.power, by=weight).to(context.device)
+            return soft_inverse_frequency(groups.p, power=self.power, sample_weight=weight).to(context.device)
+        return soft_effective_number(groups.p, beta=self.beta, power=self.power, sample_weight=weight).to(
+            context.device
+        )
 
 
 @final

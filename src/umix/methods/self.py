@@ -25,8 +25,9 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.data.task import Split
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.layer_fit import LayerFit, parts_of_validation
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.stage import ErmStage
@@ -43,7 +44,7 @@ class SELF(LayerFit):
     paper: ClassVar[str] = (
         "LaBonte et al., Towards last-layer retraining for group robustness with fewer annotations, NeurIPS 2023"
     )
-    needs_gradients: ClassVar[bool] = False
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
     stages: ClassVar[tuple[str, ...]] = ("reference", "early")
 
     n: Annotated[int, among(20, 100, 500)] = Field(
@@ -76,7 +77,7 @@ class SELF(LayerFit):
             notes += Notes(warnings=(warning,))
         return self.fit_balanced(context, net, rows, new=False, val=rest).after(notes)
 
-    def _scores(self, context: Context, net: Net, others: list[Net], rows: Split) -> Tensor:
+    def _scores(self, context: Context, net: Model, others: list[Model], rows: Split) -> Tensor:
         """The score of every row, [n]."""
         logits = context.logits(net, rows).cpu()
         if not others:

@@ -69,6 +69,6 @@ class ULA(Method):
                 "The biased net predicts one class for all training examples, so only the shares of classes are corrected for; try "
                 "another reference_epochs.",
             )
-        table = log_shares_given_prediction(logits, train.y, temperature=self.temperature, by=train.weight)
+        table = log_shares_given_prediction(logits, train.y, temperature=self.temperature, sample_weight=train.weight)
         objective = OffsetRisk(offset=(self.eta * table).float().to(context.device), row=predicted)
         return context.fit(objective).after(Notes({"biased_class": predicted}, warnings=warnings))

@@ -32,6 +32,7 @@ from typing import Annotated, ClassVar, final
 from pydantic import Field
 from torch import Tensor
 
+from umix.methods.method import WEIGHTS_ONLY, Needs
 from umix.methods.parts.uncertainty_weights import Eta, UncertaintyWeights
 from umix.settings import among, between
 from umix.training.context import Context
@@ -48,8 +49,8 @@ class UMIX(UncertaintyWeights):
         "Han et al., UMIX: Improving importance weighting for subpopulation shift via uncertainty-aware mixup, NeurIPS 2022"
     )
 
-    needs_gradients: ClassVar[bool] = False
-    for_nets_only: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
+    needs: ClassVar[Needs] = WEIGHTS_ONLY
+    mixing_options: ClassVar[tuple[str, ...]] = ("sigma", "alpha", "mixing", "per_example")
 
     eta: Annotated[Eta, between(2.0, 100.0, log=True)] = Field(
         20.0, description="how much an example's weight grows with its uncertainty; auto tries some on validation"

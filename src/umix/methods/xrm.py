@@ -38,7 +38,7 @@ from umix.core.streams import stream
 from umix.data.batch import Batch
 from umix.errors import UserError
 from umix.methods.parts.inferred_groups import InferredGroups, InfersGroups
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among
 from umix.training.context import Context
 from umix.training.objective import Objective, State
@@ -109,7 +109,7 @@ class TwinsRisk(Objective):
     def init(self, n_groups: int) -> State:
         return {"label": self.y.clone()}
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         if net.companion is None:
             raise ValueError("TwinsRisk trains a companion beside the net: fit it with companion=True.")
         one, other = net(batch.x), net.companion(batch.x)

@@ -25,7 +25,7 @@ from umix.errors import Setting, UserError, cause
 from umix.limits import require_memory
 from umix.models.backbone import Provider, require_images, require_tokens, require_trained
 from umix.models.library import library
-from umix.models.net import size_of
+from umix.models.model import size_of
 from umix.models.weight_files import files_hash
 from umix.quiet_transformers import quiet_transformers
 

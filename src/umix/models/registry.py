@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-from umix.errors import unknown
+from umix.errors import UserError, unknown
 from umix.registry import Registry
 
 if TYPE_CHECKING:
-    from umix.models.net import NetSettings
+    from umix.models.model import LearnerSettings, ModelSettings
 
-NETS: "Registry[NetSettings]" = Registry(
+NETS: "Registry[LearnerSettings]" = Registry(
     "net",
-    base="umix.models.net:NetSettings",
+    base="umix.models.model:LearnerSettings",
     group="umix.nets",
     own={
-        "auto": "umix.models.net:AutoNet",
+        "auto": "umix.models.model:AutoNet",
         "mlp": "umix.models.mlp:MLP",
         "tabular": "umix.models.tabular:Tabular",
         "cnn": "umix.models.cnn:CNN",
@@ -49,7 +49,7 @@ def names_code(name: str) -> bool:
     return all(part.isidentifier() for part in (*provider.split("."), factory))
 
 
-def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
+def net_kind(name: str) -> "tuple[type[LearnerSettings], dict[str, Any]]":
     """The class of the net called ``name`` and the options that the name stands for.
 
     A name is that of a net, ``provider:name``, or ``module.path:factory`` for a net or an estimator of your own.
@@ -65,11 +65,21 @@ def net_kind(name: str) -> "tuple[type[NetSettings], dict[str, Any]]":
     raise unknown("net", name, [kind.usage() for kind in NETS.values()])
 
 
-def net_settings(name: str, **options: Any) -> "NetSettings":
-    """The settings of the net called ``name``, not built yet.
+def learner_settings(name: str, **options: Any) -> "LearnerSettings":
+    """The settings of what ``--net`` calls ``name``: a model, or several to choose from."""
+    kind, implied = net_kind(name)
+    return kind(**options, **implied)
+
+
+def net_settings(name: str, **options: Any) -> "ModelSettings":
+    """The settings of the model called ``name``, not built yet.
 
     >>> net_settings("mlp", hidden=[64]).hidden
     (64,)
     """
-    kind, implied = net_kind(name)
-    return kind(**options, **implied)
+    from umix.models.model import ModelSettings
+
+    settings = learner_settings(name, **options)
+    if not isinstance(settings, ModelSettings):
+        raise UserError(f"net must name one learner here, got {name!r}, which tries several; name one of them.")
+    return settings

@@ -10,13 +10,16 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
+from umix.models.model import Model
 from umix.models.net import Net
 
 _LARGE = 5_000_000  # parameters
 
 
-def can_stack(net: Net) -> bool:
+def can_stack(net: Model) -> bool:
     """Whether ``net`` is made only of layers that can be stacked: linear ones, with ReLU and dropout between them."""
+    if not isinstance(net, Net):
+        return False
     layers = _layers(net)
     return (
         net.companion is None
@@ -29,7 +32,7 @@ def can_stack(net: Net) -> bool:
     )
 
 
-def candidate_cost(net: Net) -> Literal["none", "small", "large"]:
+def candidate_cost(net: Model) -> Literal["none", "small", "large"]:
     """What one more candidate like ``net`` costs: nothing where it is linear and stacked; a large net is trained alone."""
     if net.is_linear and can_stack(net):
         return "none"
@@ -68,7 +71,7 @@ def stack_of(net: Net, members: int) -> Net:
     return Net(nn.Sequential(*body), head, encoder=net.encoder, is_linear=net.is_linear)
 
 
-def is_stack(net: Net) -> bool:
+def is_stack(net: Model) -> bool:
     """Whether ``net`` is a stack of nets."""
     return isinstance(net.head, StackedLinear)
 

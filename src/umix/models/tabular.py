@@ -20,7 +20,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from umix.errors import UserError
-from umix.models.net import Encoder, Net, NetSettings
+from umix.models.model import Encoder
+from umix.models.net import Net, NetSettings
 
 _FARTHEST = 10.0  # deviations
 _MOST_BINS = 192  # of all numbers together, so that the first layer stays small where a table has many of them
@@ -105,7 +106,7 @@ class Tabular(NetSettings):
 
     name: ClassVar[str] = "tabular"
     sized_by_options: ClassVar[bool] = True
-    takes_codes: ClassVar[bool] = True
+    supports_categorical: ClassVar[bool] = True
     from_data: ClassVar[tuple[str, ...]] = ("categories",)
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
@@ -117,7 +118,7 @@ class Tabular(NetSettings):
         (), description="values of each column that holds codes, 0 for numbers; the data say it"
     )
 
-    def on_columns(self, categories: tuple[int, ...]) -> Self:
+    def with_categories(self, categories: tuple[int, ...]) -> Self:
         return self.model_copy(update={"categories": categories})
 
     def build(self, example: Tensor, n_classes: int) -> Net:

@@ -28,8 +28,7 @@ from umix.core.thresholds import candidate_biases, hits_by_threshold
 from umix.data.batch import Batch
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split
-from umix.models.estimators.estimator import Fitted
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.models.stacked import clip_each, stack_of
 from umix.run_folder import CHECKPOINT, SELECTION_COUNTS
 from umix.store import load_or_none, locked, read_tensors, remove, write_tensors
@@ -37,6 +36,7 @@ from umix.training.checkpoint import thin_checkpoint
 from umix.training.context import Context
 from umix.training.evaluate import stacked_logits
 from umix.training.fit import fit
+from umix.training.fit_job import FitJob
 from umix.training.history import keeps_thresholds
 from umix.training.loop import descend
 from umix.training.mixup_risk import MixupRisk
@@ -64,7 +64,7 @@ class StackedMixup(Objective):
         """The objective of the nets ``index`` alone."""
         return replace(self, weights=self.weights[:, list(index)].contiguous())
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         return replace(self.mixup, weights=self.weights).risk(net, batch, state, rng)
 
 
@@ -158,7 +158,7 @@ class ValidationCounter:
         self._evaluation = evaluation
         self._hits: list[Tensor] = []  # of every epoch: [nets, thresholds, groups + classes]
 
-    def observe(self, net: Net, epoch: int) -> None:
+    def observe(self, net: Model, epoch: int) -> None:
         self.count(stacked_logits(net, self._val, batch_size=self._batch_size))
 
     def count(self, logits: Tensor) -> None:
@@ -346,11 +346,9 @@ def _run(
     after: tuple[Stage, CandidateBatch] | None,
 ) -> StageReport:
     """Train ``batch`` until so many epochs; a stack starts from the checkpoint of the round before, ``after``."""
-    train, net = context.splits["train"], context.fresh_net()
-    if isinstance(net.body, Fitted):
-        net.body.is_trial = True
+    train, net = context.splits["train"], context.fresh_net().for_trial()
     if batch.is_stacked:
-        net = stack_of(net, len(batch.names))
+        net = stack_of(net.as_layers(context.net.title), len(batch.names))
     check_given(batch.objective, groups=context.groups, weights=train.weight is not None)
     directory = cast(Path, stage.directory)
     with locked(directory):
@@ -358,11 +356,10 @@ def _run(
             if not (directory / CHECKPOINT).exists():
                 _thin(context, *after, batch, stage)
             _forget(context, [after[0]])
-        report, _ = fit(
-            stage,
-            net,
-            train,
-            batch.objective,
+        job = FitJob(
+            stage=stage,
+            train=train,
+            objective=batch.objective,
             n_groups=len(context.task.training_groups),
             sampler=batch.sampler,
             step=partial(descend, clip=clip_each) if batch.is_stacked else descend,
@@ -373,6 +370,7 @@ def _run(
             pace=context.pace,
             until=until,
         )
+        report, _ = fit(net, job)
         write_tensors(
             directory / SELECTION_COUNTS, dict(observer.tensors()), {"kind": "selection", "epochs": str(until)}
         )

@@ -241,7 +241,7 @@ def score_words(result: CandidateResult) -> str:
 def simple_candidates(context: Context) -> list[Candidate]:
     """ERM and class reweighting: what every choice without groups is compared with."""
     train = context.splits["train"]
-    balanced = inverse_frequency(train.y, by=train.weight).to(context.device)
+    balanced = inverse_frequency(train.y, sample_weight=train.weight).to(context.device)
     return [
         Candidate(ERM, "erm", {}, MeanRisk()),
         Candidate(REWEIGHT, "reweight", {"reweight.by": "class"}, BatchRisk(weights=balanced), weights=balanced),

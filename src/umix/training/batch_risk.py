@@ -10,7 +10,7 @@ from torch import Tensor
 
 from umix.core.losses import cross_entropy
 from umix.data.batch import Batch
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.objective import Objective, State
 
 
@@ -37,7 +37,7 @@ class BatchRisk(Objective):
             return None
         return torch.ones(()) if self.weights is None else self.weights
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses = self.loss(net(batch.x), batch.y)
         if self.weights is not None:
             losses = self.weights.index_select(0, batch.index) * losses

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, THRESHOLD_RULES, best_choice
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.run_folder import weights_folder, weights_path
 from umix.store import remove, write_tensors
 
@@ -32,7 +32,7 @@ class BestWeights:
         self._size = 0  # bytes that wait
         self.held: dict[int, dict[str, Tensor]] = {}
 
-    def offer(self, net: Net, epoch: int) -> bool:
+    def offer(self, net: Model, epoch: int) -> bool:
         """Let the weights of ``epoch``, the newest one, wait for ``settle``; whether so many wait that it should be called now."""
         if self._directory is None and not self._hold:
             return False
@@ -64,7 +64,7 @@ class BestWeights:
                 remove(path)
 
 
-def _predicting(net: Net) -> dict[str, Tensor]:
+def _predicting(net: Model) -> dict[str, Tensor]:
     """The weights that are needed for prediction: all but those of a companion."""
     return {name: tensor.detach() for name, tensor in net.state_dict().items() if not name.startswith(_COMPANION)}
 

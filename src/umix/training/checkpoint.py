@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from umix.errors import UserError
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.store import read_tensors, reading, write_tensors
 from umix.training.engine import Engine
 from umix.training.objective import State
@@ -32,7 +32,7 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    path: Path, *, fit: str, checkpoint: Checkpoint, net: Net, optimizer: torch.optim.Optimizer
+    path: Path, *, fit: str, checkpoint: Checkpoint, net: Model, optimizer: torch.optim.Optimizer
 ) -> None:
     """Write everything that is needed to resume ``fit`` after ``checkpoint.epochs`` epochs."""
     states, numbers = _split_optimizer(optimizer.state_dict())
@@ -47,7 +47,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, *, fit: str, net: Net, optimizer: torch.optim.Optimizer, restore: Callable[[Checkpoint], None]
+    path: Path, *, fit: str, net: Model, optimizer: torch.optim.Optimizer, restore: Callable[[Checkpoint], None]
 ) -> Checkpoint:
     """The checkpoint of ``fit`` at ``path``, restored into ``net``, ``optimizer`` and whatever ``restore`` restores."""
     epochs, parts, metadata = read_checkpoint(path, fit=fit)
@@ -96,7 +96,7 @@ def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[i
 
 
 def share_checkpoint(
-    found: Checkpoint | None, net: Net, optimizer: torch.optim.Optimizer, engine: Engine
+    found: Checkpoint | None, net: Model, optimizer: torch.optim.Optimizer, engine: Engine
 ) -> Checkpoint | None:
     """The checkpoint that the first process has ``found`` and restored.
 

@@ -19,21 +19,21 @@ from umix.data.loader import batches
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.models.estimators.estimator import EstimatorSettings
-from umix.models.net import Encoder, Net, NetSettings, require_fitting_net
+from umix.models.model import Encoder, Model, ModelSettings, require_memory_for
 from umix.run_folder import trajectory_path
 from umix.store import locked
 from umix.training.best_weights import BestWeights
 from umix.training.engine import Engine
-from umix.training.evaluate import correctness, outputs
+from umix.training.evaluate import outputs
 from umix.training.fit import fit
+from umix.training.fit_job import FitJob
 from umix.training.fit_settings import FitSettings
 from umix.training.history import HeldOutUncertainty, History, fit_warnings
 from umix.training.last_layer import LastLayer
 from umix.training.loop import Step, descend
 from umix.training.objective import MeanRisk, Objective, State, check_given
 from umix.training.progress import Observer, Progress, Silent, Unobserved
-from umix.training.recorder import Recorder, cross_fit
+from umix.training.recorder import reference_hits, trajectory_of
 from umix.training.stage import (
     FINAL,
     ErmStage,
@@ -41,7 +41,6 @@ from umix.training.stage import (
     Stage,
     StageInputs,
     erm_fit,
-    recorded_splits,
     require_epochs,
     stage_key,
 )
@@ -67,7 +66,7 @@ class Context:
     """
 
     task: Task
-    net: NetSettings
+    net: ModelSettings
     settings: FitSettings = field(default_factory=FitSettings)
     stages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = 0
@@ -89,11 +88,11 @@ class Context:
     journal: Journal = field(default_factory=Journal)
 
     def __post_init__(self) -> None:
-        if self.engine.processes > 1 and not self.net.by_gradients:
+        if self.engine.processes > 1 and "gradients" not in self.net.offers:
             raise UserError(
                 f"{self.net.name} must be trained in one process, got {self.engine.processes} devices; take one."
             )
-        require_fitting_net(self.net, self.example, self.task.n_classes)
+        require_memory_for(self.net, self.example, self.task.n_classes)
         if not self.splits:
             on_device = {name: split.to(self.device) for name, split in self.task.splits.items()}
             object.__setattr__(self, "splits", on_device)
@@ -151,13 +150,13 @@ class Context:
             net.companion = self.fresh_net(FINAL, "companion")
         history = self.new_history(self.final_settings.epochs, uncertainty=uncertainty)
         result = self.final_fit(net, objective, self.final_settings, history, sampler, step, content=content)
-        if objective.mixes and not self.net.by_gradients and not self.only_weigh:
+        if objective.mixes and "mixing" not in self.net.offers and not self.only_weigh:
             return result.after(Notes(choices={"mixing": NOTHING_MIXED}))
         return result
 
     def final_fit(
         self,
-        net: Net,
+        net: Model,
         objective: Objective,
         settings: FitSettings,
         history: History,
@@ -175,7 +174,7 @@ class Context:
         self.run_fit(stage, net, logged, sampler or Shuffled(), history, step=step, train=train)
         return TrainResult(net, history, Notes(warnings=fit_warnings(net, history.counts("val"))))
 
-    def adopt(self, net: Net, *, val: Split | None = None) -> TrainResult:
+    def adopt(self, net: Model, *, val: Split | None = None) -> TrainResult:
         """The result whose net no final fit has trained: hits on val and test are counted once.
 
         ``val`` replaces the validation split, for methods that have used a part of it for training.
@@ -184,29 +183,23 @@ class Context:
         history.observe(self.engine.shared(net), 0)
         return TrainResult(net, history, Notes(warnings=fit_warnings(net, history.counts("val"))))
 
-    def reference(self, stage: ErmStage) -> Net:
-        """The net at the end of ``stage``."""
-        shared, net = self._erm_fit(stage), self.fresh_net(stage.name)
-        with locked(shared.directory):
-            self.run_fit(shared, net, MeanRisk(), Shuffled(), Unobserved())
-        return net
+    def reference(self, stage: ErmStage) -> Model:
+        """The model at the end of ``stage``."""
+        return self.fitted_reference(self._erm_fit(stage))
+
+    def fitted_reference(self, stage: Stage) -> Model:
+        """The model at the end of ``stage``, an ERM fit with its key."""
+        model = self.fresh_net(stage.name)
+        with locked(stage.directory):
+            self.run_fit(stage, model, MeanRisk(), Shuffled(), Unobserved())
+        return model
 
     def reference_hits(self, stage: ErmStage, splits: tuple[str, ...]) -> dict[str, Tensor]:
         """Whether the net at the end of ``stage`` predicts each example correctly, bool [n] by split.
 
         An estimator is judged by models that have not seen the example.
         """
-        if isinstance(self.net, EstimatorSettings):
-            recorded = self._cross_fit(self._erm_fit(stage), self.net)
-            parts = {"train": recorded, "val": recorded.val, "test": recorded.test}
-            return {
-                name: ~part.uncertainty(start=part.epochs - 1, length=1).bool()
-                for name in splits
-                if (part := parts[name])
-            }
-        net = self.engine.shared(self.reference(stage))
-        size = self.settings.batch_size
-        return {name: correctness(net, self.splits[name], batch_size=size) for name in splits}
+        return reference_hits(self.net, self, self._erm_fit(stage), splits)
 
     def trajectory(self, stage: ErmStage) -> Trajectory:
         """Train ``stage`` and return which examples were predicted correctly in which epoch (UMIX Algorithm 2).
@@ -215,46 +208,26 @@ class Context:
         """
         if stage.record is None:
             raise ValueError(f"A stage without a record must be trained by context.reference, got {stage}.")
-        test = self.splits["test"] if "test" in recorded_splits(self.task) else None
         shared = self._erm_fit(stage)
         require_epochs(shared, stage.epochs)
-        if isinstance(self.net, EstimatorSettings):
-            return self._cross_fit(shared, self.net)
-        net = self.fresh_net(stage.name)
-        with locked(shared.directory):
-            recorder = Recorder.open(
-                shared, self.splits, record=stage.record, test=test, engine=self.engine, warn=self.progress.note
-            )
-            watch = recorder.trajectory.see if stage.record == "online" else None
-            self.run_fit(shared, net, MeanRisk(watch), Shuffled(), recorder)
-        if self.directory is not None:
-            recorder.trajectory.save(trajectory_path(self.directory, stage.name))
-        return recorder.trajectory
-
-    def _cross_fit(self, stage: Stage, net: EstimatorSettings) -> Trajectory:
-        self._require_new(stage.name)
-        splits = {name: self.splits[name] for name in ("train", *recorded_splits(self.task))}
-        with locked(stage.directory):
-            trajectory, self.journal.reports[stage.name] = cross_fit(
-                stage, net, splits, n_classes=self.task.n_classes, progress=self.progress
-            )
+        trajectory = trajectory_of(self.net, self, shared, record=stage.record)
         if self.directory is not None:
             trajectory.save(trajectory_path(self.directory, stage.name))
         return trajectory
 
     def can_train(self, objective: Objective) -> bool:
-        """Whether the learner can minimise ``objective``: a net can, an estimator if weights of examples are all there is."""
-        return self.net.by_gradients or objective.example_weights is not None
+        """Whether the model can minimise ``objective``: by gradient steps, or because weights of examples are all there is."""
+        return "gradients" in self.net.offers or objective.example_weights is not None
 
-    def logits(self, net: Net, split: str | Split) -> Tensor:
+    def logits(self, net: Model, split: str | Split) -> Tensor:
         """Logits of ``net`` on every example of the split, [n, classes]; the split may be given by its name."""
         return self._outputs(net, split)
 
-    def features(self, net: Net, split: str | Split) -> Tensor:
+    def features(self, net: Model, split: str | Split) -> Tensor:
         """Features of ``net`` on every example of the split, [n, width]; the split may be given by its name."""
         return self._outputs(net, split, features=True)
 
-    def _outputs(self, net: Net, split: str | Split, *, features: bool = False) -> Tensor:
+    def _outputs(self, net: Model, split: str | Split, *, features: bool = False) -> Tensor:
         given = self.splits[split] if isinstance(split, str) else split
         return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=features)
 
@@ -288,7 +261,7 @@ class Context:
             on_epoch=self.on_epoch,
         )
 
-    def fresh_net(self, stage: str = FINAL, purpose: str = "init", *, n_classes: int | None = None) -> Net:
+    def fresh_net(self, stage: str = FINAL, purpose: str = "init", *, n_classes: int | None = None) -> Model:
         """A new net, initialised for ``stage``; that of the final fit is the same for all methods."""
         with torch_stream(self.seed, stage, purpose):
             net = self.net.build(self.example, self.task.n_classes if n_classes is None else n_classes)
@@ -310,7 +283,7 @@ class Context:
     def run_fit(
         self,
         stage: Stage,
-        net: Net,
+        net: Model,
         objective: Objective,
         sampler: Sampler,
         observer: Observer,
@@ -321,12 +294,11 @@ class Context:
         """Train ``net`` on the training split, or on ``train``, and report on it; returns the last state of ``objective``."""
         split = self.splits["train"] if train is None else train
         check_given(objective, groups=self.groups, weights=split.weight is not None)
-        self._require_new(stage.name)
-        self.journal.reports[stage.name], state = fit(
-            stage,
-            net,
-            split,
-            objective,
+        self.require_new(stage.name)
+        job = FitJob(
+            stage=stage,
+            train=split,
+            objective=objective,
             n_groups=len(self.task.training_groups),
             sampler=sampler,
             step=step,
@@ -336,8 +308,10 @@ class Context:
             progress=self.progress,
             pace=self.pace,
         )
+        self.journal.reports[stage.name], state = fit(net, job)
         return state
 
-    def _require_new(self, stage: str) -> None:
+    def require_new(self, stage: str) -> None:
+        """Raise where this run has had a fit of that name."""
         if stage in self.journal.reports:
             raise ValueError(f"Every fit of a run needs a stage of its own, got {stage!r} twice.")

@@ -19,7 +19,7 @@ from torch import Tensor, distributed, nn
 
 from umix.errors import Setting, UserError, unknown
 from umix.limits import require_count
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.models.stacked import is_stack
 from umix.training.parallel import SharedNet
 
@@ -37,7 +37,7 @@ _Value = TypeVar("_Value")
 class Prepared:
     """A net and its optimiser, ready for the loop."""
 
-    net: Net
+    net: Model
     optimizer: torch.optim.Optimizer
     backward: Callable[[Tensor], None]
 
@@ -98,7 +98,7 @@ class Engine:
         return torch.device(kind, 0 if self.processes == 1 else int(os.environ["LOCAL_RANK"]))
 
     @contextmanager
-    def threads(self, net: Net) -> Iterator[None]:
+    def threads(self, net: Model) -> Iterator[None]:
         """Inside the block a small net runs on one thread, because several threads would only wait for each other.
 
         A net with convolutions does not count as small, whatever its number of weights: each weight
@@ -127,11 +127,11 @@ class Engine:
         distributed.broadcast_object_list(told, src=0)
         return cast(_Value, told[0])
 
-    def shared(self, net: Net) -> Net:
+    def shared(self, net: Model) -> Model:
         """``net`` for evaluation: each process computes its share of a batch and gets the outputs of all."""
-        return net if self.processes == 1 else cast(Net, SharedNet(net))
+        return net if self.processes == 1 else cast(Model, SharedNet(net))
 
-    def prepare(self, net: Net, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
+    def prepare(self, net: Model, optimizer: torch.optim.Optimizer, *, precision: str) -> Prepared:
         """``net`` (which is on the device already) and ``optimizer``, set up to train with ``precision`` on all devices."""
         if precision == "32-true" and self.processes == 1:
             return Prepared(net, optimizer, torch.Tensor.backward)
@@ -141,10 +141,10 @@ class Engine:
         wrapped, stepper = fabric.setup(net, optimizer, move_to_device=False)
         wrapped.mark_forward_method("features")
         wrapped.mark_forward_method("encode")
-        runner, stepper = cast(Net, wrapped), cast(torch.optim.Optimizer, stepper)
+        runner, stepper = cast(Model, wrapped), cast(torch.optim.Optimizer, stepper)
         if self.processes == 1:
             return Prepared(runner, stepper, fabric.backward)
-        return Prepared(cast(Net, SharedNet(net, runner)), stepper, _Backward(net, fabric.backward))
+        return Prepared(cast(Model, SharedNet(net, runner)), stepper, _Backward(net, fabric.backward))
 
     def _fabric(self, precision: str, *, needs: str) -> "Fabric":
         try:
@@ -169,7 +169,7 @@ class Engine:
         return fabric
 
 
-def _share_norms(net: Net) -> None:
+def _share_norms(net: Model) -> None:
     """Let every batch normalisation in ``net`` use the rows of all processes; torch can do so on GPUs only."""
     if not any(isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d) for part in net.modules()):
         return
@@ -196,7 +196,7 @@ class _Backward:
     The first one checks that every trained parameter has a gradient.
     """
 
-    def __init__(self, net: Net, run: Callable[[Tensor], None]) -> None:
+    def __init__(self, net: Model, run: Callable[[Tensor], None]) -> None:
         self._net = net
         self._run = run
         self._checked = False

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor
@@ -11,8 +11,7 @@ from torch.nn.functional import cross_entropy
 from umix.data.loader import batches
 from umix.data.task import Split
 from umix.errors import UserError
-from umix.models.net import Net
-from umix.training.estimator_fit import AtStage
+from umix.models.model import Model
 from umix.training.stage import ErmStage
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _CHUNK = 2**22  # input numbers per evaluation batch: enough to keep the device 
 
 
 @torch.inference_mode()
-def correctness(net: Net, split: Split, *, batch_size: int) -> Tensor:
+def correctness(net: Model, split: Split, *, batch_size: int) -> Tensor:
     """Whether each example of ``split`` is predicted correctly by the net in evaluation mode, bool [n]."""
     correct = torch.empty_like(split.y, dtype=torch.bool)
     for rows, logits in _logits(net, split, batch_size):
@@ -45,7 +44,7 @@ class Evaluated:
 
 
 @torch.inference_mode()
-def evaluate(net: Net, split: Split, *, n_classes: int, batch_size: int, keep_logits: bool = False) -> Evaluated:
+def evaluate(net: Model, split: Split, *, n_classes: int, batch_size: int, keep_logits: bool = False) -> Evaluated:
     """Predictions, losses and with ``keep_logits`` the logits of the net in evaluation mode, in one pass over ``split``."""
     predicted = torch.empty_like(split.y)
     losses = torch.empty_like(split.y, dtype=torch.float32)
@@ -59,7 +58,7 @@ def evaluate(net: Net, split: Split, *, n_classes: int, batch_size: int, keep_lo
 
 
 @torch.inference_mode()
-def split_logits(net: Net, split: Split, *, n_classes: int, batch_size: int) -> Tensor:
+def split_logits(net: Model, split: Split, *, n_classes: int, batch_size: int) -> Tensor:
     """The logits of each example of ``split``, float32 [n, classes] on the host."""
     found = torch.empty(len(split), n_classes)
     for rows, logits in _logits(net, split, batch_size):
@@ -68,17 +67,16 @@ def split_logits(net: Net, split: Split, *, n_classes: int, batch_size: int) -> 
 
 
 @torch.inference_mode()
-def stacked_logits(net: Net, split: Split, *, batch_size: int) -> Tensor:
+def stacked_logits(net: Model, split: Split, *, batch_size: int) -> Tensor:
     """Logits of every example of ``split`` by every net of a stack, [nets, n, classes]; a single net is a stack of one."""
     parts = [logits if logits.dim() == 3 else logits[None] for _, logits in _logits(net, split, batch_size)]
     return torch.cat(parts, dim=1)
 
 
-def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
+def _logits(net: Model, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
     """Batches of row numbers and their logits, with the net in evaluation mode."""
-    staged = cast(object, net)
-    if isinstance(staged, AtStage):
-        yield slice(0, len(split)), staged.logits(split)
+    if (known := net.known_logits(split)) is not None:
+        yield slice(0, len(split)), known
         return
     net.eval()
     if isinstance(split.x, Tensor) and split.transform is None:
@@ -92,7 +90,7 @@ def _logits(net: Net, split: Split, batch_size: int) -> Iterator[tuple[slice | T
 
 
 @torch.no_grad()
-def outputs(net: Net, split: Split, *, batch_size: int, features: bool = False) -> Tensor:
+def outputs(net: Model, split: Split, *, batch_size: int, features: bool = False) -> Tensor:
     """The logits, or with ``features`` the features, of all examples of ``split``, [n, width], in evaluation mode."""
     net.eval()
     of = net.features if features else net

@@ -1,66 +1,45 @@
 """One fit: runs the training loop epoch by epoch, calls an observer after every epoch and writes a checkpoint now and then.
 
-An estimator is fitted by ``estimator_fit`` instead.
+``fit`` is a generic function: nets are trained here, estimators by ``estimator_fit``.
 """
 
 import time
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 
-from umix.checkpoint_pace import CheckpointPace, CheckpointTimer
+from umix.checkpoint_pace import CheckpointTimer
 from umix.core.streams import stream, torch_stream
 from umix.data.loader import batches, n_batches
-from umix.data.samplers import Sampler
-from umix.data.task import Split
-from umix.models.estimators.estimator import Fitted
+from umix.models.estimators.estimator import EstimatorModel
+from umix.models.model import Model
 from umix.models.net import Net
 from umix.run_folder import CHECKPOINT
 from umix.store import ensure_writable, load_or_none, sweep
 from umix.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, share_checkpoint
-from umix.training.engine import Engine
 from umix.training.estimator_fit import fit_estimator
-from umix.training.loop import Step, run_epoch
-from umix.training.objective import Objective, State
-from umix.training.progress import EpochLog, Observer, Progress
-from umix.training.stage import Stage, StageReport
+from umix.training.fit_job import FitJob
+from umix.training.loop import run_epoch
+from umix.training.objective import State
+from umix.training.stage import StageReport
 
 
-def fit(
-    stage: Stage,
-    net: Net,
-    train: Split,
-    objective: Objective,
-    *,
-    n_groups: int,
-    sampler: Sampler,
-    step: Step,
-    observer: Observer,
-    log: EpochLog,
-    engine: Engine,
-    progress: Progress,
-    pace: CheckpointPace,
-    until: int | None = None,
-) -> tuple[StageReport, State]:
-    """Train ``net`` in place for all epochs of ``stage``, or resume it from its checkpoint; a report and the last state.
+@singledispatch
+def fit(model: Model, job: FitJob) -> tuple[StageReport, State]:
+    """Train ``model`` in place for the epochs of ``job``, or resume it from its checkpoint; a report and the last state."""
+    raise TypeError(f"A kind of model must be registered with fit, got {type(model).__name__}.")
 
-    With ``until`` only so many epochs are trained now; a later call goes on from the checkpoint.
-    """
-    if isinstance(net.body, Fitted):
-        report = fit_estimator(
-            stage,
-            net,
-            train,
-            objective,
-            sampler=sampler,
-            observer=observer,
-            log=log,
-            progress=progress,
-            until=until,
-        )
-        return report, {}
+
+fit.register(EstimatorModel, fit_estimator)
+
+
+@fit.register(Net)
+def fit_net(net: Net, job: FitJob) -> tuple[StageReport, State]:
+    """Train ``net`` by gradient steps."""
+    stage, train, objective, sampler = job.stage, job.train, job.objective, job.sampler
+    observer, log, engine, progress = job.observer, job.log, job.engine, job.progress
     began, settings = time.perf_counter(), stage.settings
     optimizer = settings.make_optimizer(net)
-    state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(n_groups).items()}
+    state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(job.n_groups).items()}
 
     def restore(found: Checkpoint) -> None:
         observer.restore(found.epochs, found.history)  # first: it may refuse a checkpoint that its own file is behind
@@ -82,9 +61,9 @@ def fit(
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)
     lr_at = settings.lr_course(steps * settings.epochs, objective.lr_milestones)
-    last = settings.epochs if until is None else min(until, settings.epochs)
+    last = job.last
     progress.start(stage.name, total=steps * last, done=min(steps * done, steps * last))
-    timer = CheckpointTimer(pace)
+    timer = CheckpointTimer(job.pace)
     with engine.threads(net):
         for epoch in range(done, last):
             started = time.perf_counter()
@@ -104,7 +83,7 @@ def fit(
                     objective,
                     state,
                     stream(stage.seed, stage.name, "objective", epoch),
-                    step=step,
+                    step=job.step,
                     lr_at=lr_at,
                     clip_norm=settings.clip_norm,
                     tick=progress.advance,

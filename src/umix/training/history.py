@@ -14,7 +14,7 @@ from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
 from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
 from umix.data.task import Split
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.best_weights import BestWeights
 from umix.training.evaluate import Evaluated, evaluate
 from umix.training.last_layer import LastLayer
@@ -99,7 +99,7 @@ class History:
         self._threshold_hits: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         self._threshold_quintiles: list[Tensor] = []  # of test, where they are shown beside the rates of the threshold
 
-    def observe(self, net: Net, epoch: int) -> None:
+    def observe(self, net: Model, epoch: int) -> None:
         seen, inputs = net, self.splits
         if self._last_layer is not None:
             seen, inputs, net = self._last_layer.copied(), self._last_layer.inputs, self._last_layer.whole
@@ -242,7 +242,7 @@ def collapsed_epochs(val: Counts) -> int:
     return int((val.collapsed >= 0).sum())
 
 
-def fit_warnings(net: Net, val: Counts) -> tuple[str, ...]:
+def fit_warnings(net: Model, val: Counts) -> tuple[str, ...]:
     """Warnings about a finished fit: parameters that are not finite, epochs in which only one class was predicted."""
     warnings = []
     if not all(parameter.isfinite().all() for parameter in net.parameters()):

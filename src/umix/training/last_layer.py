@@ -16,6 +16,7 @@ from umix.core.streams import torch_stream
 from umix.data.samplers import Sampler
 from umix.data.task import Split
 from umix.errors import UserError
+from umix.models.model import Model
 from umix.models.net import Net
 from umix.training.evaluate import require_finite
 from umix.training.fit_settings import FitSettings
@@ -35,14 +36,14 @@ class LastLayer:
     ``inputs`` has the features of the examples it is trained on, ``train``, standardised, and those of val and test as they are.
     """
 
-    net: Net
-    whole: Net
+    net: Model
+    whole: Model
     inputs: Mapping[str, Split]
     mean: Tensor  # [width]
     scale: Tensor  # [width]
 
     @classmethod
-    def of(cls, whole: Net, splits: Mapping[str, Split], features: Mapping[str, Tensor]) -> Self:
+    def of(cls, whole: Model, splits: Mapping[str, Split], features: Mapping[str, Tensor]) -> Self:
         """The last layer of ``whole`` as it is; ``splits`` and their ``features`` [n, width] are those of ``inputs``."""
         head = linear_head(whole)
         z = features["train"].detach()
@@ -59,7 +60,7 @@ class LastLayer:
         return cls(Net(nn.Identity(), layer), whole, inputs, mean, scale)
 
     @torch.no_grad()
-    def copied(self) -> Net:
+    def copied(self) -> Model:
         """Copy the trained last layer into the whole net; returns the whole net's last layer as a net on features as they are."""
         head, layer = linear_head(self.whole), linear_head(self.net)
         weight = _precise(layer.weight) / _precise(self.scale)
@@ -70,7 +71,7 @@ class LastLayer:
 
 def fit_last_layer(
     context: "Context",
-    net: Net,
+    net: Model,
     rows: Split,
     objective: Objective,
     *,
@@ -98,7 +99,7 @@ def fit_last_layer(
     return replace(result, net=net)
 
 
-def linear_head(net: Net, *, otherwise: str = "take another net") -> nn.Linear:
+def linear_head(net: Model, *, otherwise: str = "take another net") -> nn.Linear:
     """The last layer of ``net``; raises if it is not a linear layer with a bias, and says what to do ``otherwise``."""
     if not isinstance(net.head, nn.Linear) or net.head.bias is None:
         got = "one without" if isinstance(net.head, nn.Linear) else type(net.head).__name__
@@ -107,7 +108,7 @@ def linear_head(net: Net, *, otherwise: str = "take another net") -> nn.Linear:
 
 
 @torch.no_grad()
-def set_last_layer(net: Net, layer: Tensor) -> None:
+def set_last_layer(net: Model, layer: Tensor) -> None:
     """Put ``layer``, weights and biases [classes, width + 1], in place of the last layer of ``net``."""
     head = linear_head(net)
     head.weight.copy_(layer[:, :-1])

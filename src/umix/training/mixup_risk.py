@@ -14,7 +14,7 @@ from umix.core.mixing import cutmix, draw_lambda, mix, mixed_risk
 from umix.core.pairing import Ids, partners
 from umix.data.batch import Batch
 from umix.errors import UserError
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.models.stacked import is_stack
 from umix.training.objective import Objective, State
 
@@ -28,7 +28,7 @@ Mixing = Literal["input", "cutmix", "features"]
 Lam = float | Tensor
 
 #: ``mixer(net, x, pair, lam, rng)`` returns the logits of the mixed batch and the λ to use in the loss.
-Mixer = Callable[[Net, Tensor, Tensor, Lam, np.random.Generator], tuple[Tensor, Lam]]
+Mixer = Callable[[Model, Tensor, Tensor, Lam, np.random.Generator], tuple[Tensor, Lam]]
 
 #: The partner of every example of the batch, as positions in the batch [batch].
 Pairing = Callable[[Batch, np.random.Generator], Ids]
@@ -37,27 +37,27 @@ Pairing = Callable[[Batch, np.random.Generator], Ids]
 Draw = Callable[[Batch, np.random.Generator], tuple[Ids, NDArray[np.floating[Any]]]]
 
 
-def mix_inputs(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+def mix_inputs(net: Model, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
     """Mixup of inputs (Zhang et al. 2018); codes are mixed as the numbers that the net makes of them."""
     if net.is_linear:  # logits are fewer than inputs: mixing the inputs would cost more than the rest of the step
         return mix(net(x), pair, lam, dim=_examples(net)), lam
     return net(mix(net.encode(x), pair, lam), encoded=True), lam
 
 
-def mix_boxes(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+def mix_boxes(net: Model, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
     """CutMix (Yun et al. 2019); the returned λ is the true share of the image that was not replaced."""
     mixed, true_lam = cutmix(x, pair, lam, rng=rng)
     return net(mixed), true_lam
 
 
-def mix_features(net: Net, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
+def mix_features(net: Model, x: Tensor, pair: Tensor, lam: Lam, rng: np.random.Generator) -> tuple[Tensor, Lam]:
     """Manifold mixup at the last layer (Verma et al. 2019): mixes the pooled features."""
     if net.is_linear:
         return mix(net(x), pair, lam, dim=_examples(net)), lam
     return net.head(mix(net.features(x), pair, lam, dim=_examples(net))), lam
 
 
-def _examples(net: Net) -> int:
+def _examples(net: Model) -> int:
     """The dimension of the examples in features and logits: those of a stack have the net first."""
     return 1 if is_stack(net) else 0
 
@@ -66,11 +66,11 @@ MIXERS: Mapping[Mixing, Mixer] = MappingProxyType({"input": mix_inputs, "cutmix"
 
 
 def require_mixable(mixing: Mixing, context: "Context") -> None:
-    """Raise if the training examples cannot be mixed in this way; an estimator mixes none.
+    """Raise if the training examples cannot be mixed in this way; some models mix none.
 
     Methods call this before they train anything.
     """
-    if not context.net.by_gradients:
+    if "mixing" not in context.net.offers:
         return
     example = context.example
     if mixing == "cutmix" and example.dim() < 2:
@@ -122,7 +122,7 @@ class MixupRisk(Objective):
     def logging_lambda(self, see: Callable[[float], None]) -> "MixupRisk":
         return replace(self, watch=see)
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         w, drawn = self._weights_of(batch), self._drawn(batch, rng)
         if drawn is None:
             return mixed_risk(net(batch.x), batch.y, w, None, None), state

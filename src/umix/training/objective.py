@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
 from umix.errors import Setting, UserError
-from umix.models.net import Net
+from umix.models.model import Model
 
 #: The state of an objective: named tensors, which every checkpoint contains.
 State = dict[str, Tensor]
@@ -50,7 +50,7 @@ class Objective(abc.ABC):
         return self
 
     @abc.abstractmethod
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         """The scalar to minimise, and the state after this batch; all random numbers must come from ``rng``."""
 
 
@@ -82,7 +82,7 @@ class MeanRisk(Objective):
     def example_weights(self) -> Tensor:
         return torch.ones(())
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)
         if self.watch is not None:
             self.watch(batch.index, logits, batch.y)

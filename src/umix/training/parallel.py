@@ -15,7 +15,8 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, distributed, nn
 
-from umix.models.net import Net
+from umix.data.task import Split
+from umix.models.model import Model
 
 
 def share(n: int, rank: int, world: int) -> slice:
@@ -73,7 +74,7 @@ class SharedNet:
     and every process has its inputs, so each process runs it on all rows.
     """
 
-    def __init__(self, net: Net, runner: Net | None = None) -> None:
+    def __init__(self, net: Model, runner: Model | None = None) -> None:
         self._net = net
         self._runner = net if runner is None else runner
 
@@ -96,13 +97,12 @@ class SharedNet:
             return run(x)  # some process would have no row, which not every net accepts: each process runs all rows
         return gathered(run(x[share(n, distributed.get_rank(), world)]), n)
 
+    def known_logits(self, split: Split) -> None:
+        """None: every process computes its share."""
+
     @property
     def is_linear(self) -> bool:
         return self._net.is_linear
-
-    @property
-    def body(self) -> nn.Module:
-        return self._net.body
 
     @property
     def head(self) -> nn.Module:

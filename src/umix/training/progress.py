@@ -6,7 +6,7 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from umix.models.net import Net
+from umix.models.model import Model
 
 _FOLD = 4096  # risks collected before they are summed: this bounds the memory without an addition per step
 
@@ -51,7 +51,7 @@ class Observer(Protocol):
         ``kept`` is what ``tensors`` returned then.
         """
 
-    def observe(self, net: Net, epoch: int) -> None:
+    def observe(self, net: Model, epoch: int) -> None:
         """Evaluate ``net`` at the end of ``epoch``."""
 
     def write(self) -> None:
@@ -67,7 +67,7 @@ class Unobserved:
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None: ...
 
-    def observe(self, net: Net, epoch: int) -> None: ...
+    def observe(self, net: Model, epoch: int) -> None: ...
 
     def write(self) -> None: ...
 

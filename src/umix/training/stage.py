@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 from umix.data.samplers import Sampler, Shuffled
 from umix.data.task import Split, Task
 from umix.errors import UserError
-from umix.models.net import Net, NetSettings
+from umix.models.model import Model, ModelSettings
 from umix.store import locked
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import Objective, State
@@ -100,7 +100,7 @@ def stage_key(
     stage: str,
     train: str,
     n_classes: int,
-    net: NetSettings,
+    net: ModelSettings,
     settings: FitSettings,
     seed: int,
     more: Mapping[str, str],
@@ -138,10 +138,10 @@ class StageInputs:
     train: str
     recorded: Mapping[str, str]
     n_classes: int
-    net: NetSettings
+    net: ModelSettings
 
     @classmethod
-    def of(cls, task: Task, net: NetSettings) -> Self:
+    def of(cls, task: Task, net: ModelSettings) -> Self:
         """The inputs of stages that train ``net`` on ``task``."""
         recorded = {name: task.splits[name].fingerprint for name in recorded_splits(task)}
         return cls(task.splits["train"].fingerprint, recorded, task.n_classes, net)
@@ -204,7 +204,7 @@ def side_fit(
     n_classes: int | None = None,
     companion: bool = False,
     observer: Observer | None = None,
-) -> tuple[Net, State]:
+) -> tuple[Model, State]:
     """The net at the end of ``stage``, and the last state of its ``objective``.
 
     It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``observer``

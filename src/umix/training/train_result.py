@@ -6,7 +6,7 @@ from typing import Any, final
 
 from torch import Tensor
 
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.history import History
 
 
@@ -39,7 +39,7 @@ class TrainResult:
     ``group_use`` says whose groups the fit was trained with, where the method leaves that open.
     """
 
-    net: Net
+    net: Model
     history: History
     notes: Notes = field(default_factory=Notes)
     group_use: str = ""

@@ -15,7 +15,7 @@ from umix.cli import main
 from umix.core.epoch_counts import Counts
 from umix.core.selection import best_score
 from umix.data.rows.table_file import read_table
-from umix.models.estimators.estimator import Fitted
+from umix.models.estimators.estimator import EstimatorModel
 from umix.reports.arrange import arrange
 
 FAST = {"task.label": "bought", "task.groups": ["town"], "epochs": 4}
@@ -49,7 +49,7 @@ def test_trees_are_trained_on_codes_and_predict_new_rows(shop: Path, tmp_path: P
     assert record.input_categories == [0, 3, 2]
     table = predict(record, shop)
     net = load_net(record)
-    assert isinstance(net.body, Fitted)
+    assert isinstance(net, EstimatorModel)
     assert (table["label"] == polars.read_csv(shop)["bought"]).mean() > 0.75
     assert predict(record, shop)["p_yes"].to_list() == table["p_yes"].to_list()
 
@@ -95,8 +95,9 @@ def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) ->
     record = execute(best, out=tmp_path)
     learners = record.choices["learner"]
     assert [row["learner"] for row in learners["candidates"]] == ["mlp", "trees"]
-    runs = [load_run(folder) for folder in sorted((tmp_path / LEARNERS).iterdir()) if (folder / "record.json").exists()]
-    chosen = next(run for run in runs if run.net == learners["name"])
+    alone = next(one for one in learner_specs(best) if one.plan.net.title == learners["name"])
+    chosen = execute(alone, out=tmp_path / "alone")
+    assert not list((tmp_path / LEARNERS).iterdir())
     assert record.split_counts == chosen.split_counts
     assert record.net == learners["name"]
     assert record.key == best.key
@@ -104,6 +105,29 @@ def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) ->
     assert predict(record, shop).equals(predict(chosen, shop))
     assert [path.name for path in tmp_path.iterdir() if (path / "record.json").exists()] == [record.directory.name]
     assert execute(best, out=tmp_path).model_dump() == record.model_dump()
+
+
+@pytest.mark.parametrize("step", ["as_run_of", "move_up"])
+def test_a_run_that_is_killed_when_its_learner_is_chosen_ends_with_the_same(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    best = spec(shop, "best", trials=1)
+    whole = execute(best, out=tmp_path / "whole")
+
+    def killed(source: Path, directory: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"umix.bench.runs.learners.{step}", killed)
+        with pytest.raises(KeyboardInterrupt):
+            execute(best, out=tmp_path / "killed")
+    directory = tmp_path / "killed" / best.directory_name
+    assert not directory.exists()
+    again = execute(best, out=tmp_path / "killed")
+    assert again.split_counts == whole.split_counts
+    assert again.choices == whole.choices
+    assert {path.name for path in directory.iterdir()} == {path.name for path in whole.directory.iterdir()}
+    assert not list((tmp_path / "killed" / LEARNERS).iterdir())
 
 
 def test_seeds_that_take_different_learners_are_one_row_of_one_task_everywhere(

@@ -49,7 +49,7 @@ def test_copies_of_an_example_and_an_example_of_that_weight_get_the_same(pool):
     rows = torch.repeat_interleave(torch.arange(6), by.long())
     weighting = Weighting(pool, 4.0, 2, 0.5)
     copied = weighting.weights(U[rows], Y[rows], c=1.0)
-    weighed = weighting.weights(U, Y, c=1.0, by=by)
+    weighed = weighting.weights(U, Y, c=1.0, sample_weight=by)
     torch.testing.assert_close(weighed[rows], copied)
 
 

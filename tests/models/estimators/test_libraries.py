@@ -6,7 +6,7 @@ import torch
 
 from umix.errors import UserError
 from umix.models.estimators.boosted import Trees
-from umix.models.estimators.estimator import BLOCKS, EstimatorSettings, Fitted
+from umix.models.estimators.estimator import BLOCKS, EstimatorModel, EstimatorSettings
 from umix.models.estimators.library import of_last_step
 from umix.models.estimators.own import AnyLibrary, OwnEstimator, library_of
 from umix.models.registry import net_settings
@@ -41,17 +41,17 @@ def test_the_logits_of_all_stages_give_the_librarys_own_probabilities(name: str,
     settings = settings_of(name)
     x, y = rows(classes=classes)
     net = settings.build(torch.from_numpy(x[0]), classes)
-    assert isinstance(net.body, Fitted)
-    net.body.fit(x, y, None, stages=12, seed=0)
+    assert isinstance(net, EstimatorModel)
+    net.fit(x, y, None, stages=12, seed=0)
     p = net(torch.from_numpy(x)).double().softmax(dim=1).detach().numpy()
-    np.testing.assert_allclose(p, net.body.model.predict_proba(x), atol=1e-6)
+    np.testing.assert_allclose(p, net.model.predict_proba(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LIBRARIES[:4])
 def test_the_first_stages_are_the_model_that_was_fitted_with_so_few(name: str) -> None:
     settings = settings_of(name)
     x, y = rows()
-    whole, part = Fitted(settings, 2), Fitted(settings, 2)
+    whole, part = EstimatorModel(settings, 2), EstimatorModel(settings, 2)
     whole.fit(x, y, None, stages=12, seed=0)
     part.fit(x, y, None, stages=5, seed=0)
     torch.testing.assert_close(whole.logits_at(x, [5, 12])[0], part.logits_at(x, [5])[0], atol=1e-5, rtol=1e-5)
@@ -62,9 +62,9 @@ def test_a_stored_model_predicts_the_same(name: str) -> None:
     settings = settings_of(name)
     x, y = rows(classes=3)
     net = settings.build(torch.from_numpy(x[0]), 3)
-    assert isinstance(net.body, Fitted)
-    net.body.fit(x, y, None, stages=12, seed=0)
-    net.body.cut = 12 if not settings.has_epochs else 7
+    assert isinstance(net, EstimatorModel)
+    net.fit(x, y, None, stages=12, seed=0)
+    net.cut = 12 if not settings.has_epochs else 7
     loaded = settings.build(torch.from_numpy(x[0]), 3)
     loaded.load_state_dict({name: tensor.clone() for name, tensor in net.state_dict().items()})
     assert torch.equal(loaded(torch.from_numpy(x)), net(torch.from_numpy(x)))
@@ -73,7 +73,7 @@ def test_a_stored_model_predicts_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", LIBRARIES[:4])
 def test_codes_and_gaps_are_taken_as_they_are(name: str) -> None:
     x, y = rows(400, codes=True)
-    fitted = Fitted(settings_of(name).on_columns((0, 0, 4)), 2)
+    fitted = EstimatorModel(settings_of(name).with_categories((0, 0, 4)), 2)
     fitted.fit(x, y, None, stages=30, seed=0)
     assert (fitted.logits_at(x, [30])[0].argmax(dim=1).numpy() == y).mean() > 0.9
 
@@ -83,14 +83,14 @@ def test_weights_count_as_copies(name: str) -> None:
     """A class of weight 0.01 is nearly forgotten where classes overlap."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(400, 1)).astype(np.float32), np.repeat([0, 1], 200)
-    fitted = Fitted(settings_of(name), 2)
+    fitted = EstimatorModel(settings_of(name), 2)
     fitted.fit(x, y, np.where(y == 1, 0.01, 1.0), stages=5, seed=0)
     assert (fitted.logits_at(x, [5])[0].argmax(dim=1) == 0).all()
 
 
 def test_a_class_that_no_row_has_is_never_predicted_and_one_class_alone_always() -> None:
     x, y = rows(classes=2)
-    fitted = Fitted(Trees(), 4)
+    fitted = EstimatorModel(Trees(), 4)
     fitted.fit(x, np.where(y == 1, 3, 1), None, stages=3, seed=0)
     assert set(fitted.logits_at(x, [3])[0].argmax(dim=1).tolist()) == {1, 3}
     fitted.fit(x, np.full(len(x), 2), None, stages=3, seed=0)
@@ -101,10 +101,10 @@ def test_a_class_that_no_row_has_is_never_predicted_and_one_class_alone_always()
 def test_features_are_the_logits_by_each_tenth_of_the_stages() -> None:
     x, y = rows()
     net = Trees().build(torch.from_numpy(x[0]), 2)
-    assert isinstance(net.body, Fitted)
-    net.body.fit(x, y, None, stages=20, seed=0)
+    assert isinstance(net, EstimatorModel)
+    net.fit(x, y, None, stages=20, seed=0)
     z = net.features(torch.from_numpy(x)).view(len(x), BLOCKS, 2)
-    assert torch.equal(z[:, 3], net.body.logits_at(x, [8])[0])
+    assert torch.equal(z[:, 3], net.logits_at(x, [8])[0])
     assert torch.equal(z[:, -1], net(torch.from_numpy(x)))
 
 
@@ -112,8 +112,8 @@ def test_a_fit_in_a_race_is_nearly_the_usual_one() -> None:
     x, y = rows(3000, codes=True)
     x[::7, 1] = np.nan
     weight = np.random.default_rng(1).random(len(x)) + 0.5
-    usual, trial = (Fitted(Trees().on_columns((0, 0, 4)), 2) for _ in range(2))
-    trial.in_race = True
+    usual, trial = (EstimatorModel(Trees().with_categories((0, 0, 4)), 2) for _ in range(2))
+    trial.for_trial()
     for fitted in (usual, trial):
         fitted.fit(x, y, weight, stages=6, seed=0)
     agree = usual.logits_at(x, [6])[0].argmax(dim=1) == trial.logits_at(x, [6])[0].argmax(dim=1)
@@ -123,7 +123,7 @@ def test_a_fit_in_a_race_is_nearly_the_usual_one() -> None:
 def test_a_fit_goes_on_to_the_bit() -> None:
     x, y = rows()
     weight = np.random.default_rng(1).random(len(x)) + 0.5
-    once, twice = Fitted(Trees(), 2), Fitted(Trees(), 2)
+    once, twice = EstimatorModel(Trees(), 2), EstimatorModel(Trees(), 2)
     once.fit(x, y, weight, stages=10, seed=0)
     twice.fit(x, y, weight, stages=4, seed=0)
     twice.fit(x, y, weight, stages=10, seed=0)
@@ -139,9 +139,9 @@ def test_a_stored_model_of_foreign_types_is_refused(settings: EstimatorSettings)
     stored = {"classes": torch.tensor([0, 1]), "cut": torch.tensor(1)}
     foreign = torch.frombuffer(bytearray(skops.io.dumps({"model": deque})), dtype=torch.uint8)
     with pytest.raises(UserError, match=r"^A stored model must be whole, but .*collections\.deque"):
-        Fitted(settings, 2).load_state_dict({**stored, "model": foreign})
+        EstimatorModel(settings, 2).load_state_dict({**stored, "model": foreign})
     with pytest.raises(UserError, match=r"^A stored model must be whole, but it cannot be read"):
-        Fitted(settings, 2).load_state_dict({**stored, "model": foreign[:50]})
+        EstimatorModel(settings, 2).load_state_dict({**stored, "model": foreign[:50]})
 
 
 def test_the_library_of_an_estimator_is_known_by_its_class() -> None:
@@ -214,7 +214,7 @@ def test_estimators_of_ones_own_that_are_wrong_are_refused(
     monkeypatch.setattr(
         "umix.models.estimators.own.own_module", lambda title: SimpleNamespace(wrong=lambda: Wrong(how))
     )
-    fitted = Fitted(OwnEstimator(factory="own:wrong"), 2)
+    fitted = EstimatorModel(OwnEstimator(factory="own:wrong"), 2)
     x, y = rows()
 
     def use() -> None:

@@ -54,13 +54,13 @@ from umix.errors import UserError
 from umix.limits import require_memory
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
-from umix.models.estimators.estimator import logits_of
+from umix.models.estimators.estimator import EstimatorModel
 from umix.models.estimators.own import GivenEstimator, checked_estimator
-from umix.models.net import Net, NetSettings
+from umix.models.model import Capability, Model, ModelSettings
+from umix.models.net import NetSettings
 from umix.models.registry import net_settings
 from umix.terminal import Bars
 from umix.training.context import Context
-from umix.training.estimator_fit import fitted_body
 from umix.training.fit_settings import FitSettings
 from umix.training.train_result import TrainResult
 
@@ -168,7 +168,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     biases_ : ndarray of shape (n_classes,)
         What is added to the logit of each class before the largest one is predicted; zeros with ``threshold="off"``. They are in
         ``decision_function``, not in ``predict_proba``.
-    net_ : Net
+    net_ : Model
         The trained net, in double precision, so that a row's prediction does not depend on the rows beside it; only of nets.
     scaler_ : StandardScaler or None
         What was learned to standardise numbers; None for a frame that is read as a table. Only of nets.
@@ -240,7 +240,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         held-out rows count every row once.
         """
         settings = all_settings(self.method, self.settings, {name: getattr(self, name) for name in PARAMETERS})
-        recipe = chosen_method(self.method, settings, groups=groups is not None, by_gradients=self.estimator is None)
+        offers = (NetSettings if self.estimator is None else GivenEstimator).offers
+        recipe = chosen_method(self.method, settings, groups=groups is not None, offers=offers)
         seed = seed_of(self.random_state)
         self._check_learner()
         rule = chosen_rule(self.select, groups=groups is not None)
@@ -309,7 +310,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         require_memory(4 * X.shape[0] * X.shape[1], "A net takes dense float32 rows, and those of X take", fix)
         return X
 
-    def _learner(self, X: Any, known: KnownRows, weight: Floats | None) -> tuple[Task, NetSettings, FitSettings]:  # noqa: N803
+    def _learner(self, X: Any, known: KnownRows, weight: Floats | None) -> tuple[Task, ModelSettings, FitSettings]:  # noqa: N803
         """What is trained, how, and on which task."""
         if self.estimator is not None:
             given = GivenEstimator.of(self.estimator, X, self.classes_, epochs=self.epochs)
@@ -354,14 +355,14 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self._spread(result.per_example.get(name), known) for name in ("uncertainty", "weight")
         )
 
-    def _keep(self, net: Net) -> None:
+    def _keep(self, net: Model) -> None:
         """Set what predicts; the rows that an estimator was fitted to are let go."""
         if self.estimator is None:
             self.net_ = net
             return
-        fitted = fitted_body(net)
+        fitted = cast(EstimatorModel, net)
         fitted.settings = cast(GivenEstimator, fitted.settings).without_rows()
-        self._net, self.model_, self.stages_ = net, fitted.model, fitted.cut
+        self._net, self.model_, self.stages_ = fitted, fitted.model, fitted.cut
 
     @staticmethod
     def _spread(values: torch.Tensor | None, known: KnownRows) -> NDArray[np.float64] | None:
@@ -378,7 +379,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             (X,) = indexable(X)  # noqa: N806
             if getattr(X, "ndim", 2) > 1:  # of a row that is no table the estimator says itself what is wrong
                 validate_data(self, X, skip_check_array=True, reset=False)
-            return logits_of(self._net, X, n=n_rows(X))
+            return self._net.row_logits(X, n=n_rows(X))
         blocks, notes = self._new_inputs(X)
         for note in notes:
             warnings.warn(note, UserWarning, stacklevel=3)
@@ -401,29 +402,31 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return standardised_blocks(self.scaler_, x), notes
 
 
-def chosen_method(name: str, settings: Mapping[str, Any] | None, *, groups: bool, by_gradients: bool) -> Method:
+def chosen_method(
+    name: str, settings: Mapping[str, Any] | None, *, groups: bool, offers: frozenset[Capability]
+) -> Method:
     """The method ``name`` with ``settings``, the others from the preset for tables.
 
-    ``groups`` is whether groups are given, ``by_gradients`` whether a net is trained. A method that needs what is not there raises.
+    ``groups`` is whether groups are given, ``offers`` what the model offers. A method that needs what is not there raises.
     """
     usual = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
     own = {key: value for key, value in usual.items() if not isinstance(value, dict)}  # tables are of its net and fits
     recipe = method(name, **{**own, **_options("settings", settings)})
     if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
         raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
-    if not by_gradients and recipe.needs_gradients:
-        able = ", ".join(known for known, kind in METHODS.items() if not kind.needs_gradients)
+    if not recipe.needs <= offers:
+        able = ", ".join(known for known, kind in METHODS.items() if kind.needs <= offers)
         raise UserError(
             f"method={recipe.name!r} must train a net, because it takes gradient steps of its own or mixes examples, and an "
             f"estimator is only fitted to weighted rows; choose one of {able}, or leave estimator out."
         )
-    mixing = sorted(set(settings or {}) & set(recipe.for_nets_only))
-    if not by_gradients and mixing and (settings or {})[mixing[0]] != 0:
+    mixing = sorted(set(settings or {}) & set(recipe.mixing_options))
+    if "mixing" not in offers and mixing and (settings or {})[mixing[0]] != 0:
         raise UserError(
             f"settings must leave out {mixing[0]!r}: an estimator is fitted to rows as they are, so nothing is mixed; leave it or "
             "estimator out."
         )
-    if not by_gradients and recipe.needs_some_groups:
+    if "gradients" not in offers and recipe.needs_some_groups:
         raise UserError(
             f"groups_from='few' must be used with a net, because groups are estimated from numbers, and an estimator's rows need "
             f"not be numbers; give {recipe.name} the groups of all rows, or leave estimator out."
@@ -452,7 +455,7 @@ def all_settings(name: str, given: Mapping[str, Any] | None, parameters: Mapping
     return {**settings, **set_ones}
 
 
-def chosen_net(name: str, given: dict[str, Any] | None) -> NetSettings:
+def chosen_net(name: str, given: dict[str, Any] | None) -> ModelSettings:
     """The net ``name`` with the options ``given``; what is not set of the usual net comes from the preset for tables."""
     usual = preset("table", "default")["net"]
     known = {key: value for key, value in usual.items() if key != "name"} if name == usual["name"] else {}

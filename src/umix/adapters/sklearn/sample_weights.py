@@ -50,7 +50,7 @@ def sample_weights(
     >>> bool(weight[model.predict(X) != y].mean() > weight[model.predict(X) == y].mean())
     True
     """
-    recipe = chosen_method(method, settings, groups=groups is not None, by_gradients=False)
+    recipe = chosen_method(method, settings, groups=groups is not None, offers=GivenEstimator.offers)
     seed = seed_of(random_state)
     (X,) = indexable(X)  # noqa: N806
     classes, weight, known = checked_rows(

@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from umix.bench.runs.learners import (
@@ -12,6 +13,7 @@ from umix.bench.runs.learners import (
     choose_learner,
     learner_paths,
     learner_specs,
+    move_up,
     take_over,
 )
 from umix.bench.runs.lock import run_lock
@@ -25,7 +27,7 @@ from umix.core.evaluation import UseGroups
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.methods.method import Method
-from umix.models.net import AutoNet
+from umix.models.model import AutoNet
 from umix.run_folder import RECORD
 from umix.training.engine import Engine
 from umix.training.progress import Progress, Silent
@@ -66,34 +68,49 @@ def execute(
     record = engine.from_first(finished(spec, paths.out) if engine.first and is_finished(spec, paths.out) else None)
     if record is not None:
         return record
-    if isinstance(spec.plan.net, AutoNet):
-        return _execute_learners(spec, paths, task, engine=engine, progress=progress, on_epoch=on_epoch, wait=wait)
     name = (
         spec.directory_name
-    )  # reads the files of the net: a net that is not there is refused before the data are loaded
-    task = task or paths.load(spec)
-    if (record := _finished_for(engine, spec, paths.out, task)) is not None:
-        return record
-    require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
-    _require_fitting_inputs(spec, task)
+    )  # reads the files of the net: one that is not there is refused before the data are loaded
+    if isinstance(spec.plan.net, AutoNet):
+        fingerprint, train = None, partial(_train_learners, spec, task, paths)
+    else:
+        task = task or paths.load(spec)
+        fingerprint, train = task.fingerprint, partial(_train, spec, task, paths, paths.run_folder(spec))
+        if (record := _finished_for(engine, spec, paths.out, fingerprint)) is not None:
+            return record
+        _check_task(spec, task)
     lock = run_lock(paths.out, name, wait=wait, note=progress.note)
     with lock if engine.first else contextlib.nullcontext():
-        record = _finished_for(engine, spec, paths.out, task)  # another process may have finished it meanwhile
-        return record or _train(spec, task, paths, engine=engine, progress=progress, on_epoch=on_epoch)
+        record = _finished_for(engine, spec, paths.out, fingerprint)  # another process may have finished it meanwhile
+        return record or train(engine=engine, progress=progress, on_epoch=on_epoch)
 
 
-def _execute_learners(
+def _check_task(spec: RunSpec, task: Task) -> None:
+    """Raise where ``task`` lacks what the method or the model of ``spec`` needs."""
+    require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
+    spec.plan.model.check_example(task.splits["train"].example, data=task.name)
+
+
+def _train_learners(
     spec: RunSpec,
-    paths: RunPaths,
     task: Task | None,
+    paths: RunPaths,
     *,
     engine: Engine,
     progress: Progress,
     on_epoch: Callable[[int, Counts], None] | None,
-    wait: bool,
 ) -> RunRecord:
-    """The run of the better learner; the runs of all learners are executed first, or loaded if they are finished."""
-    specs = [one for one in learner_specs(spec) if _can_train(one, engine)]
+    """Train every learner in a folder of its own, and make the one that validation chooses the run.
+
+    A learner that was finished before the process was killed is not trained again, one that was chosen is only moved.
+    """
+    specs = [one for one in learner_specs(spec) if engine.processes == 1 or "gradients" in one.plan.net.offers]
+    below, directory = learner_paths(paths, spec), paths.run_folder(spec)
+    for folder in (below.run_folder(one) for one in specs) if engine.first else ():
+        if (folder / RECORD).exists() and load_run(folder).key == spec.key:
+            move_up(folder, directory)
+    if (record := _finished_for(engine, spec, paths.out, None)) is not None:
+        return record
     records: dict[str, RunRecord] = {}
 
     def watch(epoch: int, val: Counts) -> None:
@@ -101,27 +118,16 @@ def _execute_learners(
             on_epoch(epoch, better_counts(list(records.values()), val))
 
     # Estimators are fitted in one go: they come first, so that a net can be stopped that does not come near them.
-    for one in sorted(specs, key=lambda one: one.plan.net.by_gradients):
-        records[one.key] = execute(
-            one,
-            paths=learner_paths(paths),
-            task=task if task is not None and one.plan.source == spec.plan.source else paths.load_cached(one),
-            engine=engine,
-            progress=progress,
-            on_epoch=watch,
-            wait=wait,
+    for one in sorted(specs, key=lambda one: "gradients" in one.plan.net.offers):
+        of_one = task if task is not None and one.plan.source == spec.plan.source else paths.load_cached(one)
+        _check_task(one, of_one)
+        records[one.key] = _finished_for(engine, one, below.out, of_one.fingerprint) or _train(
+            one, of_one, below, below.run_folder(one), engine=engine, progress=progress, on_epoch=watch
         )
-    directory = paths.run_folder(spec)
-    if engine.first and not (directory / RECORD).exists():
-        with run_lock(paths.out, spec.directory_name, wait=wait, note=progress.note):
-            take_over(choose_learner([records[one.key] for one in specs]), spec, directory)
-            remove_unfinished(directory)
+    choice = choose_learner([records[one.key] for one in specs])
+    if engine.first:
+        take_over(choice, spec, directory)
     return engine.from_first(load_run(directory) if engine.first else None) or load_run(directory)
-
-
-def _can_train(spec: RunSpec, engine: Engine) -> bool:
-    """Whether the learner of ``spec`` can be trained on these devices."""
-    return engine.processes == 1 or spec.plan.net.by_gradients
 
 
 def train_in_memory(
@@ -148,13 +154,12 @@ def execute_in_memory(
     progress: Progress | None = None,
 ) -> TrainedRun:
     """Train ``spec`` on ``task`` and return the result; nothing is written but features of a frozen net, into ``cache``."""
-    require_groups(spec.plan.method, task, spec.plan.evaluation.use_groups)
-    _require_fitting_inputs(spec, task)
+    _check_task(spec, task)
     engine, progress = engine or Engine(), progress or Silent()
     with contextlib.ExitStack() as stack:
         folder = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="umix-")))
         streamed = cache is None  # decoding into a folder that is deleted would cost more than it saves
-        ready = for_net(task, spec.plan.net)
+        ready = for_net(task, spec.plan.model)
         inputs = training_inputs(
             ready, spec.plan, folder, seed=spec.seed, stream=streamed, engine=engine, progress=progress
         )
@@ -222,18 +227,6 @@ def _require_some_groups(method: Method, task: Task, use_groups: UseGroups) -> N
         )
 
 
-def _require_fitting_inputs(spec: RunSpec, task: Task) -> None:
-    """Raise if an estimator would be given images or texts."""
-    example = task.splits["train"].example
-    if not spec.plan.net.by_gradients and (example.dim() != 1 or not example.is_floating_point()):
-        raise UserError(
-            f"{spec.plan.net_name} must be given rows of numbers, got examples of shape {list(example.shape)} in {task.name}; "
-            "choose a net with ",
-            Setting("net"),
-            ".",
-        )
-
-
 def is_finished(spec: RunSpec, out: Path) -> bool:
     """Whether ``spec`` has a record below ``out``, as far as that can be known without reading a row of its data.
 
@@ -263,21 +256,22 @@ def finished(spec: RunSpec, out: Path, *, fingerprint: str | None = None) -> Run
     return record
 
 
-def _finished_for(engine: Engine, spec: RunSpec, out: Path, task: Task) -> RunRecord | None:
+def _finished_for(engine: Engine, spec: RunSpec, out: Path, fingerprint: str | None) -> RunRecord | None:
     """What the first process of ``engine`` finds, in all of its processes."""
-    return engine.from_first(finished(spec, out, fingerprint=task.fingerprint) if engine.first else None)
+    return engine.from_first(finished(spec, out, fingerprint=fingerprint) if engine.first else None)
 
 
 def _train(
     spec: RunSpec,
     task: Task,
     paths: RunPaths,
+    directory: Path,
     *,
     engine: Engine,
     progress: Progress,
     on_epoch: Callable[[int, Counts], None] | None,
 ) -> RunRecord:
-    ready = for_net(task, spec.plan.net)
+    ready = for_net(task, spec.plan.model)
     inputs = training_inputs(
         ready,
         spec.plan,
@@ -287,7 +281,6 @@ def _train(
         engine=engine,
         progress=progress,
     )
-    directory = paths.run_folder(spec)
     trained = train_run(
         spec,
         ready,

@@ -1,9 +1,9 @@
-"""A run whose learner is left open: a run of each learner, and the better of them on validation.
+"""A run whose learner is left open: every learner is trained, and the better one on validation becomes the run.
 
-The run that is chosen is an ordinary one, bit for bit. Its files become those of the run that left the learner open, so that it
-predicts, and is shown and compared, as any other.
+What is chosen is an ordinary run, bit for bit: it predicts, and is shown and compared, as any other.
 """
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +17,10 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
 from umix.core.selection import RULES, best_score, worst_size
 from umix.methods.registry import METHODS
-from umix.models.net import AutoNet
+from umix.models.model import AutoNet
 from umix.models.registry import net_kind
-from umix.run_folder import RECORD
-from umix.store import atomic_write
 
-LEARNERS = "learners"  # the folder beside the runs with a run of each learner
+LEARNERS = "learners"  # the folder beside the runs with a run of each learner, while their run is not finished
 
 
 def learner_specs(spec: RunSpec) -> tuple[RunSpec, ...]:
@@ -38,21 +36,23 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
     settings = {
         key: value for key, value in spec.settings.items() if key not in ("net", "net.name", "net.among", "among")
     }
-    if not net_kind(name)[0].by_gradients:
-        steps, mixing = {"fit", *METHODS[spec.method].stages}, METHODS[spec.method].for_nets_only
-        parts = {key: spec.plan.setting(key)[0].split(".") for key in settings}
-        settings = {
-            key: value
-            for key, value in settings.items()
-            if (parts[key][0] not in steps or parts[key][1] == "epochs")
-            and not (parts[key][0] == spec.method and parts[key][1] in mixing)
-        }
-    return spec.changed({**settings, "net": name})
+    net, method = net_kind(name)[0], METHODS[spec.method]
+    unused = () if "mixing" in net.offers else method.mixing_options
+
+    def is_used(key: str, value: Any) -> bool:
+        part, _, field = spec.plan.setting(key)[0].partition(".")
+        if part in ("fit", *method.stages):
+            return bool(net.used_fit({field: value}))
+        return part != spec.method or field not in unused
+
+    used = {key: value for key, value in settings.items() if is_used(key, value)}
+    return spec.changed({**used, "net": name})
 
 
-def learner_paths(paths: RunPaths) -> RunPaths:
-    """The folders of the learners' runs: their own below ``out``, and the caches that all runs share."""
-    return replace(paths, out=paths.out / LEARNERS, cache=paths.cache_folder, stages=paths.stages_folder)
+def learner_paths(paths: RunPaths, spec: RunSpec) -> RunPaths:
+    """The folders of the learners' runs: their own for ``spec``, and the caches that all runs share."""
+    out = paths.out / LEARNERS / spec.directory_name
+    return replace(paths, out=out, cache=paths.cache_folder, stages=paths.stages_folder)
 
 
 @final
@@ -122,18 +122,17 @@ class _LearnerResult:
         return cls(record, -np.inf if np.isnan(score) else score, worst, average, error)
 
 
-def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> RunRecord:
-    """The chosen run as the run ``spec`` in ``directory``: its files, and a record that names both; the record comes last."""
-    source = choice.chosen.directory
-    for path in sorted(source.rglob("*")):
-        if path.is_file() and path.name != RECORD and not path.name.startswith("."):
-            target = directory / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "rb") as file:
-                atomic_write(target, file.read())
-    record = as_run_of(choice, spec)
-    record.save(directory)
-    return record
+def take_over(choice: LearnerChoice, spec: RunSpec, directory: Path) -> None:
+    """Make the folder of the chosen run that of the run ``spec``, ``directory``, with a record that names both."""
+    as_run_of(choice, spec).save(choice.chosen.directory)  # from here on it is this run, and only has to be moved
+    move_up(choice.chosen.directory, directory)
+
+
+def move_up(source: Path, directory: Path) -> None:
+    """Move the folder ``source`` of a finished run to ``directory``; what was left of the other learners is removed."""
+    shutil.rmtree(directory, ignore_errors=True)  # the error of an earlier attempt
+    source.rename(directory)
+    shutil.rmtree(source.parent)
 
 
 def as_run_of(choice: LearnerChoice, spec: RunSpec) -> RunRecord:

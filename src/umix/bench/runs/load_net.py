@@ -9,7 +9,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.spec.code_in_files import code_refused
 from umix.core.streams import torch_stream
 from umix.errors import UserError
-from umix.models.net import Net, NetSettings
+from umix.models.model import Model, ModelSettings
 from umix.models.registry import names_code, net_kind, net_settings
 from umix.models.weight_files import state_hash
 from umix.run_folder import weights_path
@@ -23,7 +23,7 @@ def load_net(
     epoch: int | None = None,
     net_name: str | None = None,
     trust_code: bool = False,
-) -> Net:
+) -> Model:
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
 
     The threshold that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
@@ -46,7 +46,7 @@ def load_net(
 
 def net_with(
     record: RunRecord, weights: Mapping[str, Tensor], *, net_name: str | None = None, trust_code: bool = False
-) -> Net:
+) -> Model:
     """The net of ``record`` with these weights, in evaluation mode."""
     _check_code(record, net_name, trust_code=trust_code)
     net = _built(record, _settings(record, net_name))
@@ -69,7 +69,7 @@ def _example(record: RunRecord) -> Tensor:
     return torch.zeros(record.input_shape, dtype=getattr(torch, record.input_dtype))
 
 
-def _settings(record: RunRecord, net_name: str | None) -> NetSettings:
+def _settings(record: RunRecord, net_name: str | None) -> ModelSettings:
     """The settings of the net of ``record``. The content of its files must not have changed."""
     options = dict(record.plan["net"])
     name, content = options.pop("name"), options.pop("content", "")
@@ -80,19 +80,19 @@ def _settings(record: RunRecord, net_name: str | None) -> NetSettings:
         options["weights"] = record.settings["net.weights"]
     given = {key: value for key, value in options.items() if key not in {*implied, *kind.from_data}}
     title = net_name or record.net or name
-    settings = net_settings(title, **given).on_columns(tuple(record.input_categories))
+    settings = net_settings(title, **given).with_categories(tuple(record.input_categories))
     if settings.content != content:
         raise UserError(f"The files of the net {title} have changed since the run {record.key} was trained with it.")
     return settings
 
 
-def _built(record: RunRecord, settings: NetSettings) -> Net:
+def _built(record: RunRecord, settings: ModelSettings) -> Model:
     """The net of ``record`` before training."""
     if settings.model_dump().get("freeze"):
         settings = settings.model_copy(update={"dropout": 0.0})  # nothing is dropped in evaluation
     with torch_stream(record.seed, "features", "init"):  # a random frozen body must be the one of training
         net = settings.build(_example(record), len(record.classes))
-    if record.body and record.body != state_hash(net.body):
+    if record.body and record.body != state_hash(net.as_layers(settings.title).body):
         raise UserError(
             f"The weights of the net {settings.title} have changed since the run {record.key} was trained with it."
         )

@@ -13,7 +13,7 @@ from umix.data.task import Task
 from umix.errors import UserError
 from umix.models.backbone import Backbone
 from umix.models.mlp import Linear
-from umix.models.net import NetSettings
+from umix.models.model import ModelSettings
 from umix.training.engine import Engine
 from umix.training.features import featured
 from umix.training.progress import Progress
@@ -25,13 +25,13 @@ class TrainingInputs:
     """The task and the net as they are trained; ``body`` is the hash of a frozen body where its name does not decide it."""
 
     task: Task
-    net: NetSettings
+    net: ModelSettings
     body: str = ""
 
 
-def for_net(task: Task, net: NetSettings) -> Task:
+def for_net(task: Task, net: ModelSettings) -> Task:
     """``task`` as ``net`` takes it: a table as codes and numbers with gaps, or as 0/1 columns and standardised numbers."""
-    return task if net.takes_codes else one_hot(task)
+    return task if net.supports_categorical else one_hot(task)
 
 
 def training_inputs(
@@ -41,7 +41,7 @@ def training_inputs(
 
     ``task`` is what ``for_net`` returns.
     """
-    net = plan.net
+    net = plan.model
     if isinstance(net, Backbone) and net.freeze:
         _refuse_boxes(plan)
         stored = featured(task, net, cache, seed=seed, engine=engine, progress=progress)
@@ -49,7 +49,7 @@ def training_inputs(
     if isinstance(net, Backbone):
         with torch_stream(seed, "check", "init"):  # what is wrong with the net is said before images are decoded
             net.build(task.splits["train"].example, task.n_classes)
-    return TrainingInputs(task if stream else _decoded(task, cache, progress), net.on_columns(task.categories))
+    return TrainingInputs(task if stream else _decoded(task, cache, progress), net.with_categories(task.categories))
 
 
 def _refuse_boxes(plan: Plan) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from umix.bench.runs.execute import execute
-from umix.bench.runs.learners import learner_paths, learner_specs
+from umix.bench.runs.learners import learner_paths
 from umix.bench.runs.paths import RunPaths
 from umix.bench.search.optuna_study import (
     PRUNING_CHECKS,
@@ -43,7 +43,7 @@ from umix.core.words import counted
 from umix.data.task import Task
 from umix.errors import MachineError, Setting, UserError
 from umix.limits import require_count
-from umix.run_folder import RECORD, weights_folder
+from umix.run_folder import weights_folder
 from umix.settings import Range
 from umix.store import ensure_writable
 from umix.training.engine import Engine
@@ -204,11 +204,8 @@ class _Worker:
             scores = [*before, validation_score(val, self.search.select, spec.plan.evaluation.threshold)]
             trial.report(sum(scores) / len(scores), len(before) * PRUNING_CHECKS + check)
             if trial.should_prune():
-                below = learner_paths(self.paths)
-                folders = [directory, *(below.run_folder(one) for one in learner_specs(spec))]
-                for folder in folders:  # a pruned run is never resumed
-                    if not (folder / RECORD).exists():  # the run of another learner may be that of other trials too
-                        shutil.rmtree(folder, ignore_errors=True)
+                for folder in (directory, learner_paths(self.paths, spec).out):  # a pruned run is never resumed
+                    shutil.rmtree(folder, ignore_errors=True)
                 raise TrialPruned
 
         try:

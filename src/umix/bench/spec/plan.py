@@ -16,8 +16,8 @@ from umix.data.task import TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.methods.method import Method
 from umix.methods.registry import METHODS, method
-from umix.models.net import AutoNet, NetSettings
-from umix.models.registry import net_kind, net_settings
+from umix.models.model import AutoNet, LearnerSettings, ModelSettings
+from umix.models.registry import learner_settings, net_kind
 from umix.settings import Settings
 from umix.training.fit_settings import FitSettings
 
@@ -34,13 +34,20 @@ class Plan:
     source: TaskSource
     method: Method
     net_name: str
-    net: NetSettings
+    net: LearnerSettings
     fit: FitSettings
     stages: Mapping[str, Mapping[str, Any]]
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     asked_source: TaskSource | None = (
         None  # where ``source`` has options that only suit the net: the source without them
     )
+
+    @property
+    def model(self) -> ModelSettings:
+        """The settings of the model; a plan that leaves the learner open has none."""
+        if not isinstance(self.net, ModelSettings):
+            raise TypeError(f"A plan must name one learner to have a model, got {self.net.name}.")
+        return self.net
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the run's numbers, with defaults filled in."""
@@ -59,8 +66,7 @@ class Plan:
         Nobody asks for the form of inputs that only suits a net, or for the steps of a fit without steps.
         """
         asked = {**self.as_json(), "task": (self.asked_source or self.source).as_json()}
-        if not self.net.by_gradients:
-            asked["fit"] = {"epochs": self.fit.epochs}
+        asked["fit"] = self.net.used_fit(asked["fit"])
         return {part: values for part, values in asked.items() if values != executed.get(part)}
 
     def setting(self, key: str) -> tuple[str, FieldInfo, Any]:
@@ -113,7 +119,7 @@ def make_plan(
         source=source,
         method=method(method_name, **tables.get(method_name, {})),
         net_name=net_name,
-        net=net_settings(net_name, **net_options),
+        net=learner_settings(net_name, **net_options),
         fit=fit,
         stages=stages,
         evaluation=EvaluationSettings(**{**preset_evaluation(preset_name), **tables.get("evaluation", {})}),
@@ -163,12 +169,12 @@ class _ResolvedSettings:
 
     def source(self) -> TaskSource:
         """The source with its settings, before its files are looked at."""
-        return self.kind(**self.kind.suited(self.tables.get("task", {}), self.net_name), **self.implied)
+        return self.kind(**self.kind.with_defaults(self.tables.get("task", {}), self.net_name), **self.implied)
 
     def asked_source(self) -> TaskSource | None:
         """The source without options that only suit the net; None where it has none."""
         asked = self.tables.get("task", {})
-        suited = self.kind.suited(asked, self.net_name)
+        suited = self.kind.with_defaults(asked, self.net_name)
         return None if suited == asked else self.kind(**asked, **self.implied)
 
 
@@ -230,23 +236,20 @@ def _preset_tables(base: Tables, method_name: str, settings: Mapping[str, Any]) 
 
 
 def _suiting_net(
-    tables: Tables, net: type[NetSettings], net_name: str, implied: Mapping[str, Any], stages: Sequence[str]
+    tables: Tables, net: type[LearnerSettings], net_name: str, implied: Mapping[str, Any], stages: Sequence[str]
 ) -> Tables:
     """``tables`` without options of another net, and without what is about gradient steps where the net takes none."""
     tables = {**tables, "fit": {**tables.get("fit", {}), **net.usual_fit(implied)}}
     if net_name != tables.get("net", {}).get("name"):
         tables["net"] = {}
-    if not net.by_gradients:
-        for part in ("fit", *stages):
-            tables[part] = {name: value for name, value in tables.get(part, {}).items() if name == "epochs"}
-    return tables
+    return {**tables, **{part: net.used_fit(tables[part]) for part in ("fit", *stages) if part in tables}}
 
 
 def _overridden(
     tables: Tables,
     settings: Mapping[str, Any],
     parts: Mapping[str, list[str]],
-    net: type[NetSettings],
+    net: type[LearnerSettings],
     net_name: str,
     method: type[Method],
     *,
@@ -268,8 +271,7 @@ def _overridden(
                 ".",
             )
         part, field = _locate(key, parts, data=data)
-        if not net.by_gradients:
-            _check_used(part, field, value, net_name, method)
+        _check_used(part, field, value, net, net_name, method)
         tables = {**tables, part: {**tables.get(part, {}), field: value}}
     used = {part: values for part, values in tables.items() if part in parts and values}
     for part, field in [(part, field) for part, values in used.items() for field in values]:
@@ -286,31 +288,30 @@ def _preset_kind(kind: type[TaskSource], implied: Mapping[str, Any]) -> type[Tas
     return OWN[loaded_as] if loaded_as in OWN else TASKS.find(loaded_as)
 
 
-def _check_used(part: str, field: str, value: Any, net_name: str, method: type[Method]) -> None:
-    """Refuse a setting of gradient steps or of mixing for a learner that does neither; sigma=0 is no mixing."""
-    if part in ("fit", *method.stages) and field != "epochs":
+def _check_used(
+    part: str, field: str, value: Any, net: type[LearnerSettings], net_name: str, method: type[Method]
+) -> None:
+    """Refuse a setting that means nothing to the model: of gradient steps, or of mixing; sigma=0 is no mixing."""
+    if part in ("fit", *method.stages) and not net.used_fit({field: value}):
         raise UserError(
             f"The setting {part}.{field} must be left out for {net_name}, which takes no gradient steps; umix nets shows "
             "what can be set."
         )
-    if part == method.name and field in method.for_nets_only and (field, value) != ("sigma", 0):
+    mixes = part == method.name and field in method.mixing_options and (field, value) != ("sigma", 0)
+    if mixes and "mixing" not in net.offers:
         raise UserError(
             f"The setting {part}.{field} must be left out for {net_name}: it is fitted to rows as they are, so nothing is mixed."
         )
 
 
-def _check_learner(net: type[NetSettings], net_name: str, method_name: str) -> None:
-    """Refuse a method that takes gradient steps, or mixes, for a learner that is only fitted to weighted rows."""
-    if not net.takes_any_method and METHODS[method_name].needs_gradients:
-        able = ", ".join(name for name, kind in METHODS.items() if not kind.needs_gradients)
-        kind = (
-            "is only fitted to weighted rows"
-            if not net.by_gradients
-            else "may choose one that is only fitted to weighted rows"
-        )
+def _check_learner(net: type[LearnerSettings], net_name: str, method_name: str) -> None:
+    """Refuse a method that needs more than the model offers."""
+    if not METHODS[method_name].needs <= net.offers:
+        able = ", ".join(name for name, kind in METHODS.items() if kind.needs <= net.offers)
+        kind = "may choose one that is only fitted" if net is AutoNet else "is only fitted"
         raise UserError(
-            f"{method_name} must train a net: it takes gradient steps of its own or mixes examples, and {net_name} {kind}; choose "
-            "another net with ",
+            f"{method_name} must train a net: it takes gradient steps of its own or mixes examples, and {net_name} {kind} to "
+            "weighted rows; choose another net with ",
             Setting("net"),
             f", or one of {able}.",
         )
@@ -328,7 +329,7 @@ def _check_weights(source: object, method_name: str) -> None:
 
 
 def _fields(
-    kind: type[TaskSource], method_name: str, net: type[NetSettings], *, hidden: set[str]
+    kind: type[TaskSource], method_name: str, net: type[LearnerSettings], *, hidden: set[str]
 ) -> dict[str, list[str]]:
     """Which settings each part of the run has."""
     fit = list(FitSettings.model_fields)

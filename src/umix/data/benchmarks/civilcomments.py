@@ -55,7 +55,7 @@ class CivilComments(CheckedSource):
         return tokenizer_hash(self.tokenizer) if self.tokenizer else ""
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def with_defaults(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
 
     def load(self, root: Path | None) -> Task:

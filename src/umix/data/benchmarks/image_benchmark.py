@@ -68,7 +68,7 @@ class ImageTask(CheckedSource, abc.ABC):
     augment: bool = Field(True, description="train on random boxes of the images, mirrored half of the time")
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def with_defaults(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         """``options`` with a small image size for nets trained from scratch, fast enough on a CPU, where no size is given."""
         return options if ":" in net else {"size": min(SMALL, cls.model_fields["size"].default), **options}
 

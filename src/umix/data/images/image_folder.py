@@ -110,7 +110,7 @@ class ImageFolder(RowRoles, CheckedSource):
         return None if path is None else path.resolve().name  # the folder above does not decide the run's numbers
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def with_defaults(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         """``options`` with the image size of pretrained nets for nets of other libraries, where no size is given."""
         return {"size": LARGE, **options} if ":" in net else options
 

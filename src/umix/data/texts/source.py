@@ -38,7 +38,7 @@ class TextSource(RowRoles, TaskSource):
         return path.name  # the folder does not decide the run's numbers
 
     @classmethod
-    def suited(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
+    def with_defaults(cls, options: dict[str, Any], net: str) -> dict[str, Any]:
         return {**tokenizer_of(net), **options}
 
     @property

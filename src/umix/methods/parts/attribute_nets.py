@@ -43,7 +43,7 @@ from umix.methods.method import Method
 from umix.methods.parts.attribute_model import Ints
 from umix.methods.parts.soft_groups import SoftGroups, all_known, known_groups
 from umix.methods.parts.spread_groups import LabelledRows, usable_splits
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.evaluate import split_logits
@@ -118,7 +118,7 @@ class AttributeRisk(Objective):
             "thresholds": torch.full(self.labelled.shape, torch.inf),
         }
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         if batch.step and batch.step % self.steps == 0:
             state = {**state, "thresholds": self._thresholds(state["p"])}
         log_p = masked_log_softmax(net(batch.x), self.labelled[batch.y] > 0)
@@ -160,7 +160,7 @@ class SelectedPredictions:
         self.hits, self.p = kept["selected hits"], kept["selected p"]
         self._score = self._scored(self.hits)
 
-    def observe(self, net: Net, epoch: int) -> None:
+    def observe(self, net: Model, epoch: int) -> None:
         hits = (self._predicted(net, self._held).argmax(dim=1) == self._t).float()
         score = self._scored(hits)
         if score > self._score:
@@ -176,7 +176,7 @@ class SelectedPredictions:
         rates = hits.double() @ self._member / self._member.sum(0)
         return float(rates.min()), float(rates.mean())
 
-    def _predicted(self, net: Net, split: Split) -> Tensor:
+    def _predicted(self, net: Model, split: Split) -> Tensor:
         if not len(split):
             return torch.zeros(0, self._possible.shape[1])
         logits = split_logits(net, split, n_classes=self._possible.shape[1], batch_size=self._batch_size)

@@ -13,7 +13,7 @@ from umix.data.samplers import Balanced
 from umix.data.task import Split
 from umix.errors import UserError
 from umix.methods.method import Method
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.settings import between
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
@@ -39,7 +39,7 @@ class LayerFit(Method, abc.ABC):
         return FitSettings(**{**own, **changes})
 
     def fit_balanced(
-        self, context: Context, net: Net, rows: Split, *, new: bool, val: Split | None = None, **changes: Any
+        self, context: Context, net: Model, rows: Split, *, new: bool, val: Split | None = None, **changes: Any
     ) -> TrainResult:
         """``net`` with its last layer trained on ``rows``, in batches in which all classes occur as often.
 

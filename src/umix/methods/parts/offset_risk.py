@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from umix.data.batch import Batch
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.objective import Objective, State
 
 
@@ -38,7 +38,7 @@ class OffsetRisk(Objective):
     weights: Tensor | None = None
     weights_from: int = 0
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         offset = self.offset if self.row is None else self.offset[self.row.index_select(0, batch.index)]
         logits = net(batch.x) + offset
         w = batch.weight
@@ -51,13 +51,13 @@ class OffsetRisk(Objective):
         return (losses if w is None else w * losses).mean() / self.scale, state
 
 
-def class_sizes(y: Tensor, *, n_classes: int, by: Tensor | None = None) -> Tensor:
-    """The number of examples of every class, float64 [classes]; with ``by`` [n], an example counts as that many copies.
+def class_sizes(y: Tensor, *, n_classes: int, sample_weight: Tensor | None = None) -> Tensor:
+    """The number of examples of every class, float64 [classes]; with ``sample_weight`` [n], an example counts as that many copies.
 
     >>> class_sizes(torch.tensor([0, 0, 2]), n_classes=3).tolist()
     [2.0, 0.0, 1.0]
     """
-    copies = None if by is None else by.cpu().double()
+    copies = None if sample_weight is None else sample_weight.cpu().double()
     return torch.bincount(y.cpu(), weights=copies, minlength=n_classes).double()
 
 
@@ -75,13 +75,13 @@ def log_shares(sizes: Tensor) -> Tensor:
 
 
 def log_shares_given_prediction(
-    logits: Tensor, y: Tensor, *, temperature: float = 1.0, by: Tensor | None = None
+    logits: Tensor, y: Tensor, *, temperature: float = 1.0, sample_weight: Tensor | None = None
 ) -> Tensor:
     """Logarithms of P(y | k), the share of class y among the examples for which a model predicts class k, float64 [k, y].
 
     The cells of the table are Σ_i softmax(logits_i / temperature)_k · 1[y_i = y], and one more in each, so that no logarithm is
-    infinite (Tsirigotis et al. 2023). With ``by`` [n], an example counts as that many copies. Classes without examples get no such
-    one: they have the largest share of each row, as in ``log_shares``.
+    infinite (Tsirigotis et al. 2023). With ``sample_weight`` [n], an example counts as that many copies. Classes without examples
+    get no such one: they have the largest share of each row, as in ``log_shares``.
 
     >>> certain = torch.tensor([[9.0, 0.0], [9.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
     >>> log_shares_given_prediction(certain, torch.tensor([0, 0, 1, 1]), temperature=0.01).exp().float()  # 3:2 and 1:2
@@ -90,10 +90,10 @@ def log_shares_given_prediction(
     """
     n_classes = logits.shape[1]
     predicted = (logits.cpu().double() / temperature).softmax(1)
-    if by is not None:
-        predicted = predicted * by.cpu().double()[:, None]
+    if sample_weight is not None:
+        predicted = predicted * sample_weight.cpu().double()[:, None]
     cells = predicted.new_zeros(n_classes, n_classes).index_add_(0, y.cpu(), predicted)  # [y, k]
-    present = class_sizes(y, n_classes=n_classes, by=by) > 0
+    present = class_sizes(y, n_classes=n_classes, sample_weight=sample_weight) > 0
     return log_shares((cells + 1).where(present[:, None], 0.0).T)
 
 

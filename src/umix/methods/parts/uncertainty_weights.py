@@ -75,18 +75,20 @@ class Weighting:
             for name, value in self.settings().items()
         )
 
-    def weights(self, u: Tensor, y: Tensor, *, c: float, by: Tensor | None = None, normalize: bool = True) -> Tensor:
+    def weights(
+        self, u: Tensor, y: Tensor, *, c: float, sample_weight: Tensor | None = None, normalize: bool = True
+    ) -> Tensor:
         """The weight of every training example, [n], from its uncertainty ``u`` and its class ``y``.
 
-        With ``by`` [n], an example counts as that many copies.
+        With ``sample_weight`` [n], an example counts as that many copies.
         """
         if self.pool == "cell":
-            return inverse_frequency(cells(u, y), power=self.power, by=by)
-        pooled = class_means(u, y, by=by) if self.pool == "class" else u
+            return inverse_frequency(cells(u, y), power=self.power, sample_weight=sample_weight)
+        pooled = class_means(u, y, sample_weight=sample_weight) if self.pool == "class" else u
         w = importance_weights(pooled, eta=self.eta, c=c)
         if self.pool == "balance":
-            w = w * inverse_frequency(y, by=by)
-        return normalized(w, by=by) if normalize else w
+            w = w * inverse_frequency(y, sample_weight=sample_weight)
+        return normalized(w, sample_weight=sample_weight) if normalize else w
 
 
 #: How much a candidate costs: nothing (a linear head in a stack), a share of a small fit, or of a large one.
@@ -226,7 +228,9 @@ class UncertaintyWeights(Method, abc.ABC):
     def weigh(self, measured: "Measured", weighting: Weighting, context: Context) -> Tensor:
         """The weight of every training example, [n], on the context's device (eq. 7)."""
         train, u = context.task.splits["train"], measured.train(weighting.length)
-        return weighting.weights(u, train.y, c=self.c, by=train.weight, normalize=self.normalize).to(context.device)
+        return weighting.weights(u, train.y, c=self.c, sample_weight=train.weight, normalize=self.normalize).to(
+            context.device
+        )
 
     def weigh_examples(
         self, context: Context, objective: Callable[[Tensor], Objective], sampler: Sampler | None = None

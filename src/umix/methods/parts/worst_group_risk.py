@@ -10,7 +10,7 @@ from umix.core.environments import indicators
 from umix.core.losses import cross_entropy
 from umix.core.risks import worst_group_risk
 from umix.data.batch import Batch
-from umix.models.net import Net
+from umix.models.model import Model
 from umix.training.objective import Objective, State
 
 
@@ -37,7 +37,7 @@ class WorstGroupRisk(Objective):
         there = (self.sizes > 0).float()
         return {"q": there / there.sum(), "margin": self.adjustment * there / self.sizes.clamp_min(1).sqrt()}  # C/√n_g
 
-    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+    def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         losses, q = cross_entropy(net(batch.x), batch.y), state["q"]
         margin = state["margin"] if self.adjustment else None
         risk, q = worst_group_risk(losses, self._member(batch, losses), q, step_size=self.step_size, margin=margin)

@@ -35,7 +35,7 @@ CATBOOST_TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 class Boosted(EstimatorSettings, abc.ABC):
     """Boosted trees; every epoch adds some."""
 
-    takes_codes: ClassVar[bool] = True
+    supports_categorical: ClassVar[bool] = True
 
     trees: int = Field(5, ge=1, description="trees added in an epoch (of each class, where there are more than two)")
     learning_rate: Annotated[float, between(0.03, 0.3, log=True)] = Field(

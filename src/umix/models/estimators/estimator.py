@@ -1,34 +1,40 @@
-"""Estimators as learners: a fitted model is the body of a net, so that all that evaluates, selects and stores nets can use it.
+"""Estimators as models: a forest or any other estimator of a library, fitted to weighted rows in one go.
 
-The features of an example are the logits by the first tenth of the model's stages, by two tenths, … by all. The head takes the
+The features of an example are the logits by the first tenth of the estimator's stages, by two tenths, … by all. The head takes the
 last of them as they are. Refitting it, as DFR does, weighs the parts of the model anew.
 """
 
 import abc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self, cast, final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn, Self, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 from pydantic_core import from_json
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from umix.errors import UserError, cause
+from umix.data.loader import batches
+from umix.data.task import Split
+from umix.errors import Setting, UserError, cause
 from umix.models.estimators.library import Floats, Ints, Labels, Library
-from umix.models.net import Net, NetSettings
+from umix.models.model import Capability, Model, ModelSettings
 
 BLOCKS = 10  # parts of the stages that features tell apart
+_AT_ONCE = 2**17  # rows that are predicted at once
+_FEW = 2**18  # rows × columns that one thread fits as fast as several
 _NEVER = -1e9  # the logit of a class that no row of the fit has: below all others, but finite
 
 
-class EstimatorSettings(NetSettings, abc.ABC):
+class EstimatorSettings(ModelSettings, abc.ABC):
     """Options of a learner that is fitted to weighted rows in one go instead of by gradient steps."""
 
-    takes_any_method: ClassVar[bool] = False
-    by_gradients: ClassVar[bool] = False
+    offers: ClassVar[frozenset[Capability]] = frozenset({"sample_weight"})
+    fit_options: ClassVar[frozenset[str] | None] = frozenset({"epochs"})
     from_data: ClassVar[tuple[str, ...]] = ("categories",)
 
     folds: int = Field(
@@ -85,11 +91,20 @@ class EstimatorSettings(NetSettings, abc.ABC):
     def make(self, *, stages: int, seed: int) -> Any:
         """A new estimator of so many stages, not fitted yet."""
 
-    def on_columns(self, categories: tuple[int, ...]) -> Self:
+    def with_categories(self, categories: tuple[int, ...]) -> Self:
         return self.model_copy(update={"categories": categories})
 
-    def build(self, example: Tensor, n_classes: int) -> Net:
-        return Net(Fitted(self, n_classes), _last_block(n_classes))
+    def check_example(self, example: Tensor, *, data: str) -> None:
+        if example.dim() != 1 or not example.is_floating_point():
+            raise UserError(
+                f"{self.title} must be given rows of numbers, got examples of shape {list(example.shape)} in {data}; choose a net "
+                "with ",
+                Setting("net"),
+                ".",
+            )
+
+    def build(self, example: Tensor, n_classes: int) -> "EstimatorModel":
+        return EstimatorModel(self, n_classes)
 
     def made(self, factory: Any, options: Mapping[str, Any]) -> Any:
         """``factory`` called with ``options`` and those that the user gave; an option that it does not take raises UserError."""
@@ -132,21 +147,23 @@ def _last_block(n_classes: int) -> nn.Linear:
 
 
 @final
-class Fitted(nn.Module):
-    """A model that is fitted or will be; ``cut`` is how many of its stages predict.
-
-    ``is_trial`` is set where many models are fitted to the same rows, to choose one of them: speed counts more than the last digit.
-    """
+class EstimatorModel(Model):
+    """An estimator that is fitted or will be; ``cut`` is how many of its stages predict."""
 
     def __init__(self, settings: EstimatorSettings, n_classes: int) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
+        self.is_linear = False
+        self.encoder = None
+        self.head = _last_block(n_classes)
+        self.companion = None
         self.settings = settings
         self.n_classes = n_classes
         self.cut = 0
-        self.is_trial = False
+        self._is_trial = False
         self._model: Any = None
         self._seen = np.zeros(0, dtype=np.int64)  # the classes of the rows that were fitted
         self._stored: Tensor | None = None  # the model as bytes, once it was asked for
+        self._looks: _Looks | None = None  # what is known of splits while the stages are looked at
 
     @property
     def model(self) -> Any:
@@ -175,7 +192,7 @@ class Fitted(nn.Module):
             self._model.set_params(**{kind.stages_option: stages})
         with settings.asked_to(f"be fitted to {len(x):,} rows"):
             rows, y = settings.rows(x), settings.labels(self._seen, codes.astype(np.int64))
-            if self.is_trial:
+            if self._is_trial:
                 rows = kind.trial_rows(self._model, rows, settings.categories)
             kind.fit(self._model, rows, y, weight, settings.categories)
         self.cut = self.stages
@@ -211,10 +228,59 @@ class Fitted(nn.Module):
         """How many stages every tenth of those that predict ends after."""
         return [max(1, round(self.cut * (block + 1) / BLOCKS)) for block in range(BLOCKS)]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def encoded_features(self, x: Tensor) -> Tensor:
         """The logits by every tenth of the stages, [n, 10 × classes], the last by all that predict."""
         logits = self.logits_at(x.cpu().numpy(), self.tenths)
         return logits.transpose(0, 1).flatten(1).to(x.device)
+
+    def looks(self, ends: Sequence[int], *, threads: int) -> Iterator[Self]:
+        """This model, cut after each of ``ends`` in turn; the logits of a split are computed once for all of them."""
+        looks = _Looks(tuple(ends), threads)
+        try:
+            for looks.place, self.cut in enumerate(ends):
+                self._looks = looks
+                yield self
+        finally:
+            self._looks = None
+
+    def known_logits(self, split: Split) -> Tensor | None:
+        if self._looks is None:
+            return None
+        looks = self._looks
+        if split not in looks.logits:
+            with estimator_threads(looks.threads):
+                looks.logits[split] = self.split_logits(split, looks.ends)
+        return looks.logits[split][looks.place].to(split.y.device)
+
+    def split_logits(self, split: Split, ends: Sequence[int]) -> Tensor:
+        """The logits of every example of ``split`` by the first ``end`` stages, for each of ``ends``: [ends, n, classes]."""
+        logits = torch.empty(len(ends), len(split), self.n_classes)
+        for batch in batches(split, torch.arange(len(split)), batch_size=_AT_ONCE) if len(split) else ():
+            logits[:, batch.index.cpu()] = self.logits_at(batch.x.cpu().numpy(), ends)
+        return logits
+
+    def row_logits(self, rows: Any, *, n: int) -> NDArray[np.float64]:
+        """The logits of ``n`` rows, as the estimator takes them, [n, classes], in double precision."""
+        head, last = self.head.double(), _last_block(self.n_classes).double().state_dict()
+        if all(torch.equal(tensor, last[name]) for name, tensor in head.state_dict().items()):
+            found: NDArray[np.float64] = self.scores_at(rows, [self.cut], n=n)[0]
+            return found
+        with torch.no_grad():
+            blocks = torch.from_numpy(self.scores_at(rows, self.tenths, n=n)).transpose(0, 1).flatten(1)
+            logits: NDArray[np.float64] = head(blocks).numpy()
+        return logits
+
+    def for_trial(self) -> Self:
+        self._is_trial = True
+        return self
+
+    def as_layers(self, title: str) -> NoReturn:
+        raise UserError(
+            f"A net that is exported must be made of layers, got {title}, which stays a model of its library; use umix "
+            "predict, or export it with ",
+            Setting("format", "mlflow"),
+            ".",
+        )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if self._stored is None:
@@ -237,14 +303,31 @@ class Fitted(nn.Module):
             ) from None
 
 
-def logits_of(net: Net, rows: Any, *, n: int) -> NDArray[np.float64]:
-    """The logits of ``n`` rows, as the estimator in ``net`` takes them, [n, classes], in double precision."""
-    fitted, head = cast(Fitted, net.body), net.head.double()
-    last = _last_block(fitted.n_classes).double().state_dict()
-    if all(torch.equal(tensor, last[name]) for name, tensor in head.state_dict().items()):
-        found: NDArray[np.float64] = fitted.scores_at(rows, [fitted.cut], n=n)[0]
-        return found
-    with torch.no_grad():
-        blocks = torch.from_numpy(fitted.scores_at(rows, fitted.tenths, n=n)).transpose(0, 1).flatten(1)
-        logits: NDArray[np.float64] = head(blocks).numpy()
-    return logits
+@dataclass(eq=False)
+class _Looks:
+    """The stages that are looked at, which of them now, and the logits of splits by each of them."""
+
+    ends: tuple[int, ...]
+    threads: int
+    place: int = 0
+    logits: dict[Split, Tensor] = field(default_factory=dict)
+
+
+def threads_for(train: Split) -> int:
+    """How many threads an estimator is fitted with: as many as torch has, and one where there are few rows.
+
+    The threads of a boosted tree wait for each other at every split, actively: on few rows they only slow each other down, and
+    where another process wants their core, by a factor of ten and more.
+    """
+    return 1 if len(train) * max(1, train.example.numel()) < _FEW else torch.get_num_threads()
+
+
+@contextmanager
+def estimator_threads(count: int) -> Iterator[None]:
+    """Inside the block estimators use so many threads."""
+    before = torch.get_num_threads()
+    try:
+        with threadpool_limits(count, user_api="openmp"):
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -27,7 +27,7 @@ from umix.models.estimators.boosted import (
     LightGBMLibrary,
     XGBoostLibrary,
 )
-from umix.models.estimators.estimator import EstimatorSettings
+from umix.models.estimators.estimator import EstimatorModel, EstimatorSettings
 from umix.models.estimators.library import (
     Floats,
     Ints,
@@ -38,7 +38,6 @@ from umix.models.estimators.library import (
     load_skops,
     of_last_step,
 )
-from umix.models.net import Net
 from umix.models.own import own_module
 from umix.models.weight_files import files_hash
 
@@ -187,7 +186,7 @@ class OwnEstimator(EstimatorSettings):
     def per_epoch(self) -> int:
         return -(-self.kind.stages_set(self._fresh()) // LOOKS)
 
-    def build(self, example: Tensor, n_classes: int) -> Net:
+    def build(self, example: Tensor, n_classes: int) -> EstimatorModel:
         self._fresh()  # raises if there is something wrong with it
         return super().build(example, n_classes)
 
