@@ -68,9 +68,8 @@ def execute(
     record = engine.from_first(finished(spec, paths.out) if engine.first and is_finished(spec, paths.out) else None)
     if record is not None:
         return record
-    name = (
-        spec.directory_name
-    )  # reads the files of the net: one that is not there is refused before the data are loaded
+    # The name depends on the files of the net: a net that is not there is refused before the data are loaded.
+    name = spec.directory_name
     if isinstance(spec.plan.net, AutoNet):
         fingerprint, train = None, partial(_train_learners, spec, task, paths)
     else:
