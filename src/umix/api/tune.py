@@ -73,7 +73,7 @@ def tune(
         cache=None if cache is None else Path(cache),
         tasks=reference.tasks,
     )
-    found = search(
+    result = search(
         reference.name,
         method,
         trials=trials,
@@ -87,4 +87,4 @@ def tune(
         paths=paths,
         trust_code=trust_code,
     )
-    return replace(found, settings=fixed | found.settings)
+    return replace(result, settings=fixed | result.settings)

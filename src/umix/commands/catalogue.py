@@ -60,10 +60,10 @@ def tasks(
     """List the tasks, a line for each; with NAME show one with all its options."""
     from umix.data.registry import OWN, TASKS
 
-    own = {"table": "FILE.csv", "text": "FILE.csv --text", "arrays": "FILE.npz", "images": "FOLDER/"}
+    own_data = {"table": "FILE.csv", "text": "FILE.csv --text", "arrays": "FILE.npz", "images": "FOLDER/"}
     entries = {known: Entry(kind) for known, kind in TASKS.items()}
-    entries |= {own[kind]: Entry(OWN[kind], hidden=frozenset({"path"})) for kind in own}
-    _show(entries, name, other=own, registry=TASKS, as_json=as_json)
+    entries |= {own_data[kind]: Entry(OWN[kind], hidden=frozenset({"path"})) for kind in own_data}
+    _show(entries, name, other=own_data, registry=TASKS, as_json=as_json)
     _print_problems(TASKS)
 
 
@@ -143,14 +143,14 @@ def _show(
         else:
             _print_list(entries, thing=registry.thing, column=column)
         return
-    found = other.get(name, name)
-    if found not in entries:
+    title = other.get(name, name)
+    if title not in entries:
         registry.get(name)  # raises where it is a plug-in that cannot be used
         raise unknown(registry.thing, name, {*entries, *other})
     if as_json:
-        print_json({"name": found, **entries[found].as_json()})
+        print_json({"name": title, **entries[title].as_json()})
     else:
-        _print_entry(found, entries[found])
+        _print_entry(title, entries[title])
 
 
 def presets(
@@ -165,20 +165,20 @@ def presets(
     from umix.bench.spec.presets import presets_for
     from umix.data.registry import OWN, TASKS, source_kind
 
-    known = {**TASKS, **OWN}
+    sources = {**TASKS, **OWN}
     if name is None:
         _print_preset_names(
-            {name: (kind.__doc__ or "", list(presets_for(kind))) for name, kind in known.items()}, as_json=as_json
+            {name: (kind.__doc__ or "", list(presets_for(kind))) for name, kind in sources.items()}, as_json=as_json
         )
         return
     try:
-        found = presets_for(OWN[name] if name in OWN else source_kind(name)[0])
+        tables = presets_for(OWN[name] if name in OWN else source_kind(name)[0])
     except UserError:
-        raise unknown("task, kind of data or path", name, known) from None
+        raise unknown("task, kind of data or path", name, sources) from None
     if as_json:
-        print_json(found)
+        print_json(tables)
     else:
-        _print_presets(found, f"presets of {name}")
+        _print_presets(tables, f"presets of {name}")
 
 
 def _print_problems(registry: Registry[Any]) -> None:
@@ -255,16 +255,16 @@ def paragraphs(text: str) -> list[str]:
     >>> paragraphs("One\nline.\n\nA list:\n- first\n  item;\n- second.")
     ['One line.', 'A list:', '- first item;', '- second.']
     """
-    found: list[str] = []
+    blocks: list[str] = []
     for block in re.split(r"\n\s*\n", text.strip()):
         begins = True
         for line in block.splitlines():
             if begins or line.lstrip().startswith("- "):
-                found.append(line.strip())
+                blocks.append(line.strip())
             else:
-                found[-1] += f" {line.strip()}"
+                blocks[-1] += f" {line.strip()}"
             begins = False
-    return [line for line in found if line]
+    return [line for line in blocks if line]
 
 
 def _searched(known: "FieldInfo") -> str:
@@ -293,9 +293,9 @@ def _print_presets(presets: "Mapping[str, Tables]", title: str) -> None:
     table = Table("preset", "part", "setting", "value", title=escape(title), title_justify="left")
     for name, tables in presets.items():
         for part, values in tables.items():
-            own = {key: value for key, value in values.items() if isinstance(value, dict)}
-            table.add_row(name, part, *_columns({key: value for key, value in values.items() if key not in own}))
-            for inner, settings in own.items():
+            parts = {key: value for key, value in values.items() if isinstance(value, dict)}
+            table.add_row(name, part, *_columns({key: value for key, value in values.items() if key not in parts}))
+            for inner, settings in parts.items():
                 table.add_row(name, f"{part}.{inner}", *_columns(settings))
         table.add_section()
     OUT.print(table)

@@ -193,14 +193,14 @@ def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
             for record in records:
                 for warning in record.warnings:
                     about.setdefault((task, warning), {}).setdefault(label, []).append(record.seed)
-    found = []
+    lines = []
     for (task, warning), by_method in about.items():
         if len(by_method) > 1 and by_method.keys() == result.records[task].keys():
-            found.append((f"{task} · all methods", warning))
+            lines.append((f"{task} · all methods", warning))
             continue
         for label, seeds in by_method.items():
-            found.append((f"{task} · {label} · seed {', '.join(map(str, seeds))}", warning))
-    return found
+            lines.append((f"{task} · {label} · seed {', '.join(map(str, seeds))}", warning))
+    return lines
 
 
 def print_study_json(result: "StudyResult") -> None:

@@ -66,9 +66,9 @@ def clusters_within(
         if not len(rows):
             continue
         with threadpool_limits(1):  # sums must not depend on the number of threads
-            own, silhouettes[c] = _chosen(z[rows], sizes, kind, average, rng, sample)
-        cluster[rows] = begin + own
-        begin += int(own.max()) + 1
+            of_class, silhouettes[c] = _chosen(z[rows], sizes, kind, average, rng, sample)
+        cluster[rows] = begin + of_class
+        begin += int(of_class.max()) + 1
     return Clusters(cluster, begin, silhouettes)
 
 
@@ -77,7 +77,7 @@ def _chosen(
 ) -> tuple[Ids, float]:
     """The clusters of one class's examples with the largest silhouette, and this silhouette."""
     most = min(_distinct(z, max(sizes)), len(z) - 1)
-    found: tuple[Ids, float] = np.zeros(len(z), dtype=np.int64), np.nan
+    best: tuple[Ids, float] = np.zeros(len(z), dtype=np.int64), np.nan
     for size in sorted({min(size, most) for size in sizes}):
         if size < 2:
             continue
@@ -85,9 +85,9 @@ def _chosen(
         if cluster.max() == 0:
             continue
         value = silhouette(z, cluster, average=average, rng=rng, sample=sample)
-        if not value <= found[1]:  # the first is compared with NaN
-            found = cluster, value
-    return found
+        if not value <= best[1]:  # the first is compared with NaN
+            best = cluster, value
+    return best
 
 
 def clustered(z: Floats, size: int, *, kind: Kind, rng: np.random.Generator) -> Ids:
@@ -151,8 +151,8 @@ def main_directions_within(z: Floats, y: Ids, *, n_classes: int, width: int) -> 
     for c in range(n_classes):
         rows = np.flatnonzero(y == c)
         if len(rows):
-            own = main_directions(z[rows], width)
-            reduced[rows, : own.shape[1]] = own
+            of_class = main_directions(z[rows], width)
+            reduced[rows, : of_class.shape[1]] = of_class
     return reduced
 
 

@@ -136,22 +136,22 @@ def units_of(
     margin_size = np.asarray(margin_sizes, dtype=np.int64)
     margin_hit = hit[..., :0] if margin_hits is None else np.asarray(margin_hits, dtype=np.int64)
     fewest = max(1, least)
-    known = np.concatenate([size, margin_size]) >= fewest
+    is_large = np.concatenate([size, margin_size]) >= fewest
     stand_in = np.zeros(len(class_size), dtype=bool)
     if size.any() or margin_size.any():
         if composition is None:
-            stand_in |= (class_size >= fewest) & ~known.any()
+            stand_in |= (class_size >= fewest) & ~is_large.any()
         else:
             none = np.zeros((0, len(class_size)), dtype=np.int64)
             parts = [np.asarray(composition), none if margin_composition is None else np.asarray(margin_composition)]
             held = np.concatenate(parts) > 0  # [groups + margins, classes]
-            stand_in |= (class_size >= fewest) & held.any(axis=0) & ~held[known].any(axis=0)
-        if not known.any() and not stand_in.any():
+            stand_in |= (class_size >= fewest) & held.any(axis=0) & ~held[is_large].any(axis=0)
+        if not is_large.any() and not stand_in.any():
             stand_in = class_size > 0
     return EvaluationGroups(
         np.concatenate([hit, margin_hit, class_hit], axis=-1),
         np.concatenate([size, margin_size, class_size]),
-        np.concatenate([known, stand_in]),
+        np.concatenate([is_large, stand_in]),
         len(size),
         len(margin_size),
     )

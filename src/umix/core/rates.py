@@ -55,9 +55,9 @@ def adjusted(hits: ArrayLike, sizes: ArrayLike, train_sizes: ArrayLike) -> float
     0.8
     """
     rates, share = per_group(hits, sizes), np.asarray(train_sizes, dtype=np.float64)
-    known = ~np.isnan(rates)
-    total = share[known].sum()
-    return float(rates[known] @ share[known] / total) if total > 0 else float("nan")
+    is_known = ~np.isnan(rates)
+    total = share[is_known].sum()
+    return float(rates[is_known] @ share[is_known] / total) if total > 0 else float("nan")
 
 
 def frontier(worst: ArrayLike, average: ArrayLike) -> NDArray[np.int64]:
@@ -69,15 +69,15 @@ def frontier(worst: ArrayLike, average: ArrayLike) -> NDArray[np.int64]:
     [1, 0]
     """
     low, mean = np.asarray(worst, dtype=np.float64), np.asarray(average, dtype=np.float64)
-    known = np.flatnonzero(~(np.isnan(low) | np.isnan(mean)))
-    order = known[np.lexsort((known, -low[known], -mean[known]))]  # by falling average, then by falling worst rate
-    found: list[int] = []
+    places = np.flatnonzero(~(np.isnan(low) | np.isnan(mean)))
+    order = places[np.lexsort((places, -low[places], -mean[places]))]  # by falling average, then by falling worst rate
+    kept: list[int] = []
     best = -np.inf
     for point in order.tolist():
         if low[point] > best:
             best = low[point]
-            found.append(point)
-    return np.array(found[::-1], dtype=np.int64)
+            kept.append(point)
+    return np.array(kept[::-1], dtype=np.int64)
 
 
 def _known(hits: ArrayLike, sizes: ArrayLike) -> NDArray[np.float64]:

@@ -91,8 +91,8 @@ def _average(val: Counts) -> Scores:
 
 
 def _class_rates(val: Counts) -> Scores:
-    known = val.class_sizes > 0
-    return per_group(val.class_hits[:, known], val.class_sizes[known])
+    present = val.class_sizes > 0
+    return per_group(val.class_hits[:, present], val.class_sizes[present])
 
 
 def _worst_class(val: Counts) -> Scores:
@@ -270,8 +270,8 @@ def group_free_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: in
     """
     if not every.n:
         return np.full(every.epochs, np.nan)
-    known = every.class_sizes > 0
-    parts = [per_group(every.class_hits[:, known], every.class_sizes[known]).min(axis=1)]
+    present = every.class_sizes > 0
+    parts = [per_group(every.class_hits[:, present], every.class_sizes[present]).min(axis=1)]
     if n_uncertain:
         parts.append(uncertain_hits / n_uncertain)
     if every.n > n_uncertain:

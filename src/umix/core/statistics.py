@@ -37,10 +37,10 @@ class Spread:
         >>> Spread.of([0.25, 0.75, 0.5])
         Spread(mean=0.5, std=0.25)
         """
-        known = np.asarray(values, dtype=np.float64)
-        if not len(known):
+        numbers = np.asarray(values, dtype=np.float64)
+        if not len(numbers):
             return cls(math.nan, math.nan)
-        return cls(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan)
+        return cls(float(numbers.mean()), float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan)
 
 
 @final
@@ -80,10 +80,10 @@ def wilson(hits: float, size: int, *, level: float = LEVEL) -> Interval:
 
 def mean_interval(values: ArrayLike, *, rng: np.random.Generator, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Percentile bootstrap interval of the mean of ``values``; a single value has none."""
-    known = np.asarray(values, dtype=np.float64)
-    if len(known) < 2:
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) < 2:
         return Interval(math.nan, math.nan)
-    drawn = known[rng.integers(len(known), size=(draws, len(known)))]
+    drawn = numbers[rng.integers(len(numbers), size=(draws, len(numbers)))]
     return _percentiles(drawn.mean(axis=1), level)
 
 
@@ -96,15 +96,15 @@ def flip_p_value(differences: ArrayLike, *, rng: np.random.Generator, draws: int
     >>> flip_p_value([0.1, 0.2, 0.3], rng=np.random.default_rng(0))
     0.25
     """
-    known = np.asarray(differences, dtype=np.float64)
-    if not len(known):
+    numbers = np.asarray(differences, dtype=np.float64)
+    if not len(numbers):
         return math.nan
-    observed = abs(known.sum()) - 1e-12 * np.abs(known).sum()  # sums that differ by rounding are ties
-    if len(known) <= EXACT_SEEDS:
-        signs = np.array(list(product((1.0, -1.0), repeat=len(known))))
-        return float((np.abs(signs @ known) >= observed).mean())
-    signs = rng.choice((1.0, -1.0), size=(draws, len(known)))
-    return float((1 + (np.abs(signs @ known) >= observed).sum()) / (draws + 1))
+    observed = abs(numbers.sum()) - 1e-12 * np.abs(numbers).sum()  # sums that differ by rounding are ties
+    if len(numbers) <= EXACT_SEEDS:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(numbers))))
+        return float((np.abs(signs @ numbers) >= observed).mean())
+    signs = rng.choice((1.0, -1.0), size=(draws, len(numbers)))
+    return float((1 + (np.abs(signs @ numbers) >= observed).sum()) / (draws + 1))
 
 
 def sign_p_value(differences: ArrayLike) -> float:
@@ -113,9 +113,9 @@ def sign_p_value(differences: ArrayLike) -> float:
     >>> sign_p_value([0.1, 0.2, -0.1, 0.0, 0.3])
     0.625
     """
-    known = np.asarray(differences, dtype=np.float64)
-    n, fewer = int((known != 0).sum()), int(min((known > 0).sum(), (known < 0).sum()))
-    if not len(known):
+    numbers = np.asarray(differences, dtype=np.float64)
+    n, fewer = int((numbers != 0).sum()), int(min((numbers > 0).sum(), (numbers < 0).sum()))
+    if not len(numbers):
         return math.nan
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / (1 << n))
 
@@ -128,10 +128,10 @@ def paired(first: ArrayLike, second: ArrayLike, *, rng: np.random.Generator) -> 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape:
         raise ValueError(f"Pairs must be of the same seeds, got {len(a)} and {len(b)} values.")
-    known = (a - b)[~np.isnan(a - b)]
-    interval, p = mean_interval(known, rng=rng), flip_p_value(known, rng=rng)
-    tests = (p, sign_p_value(known)) if len(known) > 1 else (math.nan, math.nan)
-    return Paired(len(known), Spread.of(known.tolist()), interval, *tests)
+    differences = (a - b)[~np.isnan(a - b)]
+    interval, p = mean_interval(differences, rng=rng), flip_p_value(differences, rng=rng)
+    tests = (p, sign_p_value(differences)) if len(differences) > 1 else (math.nan, math.nan)
+    return Paired(len(differences), Spread.of(differences.tolist()), interval, *tests)
 
 
 def doubts(*, seeds: int, worst_size: int | None, fits: int | None = None) -> list[str]:
@@ -142,13 +142,13 @@ def doubts(*, seeds: int, worst_size: int | None, fits: int | None = None) -> li
     >>> doubts(seeds=2, worst_size=100)
     ['fewer than 3 seeds']
     """
-    found = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
+    reasons = [f"fewer than {FEW_SEEDS} seeds"] if seeds < FEW_SEEDS else []
     if fits is not None and fits < seeds:
-        found = [f"{seeds} seeds are {fits} different fits; copies count once"]
-        found = found if fits > 1 else [f"all {seeds} seeds are the same fit, which counts once"]
+        reasons = [f"{seeds} seeds are {fits} different fits; copies count once"]
+        reasons = reasons if fits > 1 else [f"all {seeds} seeds are the same fit, which counts once"]
     if worst_size is not None and worst_size < FEW_EXAMPLES:
-        found.append(f"the worst group has {counted(worst_size, 'test example')}, fewer than {FEW_EXAMPLES}")
-    return found
+        reasons.append(f"the worst group has {counted(worst_size, 'test example')}, fewer than {FEW_EXAMPLES}")
+    return reasons
 
 
 def _percentiles(values: np.ndarray, level: float) -> Interval:

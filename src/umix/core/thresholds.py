@@ -81,8 +81,8 @@ def hits_by_threshold(
     of_rows = np.concatenate([of_rows, np.arange(len(labels))])  # every example is also in its class
     units = np.concatenate([groups, n_groups + labels])
     count = _binary_hits if n_classes == 2 else _hits_one_by_one
-    found = count(host, labels, of_rows, units, biases.cpu().numpy(), n_groups + n_classes)
-    return torch.from_numpy(found).to(y.device)
+    hits = count(host, labels, of_rows, units, biases.cpu().numpy(), n_groups + n_classes)
+    return torch.from_numpy(hits).to(y.device)
 
 
 def _binary_hits(logits: Array, y: Array, rows: Array, units: Array, biases: Array, n_units: int) -> Array:

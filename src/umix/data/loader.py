@@ -35,12 +35,12 @@ def batches(
     stored = _sliced(split.x, indices) if isinstance(split.x, Tensor) else _read(split.x, parts, device)
     change = _change(split, augment)
     for number, (index, x) in enumerate(zip(indices, stored, strict=True)):
-        known = None if group is None else group.index_select(0, index)
+        groups_of_rows = None if group is None else group.index_select(0, index)
         weight = None if split.weight is None else split.weight.index_select(0, index)
         begin = number * batch_size
         visited = rows[begin : begin + batch_size]
         inputs = x if change is None else change(x)
-        yield Batch(inputs, split.y.index_select(0, index), index, first_step + number, known, visited, weight)
+        yield Batch(inputs, split.y.index_select(0, index), index, first_step + number, groups_of_rows, visited, weight)
 
 
 def n_batches(n: int, batch_size: int) -> int:

@@ -34,8 +34,8 @@ class MemorySource(TaskSource):
         >>> MemorySource.parse("memory:table/people@" + 32 * "0")["label"]
         'people'
         """
-        found = _NAME.fullmatch(reference)
-        return None if found is None else found.groupdict()
+        match = _NAME.fullmatch(reference)
+        return None if match is None else match.groupdict()
 
     @property
     def reference(self) -> str:

@@ -75,8 +75,8 @@ def _wrong(expected: Expected, label: Tensor) -> Tensor:
 
 def places(labels: Sequence[str], classes: Sequence[str]) -> Tensor:
     """The place of every label among the ``classes``, int64 [n]."""
-    known = {name: place for place, name in enumerate(classes)}
-    return torch.tensor([known[label] for label in labels], dtype=torch.int64)
+    place_of = {name: place for place, name in enumerate(classes)}
+    return torch.tensor([place_of[label] for label in labels], dtype=torch.int64)
 
 
 @final
@@ -105,8 +105,8 @@ def check_rows(record: RunRecord, reader: Reader, net: Model, preprocessing: Pre
         pixels = torch.from_numpy(rng.integers(256, size=(n, 3, reader.side, reader.side), dtype=np.uint8))
         return CheckRows(NewInputs(pixels, reader.transform), (pixels.float(),))
     if record.input_dtype == "int64":
-        known = next(part.num_embeddings for part in net.modules() if isinstance(part, nn.Embedding))
-        ready = torch.from_numpy(rng.integers(known, size=(_MADE_UP, 4)))
+        n_tokens = next(part.num_embeddings for part in net.modules() if isinstance(part, nn.Embedding))
+        ready = torch.from_numpy(rng.integers(n_tokens, size=(_MADE_UP, 4)))
     else:
         values = rng.normal(size=(_MADE_UP, *record.input_shape)).astype(np.float32)
         for place, size in enumerate(record.input_categories):

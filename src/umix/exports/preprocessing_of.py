@@ -55,11 +55,11 @@ def recipe(reader: Reader) -> dict[str, Any]:
     """What was learned to turn raw data into inputs of the net, as far as it is a few values."""
     if isinstance(reader, ArrayPreprocessing):
         change = reader.change
-        known: dict[str, Any] = {"array": reader.x, "channels_last": change.channels_last}
+        options: dict[str, Any] = {"array": reader.x, "channels_last": change.channels_last}
         for name, learned in (("mean", change.mean), ("scale", change.scale)):
             if learned is not None and learned.numel() <= _MOST:
-                known[name] = learned.tolist()
-        return known
+                options[name] = learned.tolist()
+        return options
     if isinstance(reader, ImageReader):
         return {"scaled_to": reader.side, "central_square": reader.size, "mean": MEAN, "deviation": STD}
     if isinstance(reader, TextReader):

@@ -38,11 +38,11 @@ def loaded(net: Model, content: bytes) -> Model:
 def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The same tensors, copied where two share their memory, which safetensors does not store."""
     seen: set[int] = set()
-    found = {}
+    copies = {}
     for name, tensor in tensors.items():
-        found[name] = tensor.clone() if tensor.data_ptr() in seen else tensor
+        copies[name] = tensor.clone() if tensor.data_ptr() in seen else tensor
         seen.add(tensor.data_ptr())
-    return found
+    return copies
 
 
 def _plain_layers(net: Net) -> list[nn.Module] | None:
@@ -94,13 +94,13 @@ def _made_by_umix(trained: TrainedModel) -> list[str]:
     record, options, name = trained.record, dict(trained.record.plan["net"]), trained.short_title
     kind, implied = net_kind(name)
     left_out = {"name", "content", *implied, *kind.from_data}
-    given = "".join(f", {key}={value!r}" for key, value in options.items() if key not in left_out)
+    arguments = "".join(f", {key}={value!r}" for key, value in options.items() if key not in left_out)
     with_categories = f".with_categories({tuple(record.input_categories)})" if record.input_categories else ""
     example = f"torch.zeros({record.input_shape}, dtype=torch.{record.input_dtype})"
     return [
         *("import json", "from pathlib import Path", ""),
         *("import torch", "from safetensors.torch import load_file", ""),
         *("from umix.models.registry import net_settings", ""),
-        f"settings = net_settings({name!r}{given}){with_categories}",
+        f"settings = net_settings({name!r}{arguments}){with_categories}",
         f"net = settings.build({example}, {len(record.classes)})",
     ]

@@ -47,7 +47,7 @@ class TableInputs(Preprocessing):
         first = tensors[0]
         numbers = first if self.numbers else first[:, :0].float()
         codes = tensors[-1] if self.categories else first[:, :0].long()
-        known = numbers.where(~numbers.isinf(), torch.nan)
+        finite = numbers.where(~numbers.isinf(), torch.nan)
         values = codes.float().where(codes >= 0, torch.nan)
-        matrix = torch.cat([known, values], dim=1).index_select(1, self.place)
+        matrix = torch.cat([finite, values], dim=1).index_select(1, self.place)
         return matrix if self.one_hot is None else self.one_hot(matrix)

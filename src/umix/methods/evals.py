@@ -102,15 +102,15 @@ class EVaLS(Method):
         features = require_finite(context.features(net, rows), what="features", stage="reference")
         z = features.cpu().double().numpy()
         most = max(1, int(y.bincount()[y.unique()].min()) // 2)  # so that all classes have as many rows
-        tried, found, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
+        tried, layers, failed = sorted({min(k, most) for k in (_TRIED if self.k == "auto" else (self.k,))}), {}, 0
         head = linear_head(net)
         if 0 in tried:
-            found[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().cpu().double().numpy()
+            layers[0] = torch.cat([head.weight, head.bias[:, None]], dim=1).detach().cpu().double().numpy()
         fitted = [k for k in tried if k > 0]
         for k in fitted:
             chosen = extreme_losses(losses, y, k=k).numpy()
             seed = int(stream(context.seed, "evals", "refit", k).integers(2**31))
-            found[k], converged = refit(
+            layers[k], converged = refit(
                 z[chosen],
                 y.numpy()[chosen],
                 n_classes=context.task.n_classes,
@@ -120,7 +120,7 @@ class EVaLS(Method):
             )
             failed += not converged
         warning = f"{failed} of {len(fitted)} logistic regressions did not converge; try a smaller c."
-        return found, (warning,) if failed else ()
+        return layers, (warning,) if failed else ()
 
     def _chosen(
         self, context: Context, net: Model, layers: dict[int, np.ndarray], rest: Split

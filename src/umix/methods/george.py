@@ -69,12 +69,12 @@ class GEORGE(InfersGroups):
         (stage,) = self.erm_stages(context.settings.epochs)
         net = context.reference(stage)
         logits = require_finite(context.logits(net, "train"), what="logits", stage=stage.name)
-        found = self._clustered(net, logits, context)
-        cell = torch.from_numpy(found.cluster).to(y.device)
+        clusters = self._clustered(net, logits, context)
+        cell = torch.from_numpy(clusters.cluster).to(y.device)
         one_each = "Every class is one cluster, so the groups are the classes alone."
-        warnings = (one_each,) if found.n_clusters == len(y.unique()) else ()
+        warnings = (one_each,) if clusters.n_clusters == len(y.unique()) else ()
         return InferredGroups(
-            cell, found.n_clusters, logits.argmax(1) != y, Notes({"environment": cell}, warnings=warnings)
+            cell, clusters.n_clusters, logits.argmax(1) != y, Notes({"environment": cell}, warnings=warnings)
         )
 
     def _clustered(self, net: Model, logits: torch.Tensor, context: Context) -> Clusters:
@@ -108,5 +108,5 @@ def hardness(logits: Tensor, y: Tensor) -> Tensor:
     """
     if logits.shape[1] < 2:
         return logits.new_zeros(len(y))
-    own = y[:, None]
-    return logits.scatter(1, own, -torch.inf).max(dim=1).values - logits.gather(1, own)[:, 0]
+    label = y[:, None]
+    return logits.scatter(1, label, -torch.inf).max(dim=1).values - logits.gather(1, label)[:, 0]

@@ -66,8 +66,8 @@ class JTT(Method):
     )
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:
-        given = self.identification_epochs
-        longest = max(tried for tried in _EPOCHS if tried <= max(1, epochs)) if given == "auto" else given
+        epochs_set = self.identification_epochs
+        longest = max(tried for tried in _EPOCHS if tried <= max(1, epochs)) if epochs_set == "auto" else epochs_set
         return (ErmStage("trajectory", longest, record=self.record),)
 
     def train(self, context: Context) -> TrainResult:
@@ -103,9 +103,11 @@ class JTT(Method):
 
     def _tried(self, longest: int, *, many: bool) -> list[tuple[int, int]]:
         """The pairs of epochs and copies to choose from; ``many`` where a candidate is cheap. The first is ERM, if it may be."""
-        given = self.identification_epochs
+        epochs_set = self.identification_epochs
         all_epochs = (
-            [tried for tried in (_EPOCHS if many else (1, 5)) if tried <= longest] if given == "auto" else [given]
+            [tried for tried in (_EPOCHS if many else (1, 5)) if tried <= longest]
+            if epochs_set == "auto"
+            else [epochs_set]
         )
         if self.upweight != "auto":
             return [(epochs, self.upweight) for epochs in all_epochs]

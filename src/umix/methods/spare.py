@@ -70,12 +70,12 @@ class SPARE(Method):
         return (ErmStage("reference", self.reference_epochs),)
 
     def train(self, context: Context) -> TrainResult:
-        found = self._clustered(context)
-        power, choices = self._powers(found)
-        cluster, y = torch.from_numpy(found.cluster), context.task.splits["train"].y.cpu()
+        clusters = self._clustered(context)
+        power, choices = self._powers(clusters)
+        cluster, y = torch.from_numpy(clusters.cluster), context.task.splits["train"].y.cpu()
         weights = inverse_frequency_within(cluster, y, power=power)
         one_each = "Every class is one cluster: sampling is balanced over classes alone."
-        warnings = ((one_each,) if found.n_clusters == len(y.unique()) else ()) + few_warnings(weights)
+        warnings = ((one_each,) if clusters.n_clusters == len(y.unique()) else ()) + few_warnings(weights)
         notes = Notes({"environment": cluster, "weight": weights}, choices, warnings)
         return context.fit(MeanRisk(), sampler=Weighted(weights)).after(notes)
 
@@ -92,12 +92,12 @@ class SPARE(Method):
             rng=stream(context.seed, stage.name, "clusters"),
         )
 
-    def _powers(self, found: Clusters) -> tuple[Tensor, dict[str, Any]]:
+    def _powers(self, clusters: Clusters) -> tuple[Tensor, dict[str, Any]]:
         """The power of every class, [classes], and how it was chosen; a class of one cluster has any."""
         if self.power != "auto":
-            return torch.full((len(found.silhouette),), self.power), {}
-        power = np.where(found.silhouette >= _APART, 1.0, 2.0)
-        several = ~np.isnan(found.silhouette)
+            return torch.full((len(clusters.silhouette),), self.power), {}
+        power = np.where(clusters.silhouette >= _APART, 1.0, 2.0)
+        several = ~np.isnan(clusters.silhouette)
         choices = {}
         if several.any():
             choices["power"] = {

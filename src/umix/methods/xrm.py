@@ -157,18 +157,18 @@ class XRM(InfersGroups):
 
     def infer(self, context: Context) -> InferredGroups:
         y = context.splits["train"].y
-        found = [self._try(number, context) for number in range(self.tries)]
-        best = max(found, key=lambda one: one.changed)
+        tries = [self._try(number, context) for number in range(self.tries)]
+        best = max(tries, key=lambda one: one.changed)
         if best.changed == _DIVERGED:
             raise UserError("The logits of the twins must be finite numbers, but they are not; try a smaller twins.lr.")
         choices: dict[str, Any] = {}
-        if len(found) > 1:
-            words = f"{best.words} of {len(found)} tries changed the most labels, {best.changed:.1%}"
+        if len(tries) > 1:
+            words = f"{best.words} of {len(tries)} tries changed the most labels, {best.changed:.1%}"
             if best.changed == 0:
-                words = f"none of {len(found)} tries changed labels with both environments in every class"
+                words = f"none of {len(tries)} tries changed labels with both environments in every class"
             choices[_TWINS] = {
                 "words": f"twins: {words}",
-                "tries": [{**one.settings, "changed": one.changed} for one in found],
+                "tries": [{**one.settings, "changed": one.changed} for one in tries],
             }
         warnings: tuple[str, ...] = ()
         if alone := [

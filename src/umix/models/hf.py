@@ -167,10 +167,10 @@ class Pixels(nn.Module):
 def pooled(output: Any, pooling: Pooling, mask: Tensor | None) -> Tensor:
     """The output of a model as one vector per example, [batch, width]."""
     if pooling == "pooler":
-        given: Tensor | None = getattr(output, "pooler_output", None)
-        if given is None:
+        pooler: Tensor | None = getattr(output, "pooler_output", None)
+        if pooler is None:
             raise UserError("net.pooling=pooler must be used with a model that has a pooler; choose first or mean.")
-        return given.flatten(1)
+        return pooler.flatten(1)
     z: Tensor = output.last_hidden_state
     if z.dim() == 4:  # [batch, channels, height, width]
         return z.mean(dim=(2, 3))

@@ -82,8 +82,8 @@ class Timm(LibraryNet):
             return files_hash([self.weights])
         if not self.pretrained:
             return ""
-        known = self._timm().get_pretrained_cfg(self.model)
-        return f"{known.architecture}.{known.tag}"
+        config = self._timm().get_pretrained_cfg(self.model)
+        return f"{config.architecture}.{config.tag}"
 
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         require_images(example, self.title)
@@ -129,9 +129,9 @@ class Monai(LibraryNet):
     def parts(self, example: Tensor, n_classes: int) -> tuple[nn.Module, None]:
         require_images(example, self.title)
         nets = library("monai.networks.nets", extra=self.extra)
-        known = {name for name in dir(nets) if callable(getattr(nets, name)) and not name.startswith("_")}
-        if self.model not in known:
-            raise unknown("net of MONAI", self.model, known)
+        names = {name for name in dir(nets) if callable(getattr(nets, name)) and not name.startswith("_")}
+        if self.model not in names:
+            raise unknown("net of MONAI", self.model, names)
         try:
             model = getattr(nets, self.model)(**self._options(getattr(nets, self.model), example, n_classes))
         except UserError:

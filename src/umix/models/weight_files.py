@@ -46,8 +46,8 @@ def load_weights(module: nn.Module, path: Path) -> None:
 
     Those of the last layer may be missing or of another shape: the head is new anyway.
     """
-    tensors, own = _tensors(path), module.state_dict()
-    missing = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape]
+    tensors, expected = _tensors(path), module.state_dict()
+    missing = [name for name in expected if name not in tensors or tensors[name].shape != expected[name].shape]
     last = next(
         (f"{name}." for name, part in reversed(list(module.named_modules())) if isinstance(part, nn.Linear)), None
     )
@@ -55,10 +55,10 @@ def load_weights(module: nn.Module, path: Path) -> None:
     lacking = [name for name in lacking if not name.endswith("num_batches_tracked")]  # old files do not count batches
     if lacking:
         raise UserError(
-            f"{path} must hold the weights of this net, but {len(lacking)} of {len(own)} are missing or of another shape (first: "
-            f"{lacking[0]}); give the file of the same architecture."
+            f"{path} must hold the weights of this net, but {len(lacking)} of {len(expected)} are missing or of another shape "
+            f"(first: {lacking[0]}); give the file of the same architecture."
         )
-    module.load_state_dict({name: tensors[name] for name in own if name not in missing}, strict=False)
+    module.load_state_dict({name: tensors[name] for name in expected if name not in missing}, strict=False)
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -74,12 +74,12 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             from safetensors.torch import load_file
 
             return load_file(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # pickle, zip and torch raise different exceptions
         reason = " ".join(str(error).split("\n")[0].split())
         raise UserError(
             f"{path} must hold tensors by name and nothing else, but it cannot be read ({reason}); save it as .safetensors."
         ) from None
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise UserError(f"{path} must hold tensors by name and nothing else: save the module's state_dict.")
-    return found
+    return content

@@ -91,10 +91,10 @@ def compare(
     """
     if select is not None:
         known_rule(select)
-    known = list(dict.fromkeys(label for methods in runs.values() for label in methods))
-    if baseline is not None and baseline not in known:
-        raise unknown("baseline", baseline, known)
-    chosen = baseline or default_baseline(known)
+    labels = list(dict.fromkeys(label for methods in runs.values() for label in methods))
+    if baseline is not None and baseline not in labels:
+        raise unknown("baseline", baseline, labels)
+    chosen = baseline or default_baseline(labels)
     notes = [] if chosen else [f"No differences: {BASELINE} was not run; name another method as the baseline."]
     cells: dict[str, dict[str, MethodRates]] = {}
     for task, methods in runs.items():

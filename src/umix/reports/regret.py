@@ -70,23 +70,23 @@ def as_json(by_rule: Sequence[Outcome]) -> str:
     return json.dumps(json.loads(rows, parse_constant=lambda _: None), indent=2) + "\n"
 
 
-def regret_tables(found: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[TextTable]:
+def regret_tables(outcomes: Sequence[Outcome], *, without_groups: Sequence[str] = ()) -> list[TextTable]:
     """For every task and method a row per rule; tasks ``without_groups`` show the worst class instead of the worst group."""
-    pairs = list(dict.fromkeys((outcome.task, outcome.method) for outcome in found))
+    pairs = list(dict.fromkeys((outcome.task, outcome.method) for outcome in outcomes))
     tables = []
     for task, method in pairs:
         worst = "worst class" if task in without_groups else "worst group"
-        here = [outcome for outcome in found if (outcome.task, outcome.method) == (task, method)]
+        here = [outcome for outcome in outcomes if (outcome.task, outcome.method) == (task, method)]
         header = ["rule", "seeds", worst, "average", "regret", "knows"]
         notes = [_NOTE] if (task, method) == pairs[-1] else []
         tables.append(TextTable(f"{task}, {method}: selection rules", header, _rows(here), notes))
     return tables
 
 
-def _rows(found: Sequence[Outcome]) -> list[list[Entry]]:
+def _rows(outcomes: Sequence[Outcome]) -> list[list[Entry]]:
     """The rules in turn; the best that is a selection is bold."""
-    best_of = marked([outcome.worst for outcome in found if outcome.rule != ORACLE])
-    worst = [*best_of, *(Entry(percent(outcome.worst)) for outcome in found if outcome.rule == ORACLE)]
+    best_of = marked([outcome.worst for outcome in outcomes if outcome.rule != ORACLE])
+    worst = [*best_of, *(Entry(percent(outcome.worst)) for outcome in outcomes if outcome.rule == ORACLE)]
     return [
         [
             Entry(outcome.rule),
@@ -96,5 +96,5 @@ def _rows(found: Sequence[Outcome]) -> list[list[Entry]]:
             Entry(percent(outcome.regret)),
             Entry(KNOWS.get(outcome.rule, "labels")),
         ]
-        for outcome, entry in zip(found, worst, strict=True)  # the oracle is the last
+        for outcome, entry in zip(outcomes, worst, strict=True)  # the oracle is the last
     ]

@@ -96,20 +96,22 @@ def thin_checkpoint(source: Path, target: Path, *, fit: str, members: Sequence[i
 
 
 def share_checkpoint(
-    found: Checkpoint | None, net: Model, optimizer: torch.optim.Optimizer, engine: Engine
+    checkpoint: Checkpoint | None, net: Model, optimizer: torch.optim.Optimizer, engine: Engine
 ) -> Checkpoint | None:
     """The checkpoint that the first process has ``found`` and restored.
 
     The other processes of ``engine`` restore it too.
     """
     if engine.processes == 1:
-        return found
+        return checkpoint
     whole = None
-    if found is not None:
-        whole = _on_host((found.epochs, found.state, found.history, net.state_dict(), optimizer.state_dict()))
+    if checkpoint is not None:
+        whole = _on_host(
+            (checkpoint.epochs, checkpoint.state, checkpoint.history, net.state_dict(), optimizer.state_dict())
+        )
     whole = engine.from_first(whole)
     if whole is None or engine.first:
-        return found
+        return checkpoint
     epochs, state, history, of_net, of_optimizer = whole
     net.load_state_dict(of_net)
     optimizer.load_state_dict(of_optimizer)

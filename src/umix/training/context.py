@@ -228,8 +228,8 @@ class Context:
         return self._outputs(net, split, features=True)
 
     def _outputs(self, net: Model, split: str | Split, *, features: bool = False) -> Tensor:
-        given = self.splits[split] if isinstance(split, str) else split
-        return outputs(self.engine.shared(net), given, batch_size=self.settings.batch_size, features=features)
+        examples = self.splits[split] if isinstance(split, str) else split
+        return outputs(self.engine.shared(net), examples, batch_size=self.settings.batch_size, features=features)
 
     def key(self, stage: str, settings: FitSettings, **more: str) -> str:
         """The key of a fit on the training split; ``more`` is what it depends on besides net, settings and seed."""

@@ -75,10 +75,10 @@ def cross_fit(
     train, epochs = splits["train"], stage.settings.epochs
     if path is not None:
         read = partial(Trajectory.load, path, fingerprint=train.fingerprint)
-        known = load_or_none(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
-        if known is not None:
+        stored = load_or_none(path, read, again=f"the stage {stage.name} starts again", warn=progress.note)
+        if stored is not None:
             _remove_folds(path.parent)  # of a process that was killed while it removed them
-            return known, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
+            return stored, StageReport(stage.key, epochs, time.perf_counter() - began, reused=True)
     if stage.directory is not None:
         ensure_writable(stage.directory)
     staged, threads = bool(settings.kind.stages_option), threads_for(train)
@@ -91,10 +91,10 @@ def cross_fit(
         rows = slice(repeat, repeat + len(ends))
         for fold in range(settings.folds):
             with estimator_threads(threads):
-                found = _fold(
+                fold_hits = _fold(
                     stage, settings, splits, dealt, ends, n_classes, fold=fold, repeat=repeat, warn=progress.note
                 )
-            for name, hits in found.items():
+            for name, hits in fold_hits.items():
                 correct[name][rows, dealt[name] == fold] = hits
             progress.advance(1)
     progress.finish()
@@ -113,11 +113,11 @@ def _remove_folds(directory: Path) -> None:
 
 def _dealt(stage: Stage, splits: Mapping[str, Split], folds: int, repeat: int) -> dict[str, Tensor]:
     """The fold of every row of every split, [n] each; training rows are stratified by class."""
-    found = {}
+    folds_of = {}
     for name, split in splits.items():
         rng = stream(stage.seed, stage.name, f"folds/{name}", repeat)
-        found[name] = torch.from_numpy(stratified_folds(split.y.cpu().numpy(), folds=folds, rng=rng))
-    return found
+        folds_of[name] = torch.from_numpy(stratified_folds(split.y.cpu().numpy(), folds=folds, rng=rng))
+    return folds_of
 
 
 def _fold(
@@ -146,13 +146,13 @@ def _fold(
     weight = None if train.weight is None else train.weight.cpu().numpy()[others].astype(np.float64)
     seed = int(stream(stage.seed, stage.name, "init", repeat * settings.folds + fold).integers(2**31))
     model.fit(inputs_of(train)[others], train.y.cpu().numpy()[others], weight, stages=ends[-1], seed=seed)
-    found = {}
+    hits = {}
     for name, split in splits.items():
         part = split.rows((dealt[name] == fold).nonzero(as_tuple=True)[0].to(split.y.device))
-        found[name] = model.split_logits(part, ends).argmax(dim=2) == part.y.cpu()
+        hits[name] = model.split_logits(part, ends).argmax(dim=2) == part.y.cpu()
     if kept is not None:
-        write_tensors(kept, found, {"kind": "fold"})
-    return found
+        write_tensors(kept, hits, {"kind": "fold"})
+    return hits
 
 
 def _trajectory(splits: Mapping[str, Split], correct: Mapping[str, Tensor]) -> Trajectory:

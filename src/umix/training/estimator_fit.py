@@ -86,8 +86,8 @@ def row_weights(objective: Objective, sampler: Sampler, train: Split, rng: np.ra
         parts.append(train.weight)
     if not parts:
         return None
-    found: Floats = np.prod([part.cpu().double().numpy() for part in parts], axis=0)
-    return found
+    product: Floats = np.prod([part.cpu().double().numpy() for part in parts], axis=0)
+    return product
 
 
 def inputs_of(train: Split) -> np.ndarray:

@@ -60,10 +60,10 @@ def evaluate(net: Model, split: Split, *, n_classes: int, batch_size: int, keep_
 @torch.inference_mode()
 def split_logits(net: Model, split: Split, *, n_classes: int, batch_size: int) -> Tensor:
     """The logits of each example of ``split``, float32 [n, classes] on the host."""
-    found = torch.empty(len(split), n_classes)
+    every = torch.empty(len(split), n_classes)
     for rows, logits in _logits(net, split, batch_size):
-        found[rows.cpu() if isinstance(rows, Tensor) else rows] = logits.float().cpu()
-    return found
+        every[rows.cpu() if isinstance(rows, Tensor) else rows] = logits.float().cpu()
+    return every
 
 
 @torch.inference_mode()
@@ -75,8 +75,8 @@ def stacked_logits(net: Model, split: Split, *, batch_size: int) -> Tensor:
 
 def _logits(net: Model, split: Split, batch_size: int) -> Iterator[tuple[slice | Tensor, Tensor]]:
     """Batches of row numbers and their logits, with the net in evaluation mode."""
-    if (known := net.known_logits(split)) is not None:
-        yield slice(0, len(split)), known
+    if (logits_known := net.known_logits(split)) is not None:
+        yield slice(0, len(split)), logits_known
         return
     net.eval()
     if isinstance(split.x, Tensor) and split.transform is None:

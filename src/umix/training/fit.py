@@ -41,22 +41,22 @@ def fit_net(net: Net, job: FitJob) -> tuple[StageReport, State]:
     optimizer = settings.make_optimizer(net)
     state: State = {name: tensor.to(engine.device) for name, tensor in objective.init(job.n_groups).items()}
 
-    def restore(found: Checkpoint) -> None:
-        observer.restore(found.epochs, found.history)  # first: it may refuse a checkpoint that its own file is behind
-        log.restore(found.epochs, found.history)
+    def restore(stored: Checkpoint) -> None:
+        observer.restore(stored.epochs, stored.history)  # first: it may refuse a checkpoint that its own file is behind
+        log.restore(stored.epochs, stored.history)
 
-    done, found = 0, None
+    done, stored = 0, None
     if stage.directory is not None:
         ensure_writable(stage.directory)
         sweep(stage.directory)
         path = stage.directory / CHECKPOINT
         load = partial(load_checkpoint, path, fit=stage.key, net=net, optimizer=optimizer, restore=restore)
-        found = load_or_none(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
-    found = share_checkpoint(found, net, optimizer, engine)
-    if found is not None:
-        done, state = found.epochs, found.state
+        stored = load_or_none(path, load, again=f"the stage {stage.name} starts again", warn=progress.note)
+    stored = share_checkpoint(stored, net, optimizer, engine)
+    if stored is not None:
+        done, state = stored.epochs, stored.state
         if not engine.first:
-            restore(found)
+            restore(stored)
     prepared = engine.prepare(net, optimizer, precision=settings.precision)
     prepared = replace(prepared, backward=log.watching(prepared.backward))
     steps = n_batches(sampler.size(train), settings.batch_size)

@@ -75,13 +75,13 @@ class Recorder:
         train, path = splits["train"], None if stage.directory is None else stage.directory / TRAJECTORY
         trajectory = Trajectory(len(train), fingerprint=train.fingerprint)
         if path is not None:
-            known = load_or_none(
+            stored = load_or_none(
                 path,
                 partial(Trajectory.load, path, fingerprint=train.fingerprint),
                 again=f"the stage {stage.name} starts again",
                 warn=warn,
             )
-            trajectory = trajectory if known is None else known
+            trajectory = trajectory if stored is None else stored
         batch_size = stage.settings.batch_size
         if engine is not None:
             trajectory = engine.from_first(trajectory)

@@ -190,8 +190,8 @@ class SideStage:
 
     def fit_settings(self, context: "Context") -> FitSettings:
         """The settings of this fit in the run of ``context``."""
-        own = {"epochs": self.epochs, **self.changes, **context.stages.get(self.settings_name, {})}
-        return context.settings.updated(own)
+        options = {"epochs": self.epochs, **self.changes, **context.stages.get(self.settings_name, {})}
+        return context.settings.updated(options)
 
 
 def side_fit(

@@ -287,9 +287,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return
         usual = inspect.signature(type(self)).parameters
         for name in _OF_NETS:
-            if (given := getattr(self, name)) != usual[name].default:
+            if (value := getattr(self, name)) != usual[name].default:
                 raise UserError(
-                    f"UMIXClassifier.{name} must be left out where an estimator is given, got {given!r}: only nets have it; set "
+                    f"UMIXClassifier.{name} must be left out where an estimator is given, got {value!r}: only nets have it; set "
                     "options of the estimator itself."
                 )
         checked_estimator(self.estimator)
@@ -410,8 +410,10 @@ def chosen_method(
     ``groups`` is whether groups are given, ``offers`` what the model offers. A method that needs what is not there raises.
     """
     usual = preset("table", "default").get(name, {}) if isinstance(name, str) else {}
-    own = {key: value for key, value in usual.items() if not isinstance(value, dict)}  # tables are of its net and fits
-    recipe = method(name, **{**own, **_options("settings", settings)})
+    usual_options = {
+        key: value for key, value in usual.items() if not isinstance(value, dict)
+    }  # tables are of its net and fits
+    recipe = method(name, **{**usual_options, **_options("settings", settings)})
     if not groups and (recipe.needs_groups or recipe.needs_val_groups or recipe.needs_some_groups):
         raise UserError(f"method={recipe.name!r} trains with groups, but none are given; pass groups=... with X and y.")
     if not recipe.needs <= offers:
@@ -441,9 +443,9 @@ def all_settings(name: str, given: Mapping[str, Any] | None, parameters: Mapping
     """
     settings = _options("settings", given)
     set_ones = {key: value for key, value in parameters.items() if value is not None}
-    known = METHODS.find(name).model_fields if set_ones else {}
+    fields = METHODS.find(name).model_fields if set_ones else {}
     for key, value in set_ones.items():
-        if key not in known:
+        if key not in fields:
             raise UserError(
                 f"{key}={value!r} must be left out for method={name!r}, which has no such setting; a search over several methods "
                 f"has a grid for each, [{{'method': ['umix'], {key!r}: [...]}}, {{'method': [{name!r}]}}]."

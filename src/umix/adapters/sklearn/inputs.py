@@ -139,17 +139,17 @@ def divide_rows(
     """
     if not isinstance(val_share, int | float) or not 0 < val_share < 1:
         raise UserError(f"val_share must be a number in (0, 1), got {val_share!r}.")
-    known = None if groups is None else cells(y, classes, groups)
+    group_cells = None if groups is None else cells(y, classes, groups)
     used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    stratum = y if known is None else stratum_of(known, y)
+    stratum = y if group_cells is None else stratum_of(group_cells, y)
     train, val = stratified_split(stratum[used], share=1 - val_share, rng=stream(seed, "data", "rows/split"))
     if not len(val):
-        kind = "class" if known is None else "group"
+        kind = "class" if group_cells is None else "group"
         raise UserError(
             f"Some {kind} must have two rows, one to train on and one to validate with, but of {len(used)} rows no {kind} has two."
         )
     rows = {"train": used[train], "val": used[val], "test": np.zeros(0, dtype=np.int64)}
-    return KnownRows(torch.from_numpy(y), classes, known, rows, _counts(weight, rows["train"]))
+    return KnownRows(torch.from_numpy(y), classes, group_cells, rows, _counts(weight, rows["train"]))
 
 
 def undivided(known: KnownRows, weight: Floats | None) -> KnownRows:
@@ -162,8 +162,8 @@ def _counts(weight: Floats | None, rows: Rows) -> torch.Tensor | None:
     """What each of ``rows`` counts for, of mean 1; None where all count the same."""
     if weight is None or (weight[weight > 0] == weight[rows[0]]).all():
         return None
-    given = weight[rows]
-    return torch.from_numpy((given / given.mean()).astype(np.float32))
+    weights = weight[rows]
+    return torch.from_numpy((weights / weights.mean()).astype(np.float32))
 
 
 def task_of(known: KnownRows, x: Mapping[str, NDArray[Any]]) -> Task:

@@ -65,8 +65,10 @@ def epoch_rows(context: Context, result: TrainResult) -> Iterator[EpochRow]:
     names = {"groups": task.groups, "classes": task.classes}
     weight = result.per_example.get("weight")
     for stage in context.journal.reports:
-        own = {"effective_sample_size": effective_sample_size(weight)} if stage == FINAL and weight is not None else {}
-        yield from measure_rows(stage, context.journal.logs[stage].rows(), **own)
+        of_final = (
+            {"effective_sample_size": effective_sample_size(weight)} if stage == FINAL and weight is not None else {}
+        )
+        yield from measure_rows(stage, context.journal.logs[stage].rows(), **of_final)
         path = None if context.directory is None else trajectory_path(context.directory, stage)
         if path is not None and path.exists():
             counts = replace(trajectory_counts(Trajectory.load(path), task), evaluation=result.history.evaluation)
@@ -78,12 +80,12 @@ def epoch_rows(context: Context, result: TrainResult) -> Iterator[EpochRow]:
 def trajectory_counts(trajectory: Trajectory, task: Task) -> Counts:
     """Hits of the training split in every epoch of ``trajectory``; an example that was not visited is no hit."""
     train = task.splits["train"]
-    found = [_epoch_hits(trajectory, epoch, train, task.n_classes) for epoch in range(trajectory.epochs)]
+    epochs = [_epoch_hits(trajectory, epoch, train, task.n_classes) for epoch in range(trajectory.epochs)]
     groups = len(train.groups.names)
     return Counts(
-        hits=np.array([hits for hits, _ in found], dtype=np.int64).reshape(len(found), groups),
+        hits=np.array([hits for hits, _ in epochs], dtype=np.int64).reshape(len(epochs), groups),
         sizes=train.groups.sizes.numpy(),
-        class_hits=np.array([hits for _, hits in found], dtype=np.int64).reshape(len(found), task.n_classes),
+        class_hits=np.array([hits for _, hits in epochs], dtype=np.int64).reshape(len(epochs), task.n_classes),
         class_sizes=torch.bincount(train.y, minlength=task.n_classes).numpy(),
     )
 

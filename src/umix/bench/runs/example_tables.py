@@ -47,8 +47,8 @@ def _named(names: Sequence[str], codes: np.ndarray) -> "polars.Series":
     """The name of every code [n]; null for a code that has none."""
     import polars
 
-    known = (codes >= 0) & (codes < len(names))
-    texts = np.array([*names, None], dtype=object)[np.where(known, codes, -1)]
+    has_name = (codes >= 0) & (codes < len(names))
+    texts = np.array([*names, None], dtype=object)[np.where(has_name, codes, -1)]
     return polars.Series(texts.tolist(), dtype=polars.String)
 
 
@@ -84,14 +84,14 @@ def read_held_out(record: RunRecord) -> "polars.DataFrame":
 
     They are those of ``record.threshold``: a run keeps those of its own threshold and, where it is another, those by argmax.
     """
-    own = record.choice() == record.choice(threshold=record.own_threshold)
-    if not own and record.threshold != "off":
+    is_runs_choice = record.choice() == record.choice(threshold=record.own_threshold)
+    if not is_runs_choice and record.threshold != "off":
         raise UserError(
             f"The run {record.directory} keeps its predictions by argmax alone; train it with ",
             Setting("threshold", "tuned"),
             " to have them with chosen biases.",
         )
-    return read_table(record.directory / (PREDICTIONS if own else ARGMAX_PREDICTIONS))
+    return read_table(record.directory / (PREDICTIONS if is_runs_choice else ARGMAX_PREDICTIONS))
 
 
 def group_column(name: str) -> str:
@@ -126,9 +126,11 @@ def named_frame(record: RunRecord, table: "polars.DataFrame", split: str) -> "po
         )
         for number, column in list(enumerate(record.group_columns))[1:]:
             values = [record.group_parts[code][number] if code >= 0 else None for code in rows["group"]]
-            known = polars.Series(values, dtype=polars.String)
+            names_column = polars.Series(values, dtype=polars.String)
             stored = f"column {number}"  # is there if a value can be known where the group is not
-            columns[group_column(column)] = rows[stored].fill_null(known) if stored in rows.columns else known
+            columns[group_column(column)] = (
+                rows[stored].fill_null(names_column) if stored in rows.columns else names_column
+            )
     for number, name in enumerate(record.groups):
         if f"group {number}" in rows.columns:
             columns[name] = rows[f"group {number}"]

@@ -124,9 +124,9 @@ def remove_unfinished(directory: Path) -> None:
 def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None:
     """Write the predictions of the run's choice; where it is another than that by argmax, write those too."""
     record, result = trained.record, trained.result
-    own, plain = record.choice(), record.choice(threshold="off")
+    tuned, plain = record.choice(), record.choice(threshold="off")
     logits = {}
-    for path, choice in ((PREDICTIONS, own), *(((ARGMAX_PREDICTIONS, plain),) if plain != own else ())):
+    for path, choice in ((PREDICTIONS, tuned), *(((ARGMAX_PREDICTIONS, plain),) if plain != tuned else ())):
         if choice.epoch not in logits:
             logits[choice.epoch] = held_out_logits(result, task, _kept_weights(directory, choice.epoch))
         table = held_out_table(result, logits[choice.epoch], record.biases(choice), task)

@@ -134,9 +134,9 @@ def searched_settings(base: RunSpec, space: SearchSpace) -> dict[str, SearchedSe
         raise UserError(f"The setting {both[0]} must be searched or set, but settings fix it and a range searches it.")
     method, net = base.plan.method, base.plan.net
     unused = () if "mixing" in net.offers else method.mixing_options
-    own = {f"{base.method}.{key}": values for key, values in search_space(base.method).items() if key not in unused}
-    own |= {f"net.{key}": values for key, values in searched_fields(type(net)).items()}
-    built_in = {base.plan.setting(key)[0]: values for key, values in own.items()}
+    ranges = {f"{base.method}.{key}": values for key, values in search_space(base.method).items() if key not in unused}
+    ranges |= {f"net.{key}": values for key, values in searched_fields(type(net)).items()}
+    built_in = {base.plan.setting(key)[0]: values for key, values in ranges.items()}
     searched = {key: values for key, values in built_in.items() if key not in fixed} | requested
     return {key: _searched_setting(base, key, values) for key, values in searched.items()}
 

@@ -227,9 +227,9 @@ def _preset_tables(base: Tables, method_name: str, settings: Mapping[str, Any]) 
     tables = {part: dict(table) for part, table in base.items()}
     of_method = tables.get(method_name, {})
     for part in [part for part, values in of_method.items() if isinstance(values, dict)]:
-        own = of_method.pop(part)
+        of_part = of_method.pop(part)
         # A net of another name has options of its own.
-        tables[part] = dict(own) if "name" in own else {**tables.get(part, {}), **own}
+        tables[part] = dict(of_part) if "name" in of_part else {**tables.get(part, {}), **of_part}
     if "net.name" in settings and settings["net.name"] == base.get("net", {}).get("name"):
         tables["net"] = dict(base["net"])  # the preset's options for this net, though the method usually takes another
     return tables

@@ -39,6 +39,6 @@ def reference_to(task: Task | str | Path) -> TaskReference:
         task = replace(task, splits={name: replace(split) for name, split in task.splits.items()})
         return TaskReference(MemorySource.of(task).reference, task=task)
     path = getattr(source, "path", None)
-    given = source.model_dump(exclude_unset=True, exclude={"path", "content"})
-    settings = {f"task.{name}": list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    options = source.model_dump(exclude_unset=True, exclude={"path", "content"})
+    settings = {f"task.{name}": list(value) if isinstance(value, tuple) else value for name, value in options.items()}
     return TaskReference(source.name if path is None else str(path), settings, task)

@@ -56,9 +56,9 @@ class CelebA(ImageTask):
             check_unique(f"{name}: values of image_id", ids, problems)
         split = codes(f"{where_parts}: partition", parts["partition"], THREE, problems, first_line=line_parts)
         code = dict(zip(parts["image_id"], split.tolist(), strict=True))
-        known = set(traits["image_id"])
+        listed = set(traits["image_id"])
         problems.add(f"images of {where} must be in {where_parts}", [i for i in traits["image_id"] if i not in code])
-        problems.add(f"images of {where_parts} must be in {where}", [i for i in parts["image_id"] if i not in known])
+        problems.add(f"images of {where_parts} must be in {where}", [i for i in parts["image_id"] if i not in listed])
         images = _IMAGES
         if (folder / _IMAGES / _IMAGES).is_dir():  # some archives hold the folder twice
             images = f"{_IMAGES}/{_IMAGES}"

@@ -135,11 +135,11 @@ class Comments:
 
     def mismatches(self) -> list[str]:
         """A sentence for every count that differs from the published one."""
-        found = {name: int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
+        sizes = {name: int((self.split == code).sum()) for code, name in enumerate(SPLITS)}
         return [
-            f"The {name} split of civilcomments must hold {number:,} comments as published, got {found[name]:,}"
+            f"The {name} split of civilcomments must hold {number:,} comments as published, got {sizes[name]:,}"
             for name, number in PUBLISHED.items()
-            if found[name] != number
+            if sizes[name] != number
         ]
 
 

@@ -117,18 +117,18 @@ class ImageTask(CheckedSource, abc.ABC):
 
     def counts(self, listing: Listing) -> dict[str, dict[str, int]]:
         """How many images each split has in each evaluation group."""
-        found = {}
+        sizes = {}
         for code, name in enumerate(SPLITS):
             groups = self.groups(*_columns(listing, code))
-            found[name] = dict(zip(groups.names, groups.sizes.tolist(), strict=True))
-        return found
+            sizes[name] = dict(zip(groups.names, groups.sizes.tolist(), strict=True))
+        return sizes
 
     def mismatches(self, listing: Listing) -> list[str]:
         """A sentence for every count that differs from the published one."""
         differences = []
-        for split, found in self.counts(listing).items():
+        for split, sizes in self.counts(listing).items():
             expected = self.published[split]
-            cells = found if len(expected) > 1 else {"all groups together": sum(found.values())}
+            cells = sizes if len(expected) > 1 else {"all groups together": sum(sizes.values())}
             differences += [
                 f"The {split} split of {self.name} must hold {number:,} images of {cell!r} as published, got {got:,}"
                 for (cell, got), number in zip(cells.items(), expected, strict=True)
@@ -159,9 +159,9 @@ def archive_folder(
     for place in [] if root is None else [root, *(root / name for name in folders)]:
         if any((place / table).is_file() for table in tables):
             return place
-    given = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(tables)}"
+    instead = "no folder was given" if root is None else f"{root} holds neither that nor {' or '.join(tables)}"
     raise UserError(
-        f"The task {task} must be given the folder {' or '.join(folders)} with {contents}, but {given}; get it from {origin}, "
+        f"The task {task} must be given the folder {' or '.join(folders)} with {contents}, but {instead}; get it from {origin}, "
         "unpack it and pass it (or the folder above) as ",
         Setting("root"),
         ": umix downloads nothing.",
@@ -191,11 +191,11 @@ def read_csv(path: Path, columns: Sequence[str]) -> Columns:
         raise UserError(
             f"{path} must be a CSV file in UTF-8 with a header, but it cannot be read ({reason}); save it again as one."
         ) from None
-    known = {name.strip(): name for name in table.columns}
+    columns_by_name = {name.strip(): name for name in table.columns}
     for name in columns:
-        if name not in known:
-            raise unknown(f"column (wanted from {path})", name, known)
-    return {name: table[known[name]].fill_null("").to_list() for name in columns}
+        if name not in columns_by_name:
+            raise unknown(f"column (wanted from {path})", name, columns_by_name)
+    return {name: table[columns_by_name[name]].fill_null("").to_list() for name in columns}
 
 
 def codes(

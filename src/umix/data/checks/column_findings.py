@@ -51,11 +51,11 @@ def _split_column(column: "polars.Series") -> list[Finding]:
     if column.dtype.is_nested() or not (named or marked or is_text(column)):
         return []  # numbers mean splits only under the name of a split
     values = column.unique(maintain_order=False).head(MOST_FOLDS + 2)
-    known = sorted(set(texts(values).str.to_lowercase().drop_nulls().to_list()))
-    if not 2 <= len(known) <= MOST_FOLDS:
+    names = sorted(set(texts(values).str.to_lowercase().drop_nulls().to_list()))
+    if not 2 <= len(names) <= MOST_FOLDS:
         return []
-    listed = ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
-    if set(known) <= set(SPLIT_WORDS) or (named and set(known) <= set(SPLIT_CODES)):
+    listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    if set(names) <= set(SPLIT_WORDS) or (named and set(names) <= set(SPLIT_CODES)):
         sentence = f"The column {name!r} looks like a split ({listed}) but is an input."
         divide = (
             "Divide the rows by it with ",
@@ -64,7 +64,7 @@ def _split_column(column: "polars.Series") -> list[Finding]:
             Setting("drop", name),
         )
         return [Finding("look", name, sentence, (*divide, "."))]
-    if (named and all(value.isdecimal() for value in known)) or (marked and len(known) == 2):
+    if (named and all(value.isdecimal() for value in names)) or (marked and len(names) == 2):
         sentence = f"The column {name!r} looks like the number of a split ({listed}) but is an input."
         return [Finding("look", name, sentence, ("Leave it out with ", Setting("drop", name), "."))]
     return []
@@ -73,7 +73,7 @@ def _split_column(column: "polars.Series") -> list[Finding]:
 def identifiers(table: "polars.DataFrame") -> list[Finding]:
     """The inputs that seem to name the row, or the person or thing that it is about."""
     n = len(table)
-    found = []
+    findings = []
     for column in table.iter_columns():
         if n <= MANY_VALUES or column.dtype.is_temporal() or column.dtype.is_nested():
             continue
@@ -93,15 +93,15 @@ def identifiers(table: "polars.DataFrame") -> list[Finding]:
             )
         else:
             continue
-        found.append(Finding("look", name, sentence, ("Make it the id with ", Setting("id", name), ".")))
-    return _one_id(found)
+        findings.append(Finding("look", name, sentence, ("Make it the id with ", Setting("id", name), ".")))
+    return _one_id(findings)
 
 
-def _one_id(found: list[Finding]) -> list[Finding]:
+def _one_id(findings: list[Finding]) -> list[Finding]:
     """The same findings, where only the first column is proposed as the id: a table has one, the others are dropped."""
-    return found[:1] + [
+    return findings[:1] + [
         Finding(each.severity, each.subject, each.sentence, ("Leave it out with ", Setting("drop", each.subject), "."))
-        for each in found[1:]
+        for each in findings[1:]
     ]
 
 
@@ -115,7 +115,7 @@ def constant_columns(names: Sequence[str]) -> list[Finding]:
 
 def missing_values(table: "polars.DataFrame", *, constant: Sequence[str] = ()) -> list[Finding]:
     """The inputs that are missing in most rows; those in ``constant`` are left out, they are not used anyway."""
-    found = []
+    findings = []
     for column in table.iter_columns():
         missing = int(is_missing(column).sum())
         if column.name not in constant and missing > MOST_MISSING * len(column):
@@ -124,8 +124,8 @@ def missing_values(table: "polars.DataFrame", *, constant: Sequence[str] = ()) -
                 f"The column {column.name!r} is missing in {missing:,} of {counted(len(column), 'row')} ({share})."
             )
             fix = ("Unless it matters whether it is known, leave it out with ", Setting("drop", column.name), ".")
-            found.append(Finding("look", column.name, sentence, fix))
-    return found
+            findings.append(Finding("look", column.name, sentence, fix))
+    return findings
 
 
 def number_texts(table: "polars.DataFrame") -> list[Finding]:

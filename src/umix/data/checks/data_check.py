@@ -138,13 +138,13 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
     y = known_rows(source, frame).y.numpy()
     reader = task.preprocessing
     if not isinstance(reader, TablePreprocessing):
-        found = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
+        findings = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
         columns = _column_facts(frame, source, inputs, _types(source, frame, inputs))
-        return replace(_counted(source.path, task, found), columns=columns)
+        return replace(_counted(source.path, task, findings), columns=columns)
     labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, y, rows)
-    found = table_findings(labelled, constant=reader.dropped)
+    findings = table_findings(labelled, constant=reader.dropped)
     columns = _column_facts(frame, source, inputs, reader.types)
-    return replace(_counted(source.path, task, found, constant_columns(reader.dropped)), columns=columns)
+    return replace(_counted(source.path, task, findings, constant_columns(reader.dropped)), columns=columns)
 
 
 def check_rows(path: Path, task: Task) -> DataCheck:
@@ -155,12 +155,12 @@ def check_rows(path: Path, task: Task) -> DataCheck:
 def first_findings(source: TableSource, frame: "polars.DataFrame") -> list[Finding]:
     """What a run on the table ``frame`` shows before it trains; nothing where its columns are wrong, which the run will raise."""
     try:
-        inputs, known = source.input_columns(frame), known_rows(source, frame)
+        inputs, rows = source.input_columns(frame), known_rows(source, frame)
         for name in inputs:
             kind_of(frame[name])  # raises for lists, structures and bytes
     except UserError:
         return []
-    labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, known.y.numpy(), known.rows)
+    labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, rows.y.numpy(), rows.rows)
     return table_findings(labelled, before_run=True)
 
 
@@ -254,8 +254,8 @@ def _facts(column: "polars.Series", roles: RowRoles, type: ColumnType | None, *,
     }
     named |= dict.fromkeys(roles.groups, "group")
     missing = is_missing(column) if is_input or not is_text(column) else texts(column).is_null()
-    known = column.filter(~missing).head(1).to_list()
-    example = str(known[0]) if known else None
+    first = column.filter(~missing).head(1).to_list()
+    example = str(first[0]) if first else None
     if example is not None and len(example) > _LONGEST:
         example = f"{example[: _LONGEST - 1]}…"
     role = named.get(column.name, "input" if is_input else "ignored")

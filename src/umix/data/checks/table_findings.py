@@ -88,14 +88,14 @@ def leaks(
     if len(order) < FEW_EXAMPLES or len(np.unique(y)) < 2:
         return []
     guessed = float(np.mean(y[:n_held_out] == np.bincount(y[n_held_out:]).argmax()))
-    found = []
+    findings = []
     for name in table.columns:
         if table[name].dtype.is_nested():
             continue
         column = table[name][order]
         if _is_copy(column, y):
             said = f"The column {name!r} is an input but a copy of the label {label!r}: each of its values means one class."
-            found.append(_finding(name, said))
+            findings.append(_finding(name, said))
         elif n_held_out >= FEWEST and guessed < 1:
             rate = _held_out_rate(column, y, n_held_out=n_held_out)
             if rate - guessed >= SUSPICIOUS * (1 - guessed):
@@ -103,8 +103,8 @@ def leaks(
                     f"The column {name!r} alone tells {label!r} in {rate:.1%} of held-out training rows (always the most "
                     f"frequent class: {guessed:.1%}), so it may give the label away."
                 )
-                found.append(_finding(name, said))
-    return found
+                findings.append(_finding(name, said))
+    return findings
 
 
 def _finding(name: str, sentence: str) -> Finding:

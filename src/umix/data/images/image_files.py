@@ -41,12 +41,12 @@ class Images(Inputs):
         missing = []
         for name in self.files:
             try:
-                found = os.stat(os.path.join(folder, name))
+                status = os.stat(os.path.join(folder, name))
             except (OSError, ValueError):  # ValueError: no file can have this name
                 missing.append(name)
                 continue
-            content.update(f"{name}\0{found.st_size}\0".encode())
-            times.update(found.st_mtime_ns.to_bytes(16, signed=True))
+            content.update(f"{name}\0{status.st_size}\0".encode())
+            times.update(status.st_mtime_ns.to_bytes(16, signed=True))
         if missing:
             raise UserError(
                 f"{folder} must hold all {len(self.files)} images that are listed, but {len(missing)} are missing (first: "

@@ -116,8 +116,8 @@ def read_commas(frame: "polars.DataFrame") -> "polars.DataFrame":
     import polars
 
     texts = [column for column in frame.iter_columns() if column.dtype == polars.String]
-    found = [column for column in texts if reads_as(column.filter(~is_missing(column))) == "decimal_comma"]
-    return frame.with_columns(as_kind(column, "decimal_comma") for column in found)
+    decimal = [column for column in texts if reads_as(column.filter(~is_missing(column))) == "decimal_comma"]
+    return frame.with_columns(as_kind(column, "decimal_comma") for column in decimal)
 
 
 def cast(frame: "polars.DataFrame", kinds: Mapping[str, str]) -> "polars.DataFrame":

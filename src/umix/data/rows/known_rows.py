@@ -53,10 +53,10 @@ class KnownRows:
         """The split ``name``, whose inputs are ``x``."""
         index = torch.from_numpy(self.rows[name])
         none = Groups(torch.zeros(len(index), 0, dtype=torch.bool), ())
-        known = none if self.groups is None else self.groups.rows(index)
+        groups = none if self.groups is None else self.groups.rows(index)
         weight = self.weight if name == "train" else None
         return Split(
-            x, self.y[index], known, transform=transform, augment=augment, weight=weight, origin=self.rows[name]
+            x, self.y[index], groups, transform=transform, augment=augment, weight=weight, origin=self.rows[name]
         )
 
 

@@ -136,8 +136,8 @@ def encode_attribute(columns: Sequence["polars.Series"], *, blanks: Blanks = "un
     attribute[unknown_rows] = -1
     names = [values for _, values in by_column]
     places = np.unravel_index(present, [len(values) for values in names])
-    found = [tuple(values[p] for values, p in zip(names, place, strict=True)) for place in zip(*places, strict=True)]
-    return Attribute(attribute, found, by_column)
+    cells = [tuple(values[p] for values, p in zip(names, place, strict=True)) for place in zip(*places, strict=True)]
+    return Attribute(attribute, cells, by_column)
 
 
 def named(column: "polars.Series", value: str) -> str:

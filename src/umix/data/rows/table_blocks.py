@@ -58,12 +58,12 @@ def _csv_blocks(
     header = rows[: first_row_end(rows)]
     names, separator = header_names(header, where, tabs=tabs)
     check_distinct(where, names)
-    known = _Csv(where, names, separator, {*texts, copied})
+    csv = _Csv(where, names, separator, {*texts, copied})
     rows = rows[len(header) :]
     first, done = None, 0
     while True:
-        first = first or known.types(rows, n_rows=TYPED_BY)
-        frame = known.read(rows, first, after=done)
+        first = first or csv.types(rows, n_rows=TYPED_BY)
+        frame = csv.read(rows, first, after=done)
         done += len(frame)
         yield frame if copied not in names else frame.with_columns(_whole_numbers(frame[copied]))
         rows = next(pieces, b"")

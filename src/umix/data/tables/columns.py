@@ -251,8 +251,8 @@ def _piece_counts(column: "polars.Series") -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     text = as_text(column)
-    known = text.set(is_missing(text), None).fill_null("")
+    filled = text.set(is_missing(text), None).fill_null("")
     counter = HashingVectorizer(
         analyzer="char_wb", ngram_range=(3, 4), n_features=_TEXT_BUCKETS, alternate_sign=False, norm=None
     )
-    return counter.transform(known.to_list())
+    return counter.transform(filled.to_list())

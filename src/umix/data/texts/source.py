@@ -61,19 +61,19 @@ class TextSource(RowRoles, TaskSource):
         frame = as_frame(self.path)
         self.check_columns(frame)
         texts, empty = read_texts(frame[self.text])
-        known = known_rows(self, frame)
+        rows = known_rows(self, frame)
         x, reader, cut = text_inputs(
-            texts, known.rows, column=self.text, id=self.id, tokenizer=self.tokenizer, length=self.tokens
+            texts, rows.rows, column=self.text, id=self.id, tokenizer=self.tokenizer, length=self.tokens
         )
-        splits = {name: known.split(name, x[name]) for name in known.rows}
+        splits = {name: rows.split(name, x[name]) for name in rows.rows}
         used = {self.text, *self.single, *self.groups, *self.drop}
         unused = [name for name in frame.columns if name not in used]
         notes = NoteSum()
         notes.add([empty])
         if unused:
             notes.add([f"Only the text is an input; not used: {', '.join(unused)}."])
-        notes.add([*cut, *known.notes, *small_group_notes(splits)])
-        return Task(self.title, splits, known.classes, preprocessing=reader, notes=notes.sentences)
+        notes.add([*cut, *rows.notes, *small_group_notes(splits)])
+        return Task(self.title, splits, rows.classes, preprocessing=reader, notes=notes.sentences)
 
     def check_columns(self, frame: "polars.DataFrame") -> None:
         """Raise where a named column is missing or has two roles, or where there are no rows."""

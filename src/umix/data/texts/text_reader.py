@@ -144,16 +144,16 @@ class TextReader(Reader):
         return NewInputs(x, ids=ids, notes=tuple(notes))
 
     def save(self, directory: Path) -> None:
-        known: dict[str, Any] = {"column": self.column, "id": self.id}
+        state: dict[str, Any] = {"column": self.column, "id": self.id}
         tensors = {}
         if isinstance(self._how, Tokenizer):
-            known |= {"tokenizer": self._how.written, "pad": self._how.pad, "length": self._how.length}
+            state |= {"tokenizer": self._how.written, "pad": self._how.pad, "length": self._how.length}
         else:
-            known |= {"terms": self._how.terms, "scale": self._how.scale}
+            state |= {"terms": self._how.terms, "scale": self._how.scale}
             tensors["idf"] = torch.from_numpy(self._how.idf)
             if self._how.directions is not None:
                 tensors["directions"] = torch.from_numpy(self._how.directions)
-        write_tensors(directory / TEXT_INPUTS, tensors, {"kind": _KIND, "known": json.dumps(known)})
+        write_tensors(directory / TEXT_INPUTS, tensors, {"kind": _KIND, "known": json.dumps(state)})
 
     @classmethod
     def load(cls, directory: Path) -> Self:
@@ -161,13 +161,13 @@ class TextReader(Reader):
         tensors, metadata = read_tensors(path, kind=_KIND)
         how: Tokenizer | WordFeatures
         with reading(path, _KIND):
-            known = parsed(metadata["known"])
-            if "tokenizer" in known:
-                how = Tokenizer(known["tokenizer"], pad=known["pad"], length=known["length"])
+            state = parsed(metadata["known"])
+            if "tokenizer" in state:
+                how = Tokenizer(state["tokenizer"], pad=state["pad"], length=state["length"])
             else:
                 directions = tensors["directions"].numpy() if "directions" in tensors else None
-                how = WordFeatures(known["terms"], tensors["idf"].numpy(), directions, known["scale"])
-            return cls(known["column"], known["id"], how)
+                how = WordFeatures(state["terms"], tensors["idf"].numpy(), directions, state["scale"])
+            return cls(state["column"], state["id"], how)
 
 
 def text_inputs(

@@ -92,27 +92,27 @@ class Tokenizer:
 
         A folder never asks the network; a name is looked up in the local cache first.
         """
-        found = _load(model)
-        if not getattr(found, "is_fast", False):
+        tokenizer = _load(model)
+        if not getattr(tokenizer, "is_fast", False):
             raise UserError(
                 f"The tokenizer of {model} must be a fast one (tokenizer.json); save it again with a current transformers."
             )
-        pad, longest = found.pad_token_id, found.model_max_length
+        pad, longest = tokenizer.pad_token_id, tokenizer.model_max_length
         if pad is None:
             raise UserError(
                 f"The tokenizer of {model} must have a padding token to make batches of texts; it has none."
             )
-        return cls(found.backend_tokenizer.to_str(), pad=int(pad), length=int(min(length, longest)))
+        return cls(tokenizer.backend_tokenizer.to_str(), pad=int(pad), length=int(min(length, longest)))
 
     def encode(self, texts: Sequence[str]) -> tuple[TokenIds, int]:
         """The ids of ``texts``, and how many of these were longer than ``length`` and cut."""
-        found, cut = [], 0
+        codes, cut = [], 0
         for begin in range(0, len(texts), _AT_ONCE):
             for encoding in self._inner.encode_batch(list(texts[begin : begin + _AT_ONCE])):
                 ids = encoding.ids or [self.pad]  # where an empty text has no ids
                 cut += bool(encoding.overflowing)
-                found.append(np.array(ids, dtype=np.int32))
-        return TokenIds.of(found, self.pad), cut
+                codes.append(np.array(ids, dtype=np.int32))
+        return TokenIds.of(codes, self.pad), cut
 
 
 def _load(model: str) -> Any:

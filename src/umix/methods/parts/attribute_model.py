@@ -105,9 +105,9 @@ class AttributeModel:
 
     def _shifted(self, p: Floats, label: int) -> Floats:
         """Predictions of rows of one class, for the shares that the values have among these rows."""
-        known = self.counts[label] / self.counts[label].sum()
+        shares = self.counts[label] / self.counts[label].sum()
         error = self.spread[label] * np.sqrt(1 / self.counts[label].sum() + 1 / len(p))
-        return em_shares(p, known) if (np.abs(p.mean(0) - known) > _SURE * error).any() else p
+        return em_shares(p, shares) if (np.abs(p.mean(0) - shares) > _SURE * error).any() else p
 
 
 def em_shares(p: Floats, known: Floats) -> Floats:
@@ -164,9 +164,9 @@ def _best_model(known: KnownRows, rng: np.random.Generator) -> AttributeModel:
     _, head, found = best
     guess = np.empty_like(found)
     for number in range(_FOLDS):
-        own = fold[held] == number
-        slope, bias = _calibration(found[~own], y[~own], t[~own], counts > 0)
-        guess[own] = _log_shares(slope * found[own] + bias[y[own]], counts[y[own]] > 0)
+        in_fold = fold[held] == number
+        slope, bias = _calibration(found[~in_fold], y[~in_fold], t[~in_fold], counts > 0)
+        guess[in_fold] = _log_shares(slope * found[in_fold] + bias[y[in_fold]], counts[y[in_fold]] > 0)
     spread = np.array(
         [np.exp(guess[y == label]).std(0) if (y == label).any() else 0 * counts[0] for label in range(len(counts))]
     )
@@ -269,5 +269,5 @@ def _calibration(logits: Floats, y: Ints, t: Ints, possible: Bools) -> tuple[flo
         value = -log_shares[rows, t].mean() + _RIDGE * (free @ free)
         return value, np.concatenate([[slope * (error * logits).sum()], of_bias.ravel()]) + 2 * _RIDGE * free
 
-    found = minimize(cost, np.zeros(1 + possible.size), jac=True, method="L-BFGS-B").x
-    return float(np.exp(found[0])), found[1:].reshape(possible.shape)
+    minimum = minimize(cost, np.zeros(1 + possible.size), jac=True, method="L-BFGS-B").x
+    return float(np.exp(minimum[0])), minimum[1:].reshape(possible.shape)

@@ -35,8 +35,8 @@ class LayerFit(Method, abc.ABC):
 
         What users set for ``fit`` is about the net before.
         """
-        own = {"epochs": self.layer_epochs, "lr": self.layer_lr, "batch_size": context.settings.batch_size}
-        return FitSettings(**{**own, **changes})
+        options = {"epochs": self.layer_epochs, "lr": self.layer_lr, "batch_size": context.settings.batch_size}
+        return FitSettings(**{**options, **changes})
 
     def fit_balanced(
         self, context: Context, net: Model, rows: Split, *, new: bool, val: Split | None = None, **changes: Any

@@ -43,8 +43,8 @@ class OffsetRisk(Objective):
         logits = net(batch.x) + offset
         w = batch.weight
         if self.weights is not None and batch.step >= self.weights_from:
-            own = self.weights.index_select(0, batch.index)
-            w = own if w is None else w * own
+            weights = self.weights.index_select(0, batch.index)
+            w = weights if w is None else w * weights
         if self.scale == 1 and w is None:
             return cross_entropy(logits, batch.y), state
         losses = cross_entropy(self.scale * logits, batch.y, reduction="none")

@@ -205,12 +205,12 @@ class EstimatorModel(Model):
 
     def scores_at(self, rows: Any, ends: Sequence[int], *, n: int) -> Floats:
         """As ``logits_at``, but of ``n`` rows as the estimator takes them, float64."""
-        found: Floats = np.full((len(ends), n, self.n_classes), _NEVER)
+        logits: Floats = np.full((len(ends), n, self.n_classes), _NEVER)
         if self._model is None:
-            found[:, :, self._seen] = 0.0
-            return found
-        known = [min(end, self.stages) for end in ends]
-        rising = sorted(set(known))
+            logits[:, :, self._seen] = 0.0
+            return logits
+        stages = [min(end, self.stages) for end in ends]
+        rising = sorted(set(stages))
         with self.settings.asked_to(f"predict {n:,} rows"):
             scores = self.settings.kind.scores(self._model, rows, rising, self.settings.categories)
         if scores.shape[1:] not in ((n, 1), (n, len(self._seen))) or not np.isfinite(scores).all():
@@ -220,8 +220,8 @@ class EstimatorModel(Model):
             )
         if scores.shape[2] == 1:
             scores = np.concatenate([-scores / 2, scores / 2], axis=2)
-        found[:, :, self._seen] = scores[[rising.index(end) for end in known]]
-        return found
+        logits[:, :, self._seen] = scores[[rising.index(end) for end in stages]]
+        return logits
 
     @property
     def tenths(self) -> list[int]:
@@ -263,8 +263,8 @@ class EstimatorModel(Model):
         """The logits of ``n`` rows, as the estimator takes them, [n, classes], in double precision."""
         head, last = self.head.double(), _last_block(self.n_classes).double().state_dict()
         if all(torch.equal(tensor, last[name]) for name, tensor in head.state_dict().items()):
-            found: NDArray[np.float64] = self.scores_at(rows, [self.cut], n=n)[0]
-            return found
+            scores: NDArray[np.float64] = self.scores_at(rows, [self.cut], n=n)[0]
+            return scores
         with torch.no_grad():
             blocks = torch.from_numpy(self.scores_at(rows, self.tenths, n=n)).transpose(0, 1).flatten(1)
             logits: NDArray[np.float64] = head(blocks).numpy()

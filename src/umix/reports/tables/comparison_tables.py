@@ -67,10 +67,10 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
     if any(cell.uses for cell in cells.values()):
         header.append("group labels")
         columns.append([Entry(cell.uses) for cell in cells.values()])
-    found = [published(task, cell.method) for cell in cells.values()] if with_published else []
-    if any(found):
+    numbers = [published(task, cell.method) for cell in cells.values()] if with_published else []
+    if any(numbers):
         header += ["paper's average", "paper's worst"]
-        columns += [[Entry(percent(one.get(rate, _NONE))) for one in found] for rate in _SHOWN]
+        columns += [[Entry(percent(one.get(rate, _NONE))) for one in numbers] for rate in _SHOWN]
     rules = list(dict.fromkeys(cell.select for cell in cells.values()))
     return TextTable(
         f"{task}: test rates, selected by {', '.join(rules)}",
@@ -86,7 +86,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
             *threshold_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
             *_worst_groups(cells),
-            *([CAVEAT if any(found) else _UNPUBLISHED] if with_published else []),
+            *([CAVEAT if any(numbers) else _UNPUBLISHED] if with_published else []),
             *_warnings(cells, comparison.baseline),
         ],
     )

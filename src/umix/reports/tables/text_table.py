@@ -81,8 +81,8 @@ def p_value(p: float) -> str:
 def best(spreads: Sequence[Spread]) -> list[bool]:
     """Which of these have the highest mean as it is printed: equal texts are equally good, and one alone is not the best."""
     shown = [None if math.isnan(spread.mean) else round(100 * spread.mean, 1) for spread in spreads]
-    known = [mean for mean in shown if mean is not None]
-    return [len(known) > 1 and mean == max(known) for mean in shown]
+    means = [mean for mean in shown if mean is not None]
+    return [len(means) > 1 and mean == max(means) for mean in shown]
 
 
 def marked(spreads: Sequence[Spread]) -> list[Entry]:
