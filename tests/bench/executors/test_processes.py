@@ -2,6 +2,8 @@
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,6 @@ from umix.errors import UserError
 pytestmark = pytest.mark.system
 
 FAST = {"epochs": 3, "hidden": [8], "sizes": [20, 4, 4, 20], "eval_size": 5}
-SLOW = {"epochs": 40, "batch_size": 1, "sizes": [60, 4, 4, 60]}
 
 
 def spec(method: str = "erm", seed: int = 0, **settings: object) -> RunSpec:
@@ -48,25 +49,29 @@ def test_workers_give_the_outcomes_of_one_process(tmp_path: Path) -> None:
     assert f":{os.getpid()}" not in "".join(workers)
 
 
-def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second_time(tmp_path: Path) -> None:
-    goes_on, dies = spec(**SLOW), spec(seed=1, **SLOW)
-    starts, killed = [], []
+def test_the_run_of_a_killed_worker_goes_on_once_and_has_failed_after_the_second_time(
+    tmp_path: Path, gated: Callable[[Path], RunSpec]
+) -> None:
+    gate = tmp_path / "opened"
+    goes_on, dies = gated(gate), gated(tmp_path / "never")
+    checkpoint, starts = tmp_path / goes_on.directory_name / "checkpoint.safetensors", []
 
     def on_event(event: Event) -> None:
         if event.kind == "start" and event.key == dies.key:
             kill(event)
         if event.kind == "start" and event.key == goes_on.key:
             starts.append(event.done)
-        saved = (tmp_path / goes_on.directory_name / "checkpoint.safetensors").exists()
-        if event.kind == "steps" and event.key == goes_on.key and saved and not killed:
-            killed.append(event)
-            kill(event)
+            if len(starts) == 1:
+                while not checkpoint.exists():
+                    time.sleep(0.01)
+                kill(event)
+            else:
+                gate.touch()
 
     outcomes = {
         outcome.key: outcome
         for outcome in Processes(1).run([goes_on, dies], RunPaths(tmp_path, pace=EVERY_EPOCH), on_event)
     }
-    assert killed
     assert starts[0] == 0
     assert starts[1] > 0  # from its checkpoint
     assert outcomes[goes_on.key].record is not None
