@@ -140,7 +140,7 @@ def test_a_run_says_how_many_columns_it_took_as_what(people: polars.DataFrame, c
     people.with_columns(same=polars.lit(1)).write_csv("people.csv")
     fast = ["--set", "epochs=1", "--quiet"]
     expected = "Columns read as numbers: 1, categories: 1, dates: 0, texts: 0; constant and left out: 1."
-    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp"]) == 0
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp", "--verbose"]) == 0
     assert expected in capsys.readouterr().out
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp", "--json"]) == 0  # it is finished
     assert json.loads(capsys.readouterr().out)["column_types"] == {"number": 1, "category": 1, "constant": 1}

@@ -113,9 +113,10 @@ class TrainedModel:
         """Raise where the model is no net but trees or another estimator, which is no graph of torch."""
         if isinstance(self.net.body, Fitted):
             raise UserError(
-                f"A net that is exported must be made of layers, got {self.title}, which stays a model of its library; use umix "
-                "predict, or export it with ",
+                f"This export works for nets, but this run is {self.title}; use ",
                 Setting("format", "mlflow"),
+                ", or train with ",
+                Setting("net", "mlp"),
                 ".",
             )
 

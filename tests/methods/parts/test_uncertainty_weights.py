@@ -94,7 +94,7 @@ def test_weights_that_rest_on_few_examples_are_reported_with_the_number() -> Non
     u = torch.zeros(1000)
     u[:2] = 1.0
     (warning,) = warnings_of(u, eta=1.0, c=1e-6)
-    assert "2.0 equally weighted ones would do as well as these 1000" in warning
+    assert "effective sample size is 2.0 of 1000" in warning
 
 
 def test_umix_reports_a_window_without_mistakes(context: Make) -> None:

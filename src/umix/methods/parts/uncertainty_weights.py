@@ -358,4 +358,4 @@ def few_warnings(weights: Tensor) -> tuple[str, ...]:
     n = len(weights)
     if (size := effective_sample_size(weights)) >= _FEW * n:
         return ()
-    return (f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}.",)
+    return (f"The weights favour few examples: their effective sample size is {size:.1f} of {n}.",)

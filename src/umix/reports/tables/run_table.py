@@ -1,6 +1,7 @@
-"""One run as a table for the terminal."""
+"""One run as a table for the terminal: beside an ordinary model, or alone with everything that is known of it."""
 
 import math
+from collections.abc import Mapping
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,11 +11,102 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.core.words import quoted
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.sentences import collapse_words, judged_words
-from umix.reports.tables.text_table import percents
+from umix.reports.sentences import RULE_WORDS, collapse_words, judged_words, stage_words, unit_titles
+from umix.reports.tables.text_table import Entry, TextTable, percents
 
 _MOST_CLASSES = 20
+_WORST = 10  # groups that are shown beside those of an ordinary model
+_LONGEST = 24  # characters of a class in a remark
 _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
+
+
+def result_table(
+    record: RunRecord, summary: Summary, ordinary: Summary | None = None, *, runs: str = "runs"
+) -> TextTable:
+    """The worst group, the average and the worst ten other groups on test, beside those of an ``ordinary`` model if there is one.
+
+    The remarks below are about groups that are not shown (they are in ``umix table``, of the folder ``runs``) or too small.
+    """
+    columns = {} if ordinary is None else {"ordinary": ordinary}
+    columns["chosen" if record.method == "best" else record.method] = summary
+    titles, unit = unit_titles(record), "group" if record.groups else "class"
+    worst = {name: _worst(shown) for name, shown in columns.items()}
+    own = list(worst.values())[-1]
+    rates = [shown.unit_rates for shown in columns.values()]
+    units = [name for name in _worst_first(summary) if any(found != name for found in worst.values())]
+    rows = []
+    if own is not None:
+        found = [one and shown.unit_rates[one] for one, shown in zip(worst.values(), columns.values(), strict=True)]
+        rows.append(
+            _row(f"worst {unit}: {titles[own]}", [one and one.rate for one in found], rates[-1][own], best=True)
+        )
+    averages = [Entry(_percent(shown.average), best=True) for shown in columns.values()]
+    rows.append([Entry("average", best=True), *averages, Entry(_commonest(summary)), Entry(f"{_n_test(summary):,}")])
+    for name in units[:_WORST]:
+        title = titles[name] if rates[-1][name].judged else f"({titles[name]})"
+        rows.append(_row(f"  {title}", [shown[name].rate for shown in rates], rates[-1][name]))
+    notes = _notes(record, columns, worst, titles)
+    if len(units) > _WORST:
+        notes = [f"and {len(units) - _WORST} more: umix table {runs} --groups", *notes]
+    return TextTable("", ["accuracy on test, %", *columns, "95 % interval", "n"], rows, notes)
+
+
+def _worst(summary: Summary) -> str | None:
+    """The unit with the lowest rate: the worst group or, where there are no groups, the worst class."""
+    if summary.groups:
+        return summary.worst_group
+    return next(iter(_worst_first(summary)), None)
+
+
+def _worst_first(summary: Summary) -> list[str]:
+    """The groups and margins that have test examples, the lowest rate first and those too small to judge last.
+
+    Classes are among them where they stand in for groups, or where there are no groups.
+    """
+    units = summary.unit_rates
+    classes = set(list(units)[-len(summary.classes) :])
+    shown = [
+        name for name, one in units.items() if one.size and (name not in classes or one.judged or not summary.groups)
+    ]
+    return sorted(shown, key=lambda name: (not units[name].judged, units[name].rate))
+
+
+def _row(title: str, rates: list[float | None], own: GroupRate, *, best: bool = False) -> list[Entry]:
+    shown = [Entry(_percent(rate), best=best) for rate in rates]
+    return [Entry(title, best=best), *shown, Entry(percents(wilson(own.hits, own.size))), Entry(f"{own.size:,}")]
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f}"
+
+
+def _n_test(summary: Summary) -> int:
+    return sum(one.size for one in summary.classes.values())
+
+
+def _commonest(summary: Summary) -> str:
+    """What always predicting the commonest class of test would give."""
+    name, size = max(((name, one.size) for name, one in summary.classes.items()), key=lambda one: one[1])
+    shown = quoted(name) if len(name) <= _LONGEST else f"{quoted(name[:_LONGEST])}…"
+    return f"(always {shown}: {100 * size / max(1, _n_test(summary)):.1f})"
+
+
+def _notes(
+    record: RunRecord, columns: Mapping[str, Summary], worst: Mapping[str, str | None], titles: Mapping[str, str]
+) -> list[str]:
+    """Which group is the worst of an ordinary model, if another; which groups are too small; who predicts one class only."""
+    *others, (_, summary) = columns.items()
+    unit = "group" if record.groups else "class"
+    notes = [
+        f"Worst {unit} of the {name} model: {titles[found]}."
+        for name, _ in others
+        if (found := worst[name]) is not None and found != list(worst.values())[-1]
+    ]
+    notes += [collapse_words(other, name) for name, other in others if other.collapsed is not None]
+    if record.groups:
+        return [*notes, *filter(None, [judged_words(summary, record.min_group, titles)])]
+    notes += [collapse_words(summary)] if summary.collapsed is not None else []
+    return [*notes, "The worst group is unknown: this task has no groups."]
 
 
 def run_table(record: RunRecord, summary: Summary) -> Table:
@@ -22,9 +114,10 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
 
     Where there are several group columns, the groups of each column alone come first. Groups that are too small to judge are grey.
     """
-    run = f"{escape(record.title)} · {record.method} · seed {record.seed}"
+    stage, by = stage_words(record, summary), RULE_WORDS.get(summary.select, summary.select)
+    chosen = "the last" if summary.select == "last" else f"chosen on validation by {by}"
     table = Table(
-        title=f"{run} · epoch {summary.epoch + 1} of {record.counts['val'].epochs} selected by {summary.select} on val",
+        title=f"{escape(record.title)} · {record.method} · seed {record.seed}" + f" · {stage}, {chosen}" * bool(stage),
         title_justify="left",
         caption_justify="left",
     )
