@@ -35,6 +35,16 @@ def test_a_value_that_says_nothing_alone_has_the_name_of_its_column(
     assert next(iter(unit_titles(with_groups(record, columns, values)).values())) == expected
 
 
+def test_a_class_that_says_nothing_alone_has_the_name_of_the_label(record: Make) -> None:
+    plan = {"task": {"name": "table", "label": "passed"}, "method": {"name": "erm"}, "net": {"name": "mlp"}}
+    counts = {"hits": [[]], "sizes": [], "class_hits": [[7, 9]], "class_sizes": [10, 20]}
+    alone = {"groups": [], "train_sizes": [], "split_counts": {"val": counts, "test": counts}}
+    numbers = record(0, [1], classes=["0", "1"], plan=plan, **alone)
+    assert unit_titles(numbers) == {"class 0": "passed=0", "class 1": "passed=1"}
+    words = record(0, [1], classes=["failed", "passed"], plan=plan, **alone)
+    assert list(unit_titles(words).values()) == ["failed", "passed"]
+
+
 def test_groups_without_columns_are_called_by_their_names(record: Make) -> None:
     assert unit_titles(record(0, [9, 5])) == {"a": "a", "b": "b", "class only": "class only"}
 
@@ -83,7 +93,7 @@ def test_settings_that_were_left_open_are_named_with_what_was_chosen(record: Mak
 
 def test_a_choice_that_no_candidate_was_worth_is_called_that(record: Make) -> None:
     over = [{**one, "score": None} for one in CANDIDATES]
-    found = record(0, [9, 8], "best", choices={"method": "erm", "candidates": over})
+    found = record(0, [9, 8], "best", choices={"method": "erm", "candidates": over, "frontier": []})
     assert selected_words(found, found.summary()) == (
         "All 4 candidates cost too much accuracy on validation, so this was trained: net mlp, ordinary training."
     )
@@ -92,17 +102,20 @@ def test_a_choice_that_no_candidate_was_worth_is_called_that(record: Make) -> No
 def test_the_best_of_every_kind_is_listed_with_its_worst_validation_group(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES})
     assert candidate_words(chosen) == (
-        "group weights 81.0 · ordinary + threshold 61.0 · UMIX over the budget   (worst validation group, %)"
+        "group weights 81.0 · ordinary + threshold 61.0 · UMIX over the budget   (%, worst validation group)"
     )
     ordinary = record(0, [9, 4])
     assert candidate_words(chosen, ordinary) == (
-        "group weights 81.0 · ordinary + threshold 40.0 · UMIX over the budget · ordinary 40.0   (worst validation group, %)"
+        "group weights 81.0 · ordinary + threshold 40.0 · UMIX over the budget · ordinary 40.0   (%, worst validation group)"
     )
+    other = [{**CANDIDATES[0], "worst": 0.6}, *CANDIDATES[1:]]
+    lower = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": other})
+    assert candidate_words(lower).endswith("   (%, worst validation group; small groups count less)")
     assert candidate_words(ordinary) == ""
 
 
 def test_without_groups_the_line_shows_the_score_that_decided(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES}, use_groups="test")
     assert candidate_words(chosen).startswith(
-        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   (mean"
+        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   (%, mean"
     )

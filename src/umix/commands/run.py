@@ -180,7 +180,7 @@ def _print_result(
     if verbose:
         _print_details(record, summary)
     elif record.warnings:
-        _print(f"{counted(len(record.warnings), 'note')} about data and training: --verbose shows them.")
+        _print(f"{counted(len(record.warnings), 'note')} about data and training: see --verbose.")
 
 
 def _print_details(record: "RunRecord", summary: "Summary") -> None:

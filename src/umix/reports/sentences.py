@@ -45,8 +45,14 @@ def unit_titles(record: RunRecord) -> dict[str, str]:
 
     cells = [title(dict(zip(columns, parts, strict=True))) for parts in record.group_parts] or record.groups
     margins = [title(dict(zip((columns[0], one.column), one.parts, strict=True))) for one in record.margins]
-    classes = record.unit_names[len(cells) + len(margins) :]
+    classes = [("class " if record.groups else "") + class_title(record, name) for name in record.classes]
     return dict(zip(record.unit_names, [*cells, *margins, *classes], strict=True))
+
+
+def class_title(record: RunRecord, name: str) -> str:
+    """What the class ``name`` is called: with the name of the label's column where classes say nothing alone."""
+    label = next(iter(record.group_columns), None) or record.plan["task"].get("label")
+    return (f"{quoted(label)}=" if label and _says_nothing(0, [record.classes]) else "") + quoted(name)
 
 
 def _says_nothing(place: int, values: Sequence[Sequence[str]]) -> bool:
@@ -129,7 +135,7 @@ def selected_words(record: RunRecord, summary: Summary) -> str:
 
     choices, candidates = record.choices, record.choices.get("candidates", [])
     of = f"Chosen of {counted(len(candidates), 'candidate')} on validation" if candidates else "Chosen on validation"
-    if candidates and candidates[0]["score"] is None:
+    if "frontier" in choices and candidates[0]["score"] is None:
         of = f"All {counted(len(candidates), 'candidate')} cost too much accuracy on validation, so this was trained"
     what = [stage_words(record, summary) if summary.select != "last" else "", _threshold(record, summary)]
     if record.method == "best":
@@ -146,7 +152,7 @@ def _threshold(record: RunRecord, summary: Summary) -> str:
         return ""
     if summary.threshold is None:
         return "biases of the classes"
-    return f"threshold {summary.threshold:.2g} for {quoted(record.classes[1])}"
+    return f"threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
 
 
 def candidate_words(record: RunRecord, ordinary: RunRecord | None = None) -> str:
@@ -161,21 +167,24 @@ def candidate_words(record: RunRecord, ordinary: RunRecord | None = None) -> str
     if record.method != "best" or not candidates:
         return ""
     by_groups, tuned = record.counts["val"].groups_choose, record.threshold == "tuned"
-    kinds: dict[str, str] = {}
+    kinds: dict[str, float | None] = {}
     for one in candidates:  # the best first
-        rate = one["worst" if by_groups else "score"]
-        shown = "over the budget" if one["score"] is None or rate is None else f"{100 * rate:.1f}"
-        method = one["candidate"].split(" ")[0]
-        kinds.setdefault(KINDS[method] + (THRESHOLD if method == PLAIN and tuned else ""), shown)
+        method, rate = one["candidate"].split(" ")[0], one["worst" if by_groups else "score"]
+        kind = KINDS[method] + (THRESHOLD if method == PLAIN and tuned else "")
+        kinds.setdefault(kind, None if one["score"] is None else rate)
+    of = "%, worst validation group"
+    if not by_groups:
+        of = "%, mean of the worst class, of what an ordinary model gets right and of what it gets wrong"
+    chosen, *others = kinds.values()
+    if chosen is not None and any(rate is not None and rate > chosen for rate in others):
+        of += "; small groups count less" if by_groups else "; another must be a point better than the simplest"
     if by_groups and tuned and ordinary is not None:  # which was trained to the end, unlike candidates that dropped out
         for how, kind in (("tuned", KINDS[PLAIN] + THRESHOLD), ("off", KINDS[PLAIN])):
             choice = ordinary.choice(threshold=how)
             at = ordinary.threshold_counts["val"].at_threshold(choice.threshold).only([choice.epoch])
-            kinds[kind] = f"{100 * worst_rates(at, 'worst')[0]:.1f}"
-    of = (
-        "worst validation group" if by_groups else "mean of the worst class, what ERM gets right and what it gets wrong"
-    )
-    return f"{' · '.join(f'{kind} {shown}' for kind, shown in kinds.items())}   ({of}, %)"
+            kinds[kind] = float(worst_rates(at, "worst")[0])
+    shown = [f"{kind} {'over the budget' if rate is None else f'{100 * rate:.1f}'}" for kind, rate in kinds.items()]
+    return f"{' · '.join(shown)}   ({of})"
 
 
 def column_words(record: RunRecord) -> str:
@@ -198,7 +207,7 @@ def choice_words(record: RunRecord, summary: Summary) -> str:
     if not any(summary.biases.values()):
         return f"{plain}: no other was better on validation."
     if summary.threshold is not None:
-        chosen = f"Threshold {summary.threshold:.2g} for {quoted(record.classes[1])}"
+        chosen = f"Threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
     else:
         shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
         chosen = f"Added to the logits before the largest is predicted: {', '.join(shown)}"

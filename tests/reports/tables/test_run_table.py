@@ -80,7 +80,7 @@ def test_without_groups_the_worst_class_comes_first(record: Callable[..., RunRec
     both = {"val": counts, "test": counts}
     alone = record(0, [1], groups=[], train_sizes=[], classes=["no", "yes"], split_counts=both)
     table = result_table(alone, alone.summary())
-    assert texts(table)[0][:2] == ["worst class: class yes", "45.0"]
+    assert texts(table)[0][:2] == ["worst class: yes", "45.0"]
     assert texts(table)[1][2] == "(always yes: 66.7)"
     assert table.notes == ["The worst group is unknown: this task has no groups."]
 

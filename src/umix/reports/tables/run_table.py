@@ -11,7 +11,14 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.core.words import quoted
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.sentences import RULE_WORDS, collapse_words, judged_words, stage_words, unit_titles
+from umix.reports.sentences import (
+    RULE_WORDS,
+    class_title,
+    collapse_words,
+    judged_words,
+    stage_words,
+    unit_titles,
+)
 from umix.reports.tables.text_table import Entry, TextTable, percents
 
 _MOST_CLASSES = 20
@@ -41,7 +48,9 @@ def result_table(
             _row(f"worst {unit}: {titles[own]}", [one and one.rate for one in found], rates[-1][own], best=True)
         )
     averages = [Entry(_percent(shown.average), best=True) for shown in columns.values()]
-    rows.append([Entry("average", best=True), *averages, Entry(_commonest(summary)), Entry(f"{_n_test(summary):,}")])
+    rows.append(
+        [Entry("average", best=True), *averages, Entry(_commonest(record, summary)), Entry(f"{_n_test(summary):,}")]
+    )
     for name in units[:_WORST]:
         title = titles[name] if rates[-1][name].judged else f"({titles[name]})"
         rows.append(_row(f"  {title}", [shown[name].rate for shown in rates], rates[-1][name]))
@@ -84,10 +93,10 @@ def _n_test(summary: Summary) -> int:
     return sum(one.size for one in summary.classes.values())
 
 
-def _commonest(summary: Summary) -> str:
+def _commonest(record: RunRecord, summary: Summary) -> str:
     """What always predicting the commonest class of test would give."""
     name, size = max(((name, one.size) for name, one in summary.classes.items()), key=lambda one: one[1])
-    shown = quoted(name) if len(name) <= _LONGEST else f"{quoted(name[:_LONGEST])}…"
+    shown = class_title(record, name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…")
     return f"(always {shown}: {100 * size / max(1, _n_test(summary)):.1f})"
 
 
