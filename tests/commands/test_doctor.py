@@ -83,7 +83,7 @@ def test_groups_that_are_too_small_have_a_star_in_the_counts(people: polars.Data
 
 def test_a_run_says_the_first_finding_and_how_to_list_all(people: polars.DataFrame, capsys: Capsys) -> None:
     people.with_columns(told=polars.col("income"), id=polars.int_range(N)).write_csv("people.csv")
-    fast = ["--set", "epochs=1", "--set", "data_seed=3", "--quiet"]
+    fast = ["--set", "epochs=1", "--set", "data_seed=3", "--quiet", "--verbose"]
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("note: The column 'told' is an input but a copy of the label 'income'")

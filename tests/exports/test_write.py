@@ -41,7 +41,7 @@ def new(people: polars.DataFrame) -> polars.DataFrame:
 
 
 def predicted(run: RunRecord, new: polars.DataFrame) -> tuple[list[str], np.ndarray]:
-    with pytest.warns(UserWarning, match="never seen"):
+    with pytest.warns(UserWarning, match="did not occur in training"):
         table = umix.predict(run, new)
     return table["label"].to_list(), table.select("p_poor", "p_rich").to_numpy()
 

@@ -172,7 +172,8 @@ def _print_result(
     from umix.reports.tables.text_table import terminal
 
     _print(f"{data_words(ordinary or record)}\n")  # some methods train on a part of validation
-    OUT.print(terminal(result_table(record, summary, compared, runs=shlex.quote(str(record.directory.parent)))))
+    runs = shlex.quote(str(record.directory.parent))
+    OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
     if words := selected_words(record, summary):
         OUT.print(words, highlight=False, markup=False)
     if words := candidate_words(record, ordinary):
@@ -189,7 +190,9 @@ def _print_details(record: "RunRecord", summary: "Summary") -> None:
     from umix.reports.tables.run_table import run_table
 
     OUT.print(run_table(record, summary))
-    for words in filter(None, (column_words(record), choice_words(record, summary), threshold_words(record))):
+    if words := column_words(record):
+        _print(words)
+    for words in filter(None, (choice_words(record, summary), threshold_words(record))):
         OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"

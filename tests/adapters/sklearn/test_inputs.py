@@ -14,7 +14,7 @@ from umix import UMIXClassifier, UserError
 from umix.adapters.sklearn.inputs import is_table, seed_of
 from umix.data.rows.table_file import as_frame
 
-pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")
+pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
 Made = Callable[..., UMIXClassifier]
 People = tuple[pandas.DataFrame, np.ndarray]

@@ -61,10 +61,10 @@ def test_another_worst_group_of_the_ordinary_model_is_named(record: Callable[...
 def test_of_many_groups_the_ten_worst_others_are_shown(record: Callable[..., RunRecord]) -> None:
     names = [f"g{k}" for k in range(14)]
     many = record(0, [k % 10 for k in range(14)], groups=names, train_sizes=[1] * 14)
-    table = result_table(many, many.summary(), runs="my-runs")
+    table = result_table(many, many.summary(), all_groups="umix table")
     assert len(table.rows) == 2 + 10
     assert table.rows[2][0].text == "  g10"  # as wrong as the worst, and equally large
-    assert table.notes[0] == "and 3 more: umix table my-runs --groups"
+    assert table.notes[0] == "and 3 more: umix table"
 
 
 def test_a_group_too_small_to_judge_comes_last_in_parentheses(record: Callable[..., RunRecord]) -> None:

@@ -32,7 +32,7 @@ from umix.training.train_result import Notes
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
-_NOT_ESTIMATED = "The groups of validation rows are not estimated"
+_NOT_ESTIMATED = "The groups of validation rows are not guessed"
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for validation groups to be drawn
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary

@@ -28,11 +28,11 @@ _FIFTHS = ("least uncertain", "second", "third", "fourth", "most uncertain")
 
 
 def result_table(
-    record: RunRecord, summary: Summary, ordinary: Summary | None = None, *, runs: str = "runs"
+    record: RunRecord, summary: Summary, ordinary: Summary | None = None, *, all_groups: str = ""
 ) -> TextTable:
     """The worst group, the average and the worst ten other groups on test, beside those of an ``ordinary`` model if there is one.
 
-    The remarks below are about groups that are not shown (they are in ``umix table``, of the folder ``runs``) or too small.
+    The remarks below are about groups that are not shown (``all_groups`` says where they are) or too small.
     """
     columns = {} if ordinary is None else {"ordinary": ordinary}
     columns["chosen" if record.method == "best" else record.method] = summary
@@ -56,7 +56,7 @@ def result_table(
         rows.append(_row(f"  {title}", [shown[name].rate for shown in rates], rates[-1][name]))
     notes = _notes(record, columns, worst, titles)
     if len(units) > _WORST:
-        notes = [f"and {len(units) - _WORST} more: umix table {runs} --groups", *notes]
+        notes = [f"and {len(units) - _WORST} more: {all_groups}", *notes]
     return TextTable("", ["accuracy on test, %", *columns, "95 % interval", "n"], rows, notes)
 
 
@@ -130,35 +130,35 @@ def run_table(record: RunRecord, summary: Summary) -> Table:
         title_justify="left",
         caption_justify="left",
     )
-    sizes = ("n test", "n train") if record.groups else ("n test",)
+    titles, sizes = unit_titles(record), ("n test", "n train") if record.groups else ("n test",)
     for name in ("test rate", "percent", "95 % interval", *sizes):
         table.add_column(name, justify="left" if name == "test rate" else "right")
     for rate in RATES if record.groups else ("average", "worst"):
         value, unknown = getattr(summary, rate), "–" if record.groups else "unknown"
-        title = TITLES[rate] + (_which(summary) if rate == "worst" else "")
+        title = TITLES[rate] + (_which(summary, titles) if rate == "worst" else "")
         worst = summary.unit_rates.get(summary.worst_group or "") if rate == "worst" else None
         shown = (unknown if value is None else f"{100 * value:.1f}",) if worst is None else _rate_and_size(worst)
         table.add_row(title, *shown)
     table.add_section()
     if record.groups:
-        _add_groups(table, record, summary)
-        table.caption = escape(judged_words(summary, record.min_group)) or None
+        _add_groups(table, record, summary, titles)
+        table.caption = escape(judged_words(summary, record.min_group, titles)) or None
         return table
     _add_classes(table, record, summary)
     return table
 
 
-def _add_groups(table: Table, record: RunRecord, summary: Summary) -> None:
+def _add_groups(table: Table, record: RunRecord, summary: Summary, titles: Mapping[str, str]) -> None:
     for column, rates in summary.margins.items():
         table.add_row(f"[italic]by {escape(column)}[/italic]")
         for name, rate in rates.items():
-            _add_group(table, name, rate, str(_train_size(record, column, name)))
+            _add_group(table, titles[f"{name} ({column})"], rate, str(_train_size(record, column, name)))
         table.add_section()
     if summary.margins:
         table.add_row(f"[italic]by {escape(' × '.join(summary.margins))}[/italic]")
     for (name, group), n_train in zip(summary.groups.items(), record.train_sizes, strict=True):
         if group.size or n_train:
-            _add_group(table, name, group, str(n_train))
+            _add_group(table, titles[name], group, str(n_train))
 
 
 def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
@@ -194,9 +194,9 @@ def _train_size(record: RunRecord, column: str, name: str) -> int:
     return next(size for margin, size in sizes if (margin.column, margin.name) == (column, name))
 
 
-def _which(summary: Summary) -> str:
-    """The name of the worst group; nothing where there is none."""
-    return "" if summary.worst_group is None else f": {escape(summary.worst_group)}"
+def _which(summary: Summary, titles: Mapping[str, str]) -> str:
+    """What the worst group is called; nothing where there is none."""
+    return "" if summary.worst_group is None else f": {escape(titles[summary.worst_group])}"
 
 
 def _rate_and_size(group: GroupRate) -> tuple[str, str, str]:
