@@ -99,23 +99,19 @@ def test_a_choice_that_no_candidate_was_worth_is_called_that(record: Make) -> No
     )
 
 
-def test_the_best_of_every_kind_is_listed_with_its_worst_validation_group(record: Make) -> None:
+def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES})
     assert candidate_words(chosen) == (
-        "group weights 81.0 · ordinary + threshold 61.0 · UMIX over the budget   (%, worst validation group)"
+        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   "
+        "(%, worst validation group, small groups pulled towards their class)"
     )
-    ordinary = record(0, [9, 4])
-    assert candidate_words(chosen, ordinary) == (
-        "group weights 81.0 · ordinary + threshold 40.0 · UMIX over the budget · ordinary 40.0   (%, worst validation group)"
-    )
-    other = [{**CANDIDATES[0], "worst": 0.6}, *CANDIDATES[1:]]
-    lower = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": other})
-    assert candidate_words(lower).endswith("   (%, worst validation group; small groups count less)")
-    assert candidate_words(ordinary) == ""
+    assert " · ordinary 60.0 · " in candidate_words(chosen.with_threshold("off"))
+    assert candidate_words(record(0, [9, 4])) == ""
 
 
-def test_without_groups_the_line_shows_the_score_that_decided(record: Make) -> None:
+def test_without_groups_the_score_is_explained(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES}, use_groups="test")
-    assert candidate_words(chosen).startswith(
-        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   (%, mean"
+    said = candidate_words(chosen)
+    assert said.startswith(
+        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   (%, mean of the worst class"
     )

@@ -176,7 +176,7 @@ def _print_result(
     OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
     if words := selected_words(record, summary):
         OUT.print(words, highlight=False, markup=False)
-    if words := candidate_words(record, ordinary):
+    if words := candidate_words(record):
         OUT.print(Padding(Text(words), (0, 0, 0, 2)))
     if verbose:
         _print_details(record, summary)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from umix.core.selection import best_score
+from umix.core.words import KINDS
 from umix.errors import UserError
 from umix.methods.dfr import DFR
 from umix.methods.erm import ERM
@@ -48,15 +49,6 @@ from umix.training.stage import ErmStage
 from umix.training.train_result import Notes, TrainResult
 
 _POWERS = (0.5, 0.75, 1.0)
-#: What the candidates of each method are called together; the name of a candidate begins with its method.
-KINDS = {
-    "erm": "ordinary",
-    "reweight": "class weights",
-    "umix": "UMIX",
-    "group_mixup": "group weights",
-    "group_dro": "GroupDRO",
-    "dfr": "DFR",
-}
 
 
 @final

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
 from umix.core.selection import THRESHOLD_RULES
-from umix.core.words import counted, quoted
+from umix.core.words import KINDS, counted, quoted
 from umix.errors import one_line
 from umix.reports.arrange import PLAIN, THRESHOLD
 from umix.reports.comparison import lowest
@@ -131,8 +131,6 @@ def stage_words(record: RunRecord, summary: Summary) -> str:
 
 def selected_words(record: RunRecord, summary: Summary) -> str:
     """What was chosen on validation, in one sentence: the method or its settings, the epoch or trees, the threshold."""
-    from umix.methods.best import KINDS
-
     choices, candidates = record.choices, record.choices.get("candidates", [])
     of = f"Chosen of {counted(len(candidates), 'candidate')} on validation" if candidates else "Chosen on validation"
     if "frontier" in choices and candidates[0]["score"] is None:
@@ -155,36 +153,24 @@ def _threshold(record: RunRecord, summary: Summary) -> str:
     return f"threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
 
 
-def candidate_words(record: RunRecord, ordinary: RunRecord | None = None) -> str:
-    """The best candidate of every kind with its rate on validation, in a line; empty where a method was named.
-
-    ``ordinary`` is the run of ERM that the chosen one is compared with.
-    """
-    from umix.methods.best import KINDS
-    from umix.selection.select import worst_rates
-
+def candidate_words(record: RunRecord) -> str:
+    """The best candidate of every kind with the score that decided, in a line; empty where a method was named."""
     candidates = record.choices.get("candidates", [])
     if record.method != "best" or not candidates:
         return ""
-    by_groups, tuned = record.counts["val"].groups_choose, record.threshold == "tuned"
-    kinds: dict[str, float | None] = {}
+    scores: dict[str, float | None] = {}
     for one in candidates:  # the best first
-        method, rate = one["candidate"].split(" ")[0], one["worst" if by_groups else "score"]
-        kind = KINDS[method] + (THRESHOLD if method == PLAIN and tuned else "")
-        kinds.setdefault(kind, None if one["score"] is None else rate)
-    of = "%, worst validation group"
-    if not by_groups:
-        of = "%, mean of the worst class, of what an ordinary model gets right and of what it gets wrong"
-    chosen, *others = kinds.values()
-    if chosen is not None and any(rate is not None and rate > chosen for rate in others):
-        of += "; small groups count less" if by_groups else "; another must be a point better than the simplest"
-    if by_groups and tuned and ordinary is not None:  # which was trained to the end, unlike candidates that dropped out
-        for how, kind in (("tuned", KINDS[PLAIN] + THRESHOLD), ("off", KINDS[PLAIN])):
-            choice = ordinary.choice(threshold=how)
-            at = ordinary.threshold_counts["val"].at_threshold(choice.threshold).only([choice.epoch])
-            kinds[kind] = float(worst_rates(at, "worst")[0])
-    shown = [f"{kind} {'over the budget' if rate is None else f'{100 * rate:.1f}'}" for kind, rate in kinds.items()]
-    return f"{' · '.join(shown)}   ({of})"
+        method = one["candidate"].split(" ")[0]
+        kind = KINDS[method] + (THRESHOLD if method == PLAIN and record.threshold == "tuned" else "")
+        scores.setdefault(kind, one["score"])
+    of = "worst validation group, small groups pulled towards their class"
+    if not record.counts["val"].groups_choose:
+        of = (
+            "mean of the worst class, of what an ordinary model gets right and of what it gets wrong; the simplest is kept unless "
+            "another is a point better"
+        )
+    shown = [f"{kind} {'over the budget' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
+    return f"{' · '.join(shown)}   (%, {of})"
 
 
 def column_words(record: RunRecord) -> str:
