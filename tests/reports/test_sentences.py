@@ -36,11 +36,17 @@ def test_a_value_that_says_nothing_alone_has_the_name_of_its_column(
 
 
 def test_a_class_that_says_nothing_alone_has_the_name_of_the_label(record: Make) -> None:
-    plan = {"task": {"name": "table", "label": "passed"}, "method": {"name": "erm"}, "net": {"name": "mlp"}}
+    plan = {
+        "task": {"name": "table", "label": "passed", "groups": []},
+        "method": {"name": "erm"},
+        "net": {"name": "mlp"},
+    }
     counts = {"hits": [[]], "sizes": [], "class_hits": [[7, 9]], "class_sizes": [10, 20]}
     alone = {"groups": [], "train_sizes": [], "split_counts": {"val": counts, "test": counts}}
     numbers = record(0, [1], classes=["0", "1"], plan=plan, **alone)
     assert unit_titles(numbers) == {"class 0": "passed=0", "class 1": "passed=1"}
+    in_memory = {**plan, "task": {"name": "memory", "label": "table"}}
+    assert list(unit_titles(record(0, [1], classes=["0", "1"], plan=in_memory, **alone)).values()) == ["0", "1"]
     words = record(0, [1], classes=["failed", "passed"], plan=plan, **alone)
     assert list(unit_titles(words).values()) == ["failed", "passed"]
 

@@ -51,7 +51,7 @@ def unit_titles(record: RunRecord) -> dict[str, str]:
 
 def class_title(record: RunRecord, name: str) -> str:
     """What the class ``name`` is called: with the name of the label's column where classes say nothing alone."""
-    label = next(iter(record.group_columns), None) or record.plan["task"].get("label")
+    label = next(iter(record.group_columns), None) or _named_columns(record).get("label")
     return (f"{quoted(label)}=" if label and _says_nothing(0, [record.classes]) else "") + quoted(name)
 
 
@@ -107,10 +107,17 @@ def data_words(record: RunRecord) -> str:
     sizes = [record.n_train, *(record.counts[split].n for split in ("val", "test"))]
     total = sum(sizes)
     shares = "/".join(f"{100 * size / max(1, total):.0f}" for size in sizes)
-    named = {"label": task.get("label"), "groups": ", ".join(task.get("groups") or ())}
-    roles = [f"{role} {names}" for role, names in named.items() if names]
+    roles = [f"{role} {names}" for role, names in _named_columns(record).items() if names]
     rows = f"{total:,} {_EXAMPLES.get(task['name'], 'examples')}"
     return one_line(" · ".join([record.title, rows, *roles, f"split {shares}", f"seed {record.seed}"]))
+
+
+def _named_columns(record: RunRecord) -> dict[str, str]:
+    """The columns of label and groups as the user named them; none for a benchmark or a task in memory."""
+    task = record.plan["task"]
+    if "groups" not in task:
+        return {}
+    return {"label": task["label"], "groups": ", ".join(task["groups"])}
 
 
 def learner_words(record: RunRecord) -> str:
