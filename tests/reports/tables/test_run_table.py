@@ -78,8 +78,9 @@ def test_a_group_too_small_to_judge_comes_last_in_parentheses(record: Callable[.
 def test_without_groups_the_worst_class_comes_first(record: Callable[..., RunRecord]) -> None:
     counts = {"hits": [[]], "sizes": [], "class_hits": [[7, 9]], "class_sizes": [10, 20]}
     both = {"val": counts, "test": counts}
-    alone = record(0, [1], groups=[], train_sizes=[], classes=["no", "yes"], split_counts=both)
+    alone = record(0, [1], groups=[], train_sizes=[], classes=["no", "yes"], split_counts=both, min_group=30)
     table = result_table(alone, alone.summary())
+    assert texts(table)[2][0] == "  no"  # classes are judged however small they are
     assert texts(table)[0][:2] == ["worst class: yes", "45.0"]
     assert texts(table)[1][2] == "(always yes: 66.7)"
     assert table.notes == ["The worst group is unknown: this task has no groups."]

@@ -1,7 +1,7 @@
 """One run as a table for the terminal: beside an ordinary model, or alone with everything that is known of it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,7 +10,7 @@ from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
 from umix.core.words import quoted
-from umix.reports.comparison import RATES, TITLES
+from umix.reports.comparison import RATES, TITLES, lowest
 from umix.reports.sentences import (
     RULE_WORDS,
     class_title,
@@ -43,16 +43,14 @@ def result_table(
     units = [name for name in _worst_first(summary) if any(found != name for found in worst.values())]
     rows = []
     if own is not None:
-        found = [one and shown.unit_rates[one] for one, shown in zip(worst.values(), columns.values(), strict=True)]
-        rows.append(
-            _row(f"worst {unit}: {titles[own]}", [one and one.rate for one in found], rates[-1][own], best=True)
-        )
+        lowest_rates = [lowest(shown) for shown in columns.values()]
+        rows.append(_row(f"worst {unit}: {titles[own]}", lowest_rates, rates[-1][own], best=True))
     averages = [Entry(_percent(shown.average), best=True) for shown in columns.values()]
     rows.append(
         [Entry("average", best=True), *averages, Entry(_commonest(record, summary)), Entry(f"{_n_test(summary):,}")]
     )
     for name in units[:_WORST]:
-        title = titles[name] if rates[-1][name].judged else f"({titles[name]})"
+        title = f"({titles[name]})" if record.groups and not rates[-1][name].judged else titles[name]
         rows.append(_row(f"  {title}", [shown[name].rate for shown in rates], rates[-1][name]))
     notes = _notes(record, columns, worst, titles)
     if len(units) > _WORST:
@@ -77,16 +75,17 @@ def _worst_first(summary: Summary) -> list[str]:
     shown = [
         name for name, one in units.items() if one.size and (name not in classes or one.judged or not summary.groups)
     ]
-    return sorted(shown, key=lambda name: (not units[name].judged, units[name].rate))
+    small = {name for name in shown if summary.groups and not units[name].judged}
+    return sorted(shown, key=lambda name: (name in small, units[name].rate))
 
 
-def _row(title: str, rates: list[float | None], own: GroupRate, *, best: bool = False) -> list[Entry]:
+def _row(title: str, rates: Sequence[float | None], own: GroupRate, *, best: bool = False) -> list[Entry]:
     shown = [Entry(_percent(rate), best=best) for rate in rates]
     return [Entry(title, best=best), *shown, Entry(percents(wilson(own.hits, own.size))), Entry(f"{own.size:,}")]
 
 
 def _percent(rate: float | None) -> str:
-    return "–" if rate is None else f"{100 * rate:.1f}"
+    return "–" if rate is None or math.isnan(rate) else f"{100 * rate:.1f}"
 
 
 def _n_test(summary: Summary) -> int:
@@ -163,8 +162,8 @@ def _add_groups(table: Table, record: RunRecord, summary: Summary, titles: Mappi
 
 def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
     """The lowest classes, and the fifths of uncertainty, of a run without groups."""
-    lowest = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
-    for name, found in lowest[:_MOST_CLASSES]:
+    rising = sorted(summary.classes.items(), key=lambda item: math.inf if item[1].rate is None else item[1].rate)
+    for name, found in rising[:_MOST_CLASSES]:
         table.add_row(escape(f"class {quoted(name)}"), *_rate_and_size(found))
     caption = "The worst group is unknown: this task has no groups."
     if summary.collapsed is not None:
@@ -178,8 +177,8 @@ def _add_classes(table: Table, record: RunRecord, summary: Summary) -> None:
         for place, quintile in zip(_FIFTHS, summary.quintiles, strict=True):
             table.add_row(f"{place} fifth", f"{100 * quintile:.1f}", "", f"{n / 5:.0f}")
         caption += " Fifths: test examples in order of how often the first stage got them wrong, ties shared."
-    if len(lowest) > _MOST_CLASSES:
-        caption += f" The {_MOST_CLASSES} lowest of {len(lowest)} classes are shown."
+    if len(rising) > _MOST_CLASSES:
+        caption += f" The {_MOST_CLASSES} lowest of {len(rising)} classes are shown."
     table.caption = escape(caption)
 
 
