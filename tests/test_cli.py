@@ -44,6 +44,15 @@ def test_verbose_also_prints_every_rate_and_the_stages(tmp_path: Path, capsys: p
         assert expected in out
 
 
+def test_the_same_command_again_trains_neither_the_run_nor_the_ordinary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run_json(capsys, *RUN, "--out", str(tmp_path))
+    monkeypatch.setattr("umix.bench.runs.execute.train_run", None)
+    assert run_json(capsys, *RUN, "--out", str(tmp_path)) == first
+    assert {path.parent.name.split("-")[1] for path in tmp_path.glob("*/record.json")} == {"erm", "umix"}
+
+
 def test_run_as_json_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = run_json(capsys, *RUN, "--out", str(tmp_path), "--seed", "1")
     assert record["seed"] == 1
