@@ -58,6 +58,15 @@ def test_another_worst_group_of_the_ordinary_model_is_named(record: Callable[...
     assert table.notes == ["Worst group of the ordinary model: a."]
 
 
+def test_the_worst_group_of_the_ordinary_model_is_shown_even_where_others_are_worse(
+    record: Callable[..., RunRecord],
+) -> None:
+    more = {"groups": [f"g{k}" for k in range(14)], "train_sizes": [1] * 14}
+    chosen, ordinary = record(0, [*range(1, 8), *[8] * 6, 9], "best", **more), record(0, [*[5] * 13, 0], **more)
+    rows = texts(result_table(chosen, chosen.summary(), ordinary.summary()))
+    assert [row[:3] for row in rows[2:4]] == [["  g0", "50.0", "10.0"], ["  g13", "0.0", "90.0"]]
+
+
 def test_of_many_groups_the_ten_worst_others_are_shown(record: Callable[..., RunRecord]) -> None:
     names = [f"g{k}" for k in range(14)]
     many = record(0, [k % 10 for k in range(14)], groups=names, train_sizes=[1] * 14)

@@ -41,6 +41,7 @@ def result_table(
     own = list(worst.values())[-1]
     rates = [shown.unit_rates for shown in columns.values()]
     units = [name for name in _worst_first(summary) if any(found != name for found in worst.values())]
+    units.sort(key=lambda name: name not in worst.values())  # first the two worst groups, if they are two
     rows = []
     if own is not None:
         lowest_rates = [lowest(shown) for shown in columns.values()]
