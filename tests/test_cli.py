@@ -24,13 +24,33 @@ def test_run_prints_a_table_and_where_the_record_is(tmp_path: Path, capsys: pyte
     assert main([*RUN, "--out", str(tmp_path / "[dim]")]) == 0
     out = capsys.readouterr().out
     for expected in (
+        "four_moons · 176 examples · split 55/23/23 · seed 0",
         "worst group",
-        "adjusted average",
+        "ordinary",
         "moon 3",
-        f"Record: {tmp_path / '[dim]'}",
-        "stage trajectory: 2 epochs",
+        "Chosen on validation: epoch ",
+        f"Saved in {tmp_path / '[dim]'}",
+        "Next: umix report ",
     ):
         assert expected in out
+    assert "stage " not in out
+    assert "umix predict" not in out  # nobody has new data of a benchmark
+
+
+def test_verbose_also_prints_every_rate_and_the_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--out", str(tmp_path), "--verbose"]) == 0
+    out = capsys.readouterr().out
+    for expected in ("adjusted average", "stage trajectory: 2 epochs"):
+        assert expected in out
+
+
+def test_the_same_command_again_trains_neither_the_run_nor_the_ordinary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run_json(capsys, *RUN, "--out", str(tmp_path))
+    monkeypatch.setattr("umix.bench.runs.execute.train_run", None)
+    assert run_json(capsys, *RUN, "--out", str(tmp_path)) == first
+    assert {path.parent.name.split("-")[1] for path in tmp_path.glob("*/record.json")} == {"erm", "umix"}
 
 
 def test_run_as_json_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,6 +59,9 @@ def test_run_as_json_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert record["summary"]["select"] == "worst"
     assert set(record["summary"]["groups"]) == {"moon 0", "moon 1", "moon 2", "moon 3"}
     assert Path(record["directory"], "record.json").exists()
+    erm = json.loads(Path(record["ordinary"]["directory"], "record.json").read_text())
+    assert (erm["method"], erm["seed"]) == ("erm", 1)
+    assert record["ordinary"]["summary"]["threshold_mode"] == "off"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -208,7 +231,7 @@ def test_without_groups_classes_are_shown_and_the_worst_group_is_called_unknown(
 ) -> None:
     assert main(["run", str(people), *TABLE, "--drop", "sex", "--out", str(tmp_path / "runs")]) == 0
     out = capsys.readouterr().out
-    for expected in ("selected by worst_class", "class high", "class low", "unknown"):
+    for expected in ("worst class: ", "high", "low", "unknown", "Next: umix report", "umix predict"):
         assert expected in " ".join(out.split())
 
 
@@ -350,8 +373,6 @@ def test_run_without_a_method_tries_some_and_says_what_it_chose(
     fast = [word for word in FAST if "length" not in word]
     assert main(["run", "four_moons", "--trials", "3", *fast, "--out", str(tmp_path)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "four_moons · best · seed 0" in out
-    assert "best chose " in out
-    assert "ERM's best average by argmax" in out
-    assert "By the same score the best of every kind reached: erm + threshold " in out
-    assert "stage race: " in out
+    assert "Chosen of 3 candidates on validation: net mlp, " in out
+    assert "ordinary + threshold " in out
+    assert "(%, worst validation group" in out

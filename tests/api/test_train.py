@@ -52,7 +52,7 @@ def test_a_result_has_rates_predictions_and_weights(result: umix.RunResult) -> N
 
 def test_a_result_shows_itself_as_a_table(result: umix.RunResult) -> None:
     assert "worst group" in str(result)
-    assert "low, f" in result._repr_html_()
+    assert "low, sex=f" in result._repr_html_()
     assert result._repr_html_().startswith("<pre")
     assert repr(result).startswith("<RunResult table · umix · seed 0: worst 0.")
 
@@ -142,7 +142,7 @@ def test_a_given_eta_is_kept_whatever_it_costs() -> None:
     result = umix.train(task, "umix", eta=30, fit={"epochs": 3})
     assert result.record.choices["eta"] == 30
     assert result.weights()["weight"].n_unique() > 1
-    assert "auto: " in str(result)
+    assert "Chosen: " in str(result)
 
 
 def test_a_result_prints_its_warnings() -> None:
@@ -180,7 +180,7 @@ def test_what_is_no_task_is_refused_in_words() -> None:
 
 def test_values_that_cannot_be_read_are_said_when_predicting(result: umix.RunResult) -> None:
     new = people()[:3].drop("income").with_columns(age=polars.Series(["abc", "40", "41"]))
-    with pytest.warns(UserWarning, match="count as missing"):
+    with pytest.warns(UserWarning, match="treated as missing"):
         assert len(result.predict(new)) == 3
 
 

@@ -102,7 +102,7 @@ def test_extra_columns_and_a_missing_id_are_noted_and_the_label_is_not_needed(re
     assert made.table.columns == ["label", "p_no", "p_yes"]
     assert made.notes == (
         "Ignored columns that the model was not trained with: colour.",
-        "5 values of 'x' are not what they were in training and count as missing.",
+        "5 values of 'x' could not be read as numbers ('?'): treated as missing.",
         "The table has no id column 'key': predictions are in the order of its rows.",
     )
 
@@ -111,7 +111,7 @@ def test_values_that_training_never_saw_are_counted_and_named(record: RunRecord)
     paths = ["moon", "moon", "mars", "sun", "sky", "land", None, "?", " "]
     made = predicted(record, table(9).with_columns(place=polars.Series(paths))).whole()
     assert made.notes == (
-        "5 values of 'place' were never seen in training and count as none of its values: 'mars', 'moon', 'sky', ….",
+        "5 values of 'place' did not occur in training ('mars', 'moon', 'sky', …): treated as none of its known values.",
     )
     assert predicted(record, table(9)).whole().notes == ()
     unseen = made.table.filter(polars.Series(paths) == "mars")["p_yes"][0]

@@ -83,7 +83,7 @@ def test_groups_that_are_too_small_have_a_star_in_the_counts(people: polars.Data
 
 def test_a_run_says_the_first_finding_and_how_to_list_all(people: polars.DataFrame, capsys: Capsys) -> None:
     people.with_columns(told=polars.col("income"), id=polars.int_range(N)).write_csv("people.csv")
-    fast = ["--set", "epochs=1", "--set", "data_seed=3", "--quiet"]
+    fast = ["--set", "epochs=1", "--set", "data_seed=3", "--quiet", "--verbose"]
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("note: The column 'told' is an input but a copy of the label 'income'")
@@ -140,7 +140,7 @@ def test_a_run_says_how_many_columns_it_took_as_what(people: polars.DataFrame, c
     people.with_columns(same=polars.lit(1)).write_csv("people.csv")
     fast = ["--set", "epochs=1", "--quiet"]
     expected = "Columns read as numbers: 1, categories: 1, dates: 0, texts: 0; constant and left out: 1."
-    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp"]) == 0
+    assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp", "--verbose"]) == 0
     assert expected in capsys.readouterr().out
     assert main(["run", ABOUT[0], "erm", *ABOUT[1:], *fast, "--net", "mlp", "--json"]) == 0  # it is finished
     assert json.loads(capsys.readouterr().out)["column_types"] == {"number": 1, "category": 1, "constant": 1}

@@ -61,7 +61,7 @@ def test_a_pipe_gives_the_numbers_of_a_file_in_blocks_and_notes_come_once(
     assert out.startswith(b"key,label,p_no,p_yes\n00,")
     assert said == told
     assert said.count(b"note: ") == 1
-    assert f"{(new['x'] > 0).sum()} values of 'job' were never seen".encode() in said
+    assert f"{(new['x'] > 0).sum()} values of 'job' did not occur in training".encode() in said
     assert main(["predict", str(record.directory), str(tmp_path / "new.csv"), "--output", "-"]) == 0
     assert capfdbinary.readouterr().out == expected
 

@@ -169,7 +169,7 @@ def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax
     runs = tmp_path / "runs"
     fast = [f"--set={setting}" for setting in ("epochs=2", "hidden=[4]", "sizes=[10,60,10,60]", "eval_size=40")]
     shown = output(capsys, "run", "four_moons", "erm", *fast, "--quiet", "--out", runs)
-    assert "Threshold: " in shown
+    assert "threshold 0." in shown
 
     def methods(*flags: str) -> list[str]:
         return [row["method"] for row in json.loads(output(capsys, "table", runs, "-f", "json", *flags))["rows"]]
@@ -188,7 +188,7 @@ def test_the_decision_is_chosen_when_reading_and_published_numbers_are_by_argmax
     argmax = output(
         capsys, "run", "four_moons", "erm", *fast, "--quiet", "--threshold", "off", "--out", tmp_path / "other"
     )
-    assert "Threshold: " not in argmax
+    assert "threshold 0." not in argmax
 
 
 def test_a_table_never_takes_the_place_of_a_record(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_what_it_decides_on_which_data_and_its_limits_are_said(record: RunRecord
         "This model predicts `income`, which is `poor` or `rich`.",
         "Its inputs are 5 columns: age, hours-per-week, zip, sex, label.",
         "`sex` is among its inputs",
-        "has fewer than 12 test examples: shown, not judged",
+        "test rows: shown, does not decide.",
         "chosen by the worst group of the validation rows",
         "Data: `people.csv`, 180 training, 60 validation and 60 test rows.",
         "Groups: none train the model, those of validation rows choose the epoch, those of test rows are reported.",

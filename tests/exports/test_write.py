@@ -41,7 +41,7 @@ def new(people: polars.DataFrame) -> polars.DataFrame:
 
 
 def predicted(run: RunRecord, new: polars.DataFrame) -> tuple[list[str], np.ndarray]:
-    with pytest.warns(UserWarning, match="never seen"):
+    with pytest.warns(UserWarning, match="did not occur in training"):
         table = umix.predict(run, new)
     return table["label"].to_list(), table.select("p_poor", "p_rich").to_numpy()
 
@@ -181,7 +181,8 @@ def test_trees_are_refused_with_what_to_do_instead(arrays: RunRecord, tmp_path: 
     forest = arrays.model_copy(update={"net": "trees"})
     trained = TrainedModel(forest, lambda epoch: trees, lambda: reader(arrays))
     with pytest.raises(
-        UserError, match=r"got trees, which stays a model .* umix predict, or export it with format=mlflow"
+        UserError,
+        match=r"^This export works for nets, but this run is trees; use format=mlflow, or train with net=mlp\.$",
     ):
         write.export_model(trained, tmp_path / output)
     assert list(tmp_path.iterdir()) == []

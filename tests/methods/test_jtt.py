@@ -111,7 +111,7 @@ def test_an_error_set_of_most_examples_is_reported(context: Make, moons: Task) -
     predicted = before.logits(before.reference(ErmStage("trajectory", 1)), "train").argmax(dim=1)
     contrary = Task(moons.name, {**moons.splits, "train": replace(train, y=1 - predicted)}, moons.classes)
     result = JTT(identification_epochs=1).train(context(task=contrary, **untrained))
-    assert "saturated: 100%" in result.warnings[0]
+    assert "got 100 % of the training rows wrong" in result.warnings[0]
 
 
 AUTO = {"upweight": "auto", "identification_epochs": "auto"}
@@ -158,7 +158,7 @@ def test_where_no_groups_choose_the_cost_is_limited_by_the_accuracy_of_erm(conte
     result = JTT(**AUTO).train(context(evaluation=Evaluation(choose=False)))
     best = max(context().trajectory(ErmStage("trajectory", 2, record="epoch_end")).val_rates())
     assert result.history.evaluation.floor == pytest.approx(best - 0.1)
-    assert "by the mean of three rates" in result.choices["reason"]
+    assert "(mean of the worst class, of what ERM gets right and of what it gets wrong)" in result.choices["reason"]
 
 
 def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(context: Make) -> None:

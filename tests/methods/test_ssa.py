@@ -34,7 +34,7 @@ def test_where_all_groups_are_known_it_is_group_dro(context: Make) -> None:
     known = GroupDRO(step_size=0.3, adjustment=1.0).train(context(groups=True)).net
     assert torch.equal(parameters(result.net), parameters(known))
     assert list(run.journal.reports) == ["fit"]
-    assert result.choices["spread"]["words"] == "the groups of all training rows are known: nothing is predicted"
+    assert result.choices["spread"]["words"] == "the groups of all training rows are known: none is guessed"
 
 
 def test_it_is_group_dro_with_the_predicted_groups(context: Make) -> None:
@@ -82,7 +82,7 @@ def test_a_csv_whose_groups_are_known_for_a_few_rows_is_trained_on(tmp_path: Pat
     record = json.loads((folder / "record.json").read_text())
     said = record["choices"]["spread"]
     assert said["accuracy"] > 0.9
-    assert "predicted by nets" in said["words"]
+    assert "guessed by nets" in said["words"]
     assert {"attribute-0", "attribute-1", "attribute-2"} < set(record["stages"])
     assert main(["weights", str(folder), "-o", str(tmp_path / "examples.csv")]) == 0
     table = polars.read_csv(tmp_path / "examples.csv")

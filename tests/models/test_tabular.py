@@ -272,5 +272,5 @@ def test_a_stored_run_predicts_as_the_run_did(tmp_path: Path):
 def test_a_value_that_training_did_not_have_is_predicted_like_a_missing_one():
     result = umix.train(_task(), "erm", net="tabular", fit={"epochs": 1})
     blank = result.predict(_people(30).with_columns(city=polars.lit(None, dtype=polars.String)))
-    with pytest.warns(UserWarning, match="never seen in training"):
+    with pytest.warns(UserWarning, match="did not occur in training"):
         assert result.predict(_people(30).with_columns(city=polars.lit("d"))).equals(blank)

@@ -213,13 +213,14 @@ def test_regret_is_measured_against_an_oracle_that_decides_too(decided: Make) ->
 def test_a_run_says_its_threshold_and_what_argmax_would_give(record: Make, decided: Make) -> None:
     run = decided()
     assert choice_words(run, run.summary()) == (
-        "Threshold: yes is predicted from a probability of 0.25 on (chosen on validation); "
-        "argmax would give 40.0 % in the worst group."
+        "Threshold 0.25 for yes, chosen on validation; without it the worst group is at 40.0 %."
     )
     same = decided(hits=[[90, 80], [70, 75]])
-    assert choice_words(same, same.summary()) == "Threshold: argmax, the best on validation."
+    assert choice_words(same, same.summary()) == "Threshold 0.5: no other was better on validation."
     assert choice_words(run.with_threshold("off"), run.summary(threshold="off")) == ""
     many = run.summary().model_copy(update={"threshold": None, "biases": {"a": 1.25, "b": -0.0004, "c": 0.0}})
-    assert "predicted: a +1.25, b -0.0004 (chosen" in choice_words(run, many)
+    assert "predicted: a +1.25, b -0.0004, chosen" in choice_words(run, many)
     old = record(0, [9, 5])
-    assert choice_words(old, old.summary()) == "Threshold: argmax; this run keeps no counts of other thresholds."
+    assert choice_words(old, old.summary()) == (
+        "The most probable class is predicted (others not tried: too many groups or classes)."
+    )

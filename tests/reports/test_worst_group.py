@@ -47,8 +47,8 @@ def test_a_small_group_that_fails_beyond_doubt_is_the_headline_with_its_size(pho
     assert [name for name, rate in summary.groups.items() if rate.judged] == GROUPS
     words = judged_words(summary, photographs.min_group)
     assert words == (
-        "land, sea (n = 20), water, forest (n = 16) are small but count: their 95 % intervals lie wholly below that of the worst "
-        "larger group."
+        "land, sea (n = 20), water, forest (n = 16) are small, but count: clearly worse than every larger group (95 % intervals do "
+        "not overlap)."
     )
 
 

@@ -126,7 +126,9 @@ def _print_counts(found: "DataCheck") -> None:
     def cell(size: int, split: str, *, star: bool) -> str:
         return f"{size:,}" + ("*" if star else " " if split in starred else "")
 
-    table = Table("group" if "class " in sections or not found.classes else "class")
+    groups = [one.name for role in ("label", "group") for one in found.columns if one.role == role]
+    of_groups = f"group ({', '.join(groups)})" if groups else "group"
+    table = Table(escape(one_line(of_groups)) if "class " in sections or not found.classes else "class")
     for split in found.counts:
         table.add_column(split, justify="right")
     if found.classes:

@@ -20,10 +20,12 @@ def execute_all(
     quiet: bool,
     engine: "Engine | None" = None,
     task: "Task | None" = None,
+    warnings: str | None = "",
 ) -> dict[str, list["RunRecord"]]:
     """The records of labelled specs, executed one after the other with a progress bar; warnings are printed.
 
-    ``task`` is that of all specs, if the caller has loaded it already.
+    ``task`` is that of all specs, if the caller has loaded it already. Only warnings that begin with ``warnings`` are printed, and
+    none at all if it is None.
     """
     from umix.bench.runs.execute import execute
 
@@ -33,7 +35,7 @@ def execute_all(
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"
                 record = execute(spec, paths=paths, task=task, engine=engine, progress=bars)
-                bars.run_done(record.warnings)
+                bars.run_done([one for one in record.warnings if warnings is not None and one.startswith(warnings)])
                 records[label].append(record)
     return records
 

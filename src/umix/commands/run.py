@@ -1,10 +1,14 @@
 """``umix run``."""
 
 import math
+import shlex
 from pathlib import Path
-from typing import Annotated
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from rich.padding import Padding
+from rich.text import Text
 
 from umix.commands.doctor import table_task
 from umix.commands.execution import execute_all, follow, run_json
@@ -29,6 +33,14 @@ from umix.errors import UserError
 from umix.limits import require_count
 from umix.terminal import OUT, print_json
 
+if TYPE_CHECKING:
+    from umix.bench.runs.paths import RunPaths
+    from umix.bench.runs.record import RunRecord
+    from umix.bench.runs.summary import Summary
+    from umix.bench.spec.run_spec import RunSpec
+    from umix.data.task import Task
+    from umix.training.engine import Engine
+
 
 def run(
     task: str,
@@ -43,7 +55,7 @@ def run(
     budget: Annotated[
         float | None,
         Parameter(
-            help="How far a contest (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
+            help="How far a choice (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
             "Default: 0.1 where no groups decide, else any."
         ),
     ] = None,
@@ -57,21 +69,26 @@ def run(
     mlflow_uri: MlflowUri = None,
     trust_code: TrustCode = False,
     out: Out = Path("runs"),
+    verbose: Annotated[
+        bool,
+        Parameter(name=["--verbose", "-v"], negative="", help="Also print all groups, choices, stages and warnings."),
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train TASK, a name or the path of your own data, with METHOD and print the test rates; a killed run is resumed.
 
-    METHOD best tries the others on validation and trains the one that does best on validation.
+    METHOD best tries the others and trains the one that does best on validation. An ordinary model (erm) is trained too and shown
+    beside it.
     """
+    start = perf_counter()
     from umix.bench.loggers import loggers
     from umix.bench.runs.execute import is_finished
     from umix.bench.runs.record import known_rule
     from umix.bench.spec.run_spec import RunSpec
     from umix.data.registry import refuse_root
     from umix.data.rows.row_roles import RowRoles
-    from umix.reports.sentences import choice_words, column_words, threshold_words
-    from umix.reports.tables.run_table import run_table
+    from umix.training.history import NOT_FINITE
 
     if select is not None:
         known_rule(select)
@@ -100,22 +117,106 @@ def run(
         follow(spec, paths, engine)
         return
     task_of_table = None if is_finished(spec, paths.out) else table_task(spec)
-    record = execute_all({method: [spec]}, paths, quiet=quiet, engine=engine, task=task_of_table)[method][0]
+    record = execute_all(
+        {method: [spec]},
+        paths,
+        quiet=quiet,
+        engine=engine,
+        task=task_of_table,
+        warnings="" if verbose or as_json else NOT_FINITE,
+    )[method][0]
     for write in logging:
         write(record)
+    ordinary = None
+    if method != "erm" and engine.processes == 1:
+        ordinary = _ordinary_run(spec, record, paths, task_of_table, engine=engine, quiet=quiet)
+    rule = select if ordinary is None or select is None or ordinary.has(select) else None
+    compared = None if ordinary is None else ordinary.summary(rule, "off")
     if as_json:
-        print_json(run_json(record, select))
+        print_json({**run_json(record, select), "ordinary": _ordinary_json(ordinary, compared)})
         return
-    summary = record.summary(select)
+    _print_result(record, record.summary(select), ordinary, compared, verbose=verbose)
+    _print(f"Took {_duration(perf_counter() - start)}. Saved in {record.directory}")
+    _print(f"Next: {_next(record)}")
+
+
+def _ordinary_run(
+    spec: "RunSpec", record: "RunRecord", paths: "RunPaths", task: "Task | None", *, engine: "Engine", quiet: bool
+) -> "RunRecord":
+    """The run of ERM that ``record``, the run ``spec``, is shown beside; ``task`` is that of ``spec`` if it was loaded."""
+    from umix.bench.runs.ordinary import ordinary_spec
+
+    ordinary = ordinary_spec(spec, record)
+    known = task if ordinary.plan.source == spec.plan.source else None
+    runs = {"ordinary model": [ordinary]}
+    (records,) = execute_all(runs, paths, quiet=quiet, engine=engine, task=known, warnings=None).values()
+    return records[0]
+
+
+def _ordinary_json(record: "RunRecord | None", summary: "Summary | None") -> dict[str, object] | None:
+    if record is None or summary is None:
+        return None
+    return {"directory": str(record.directory), "key": record.key, "summary": summary.model_dump(mode="json")}
+
+
+def _print(words: str) -> None:
+    OUT.print(words, highlight=False, soft_wrap=True, markup=False)
+
+
+def _print_result(
+    record: "RunRecord", summary: "Summary", ordinary: "RunRecord | None", compared: "Summary | None", *, verbose: bool
+) -> None:
+    """Print what the run reached beside an ordinary model, and what was chosen."""
+    from umix.reports.sentences import candidate_words, data_words, selected_words
+    from umix.reports.tables.run_table import result_table
+    from umix.reports.tables.text_table import terminal
+
+    _print(f"{data_words(ordinary or record)}\n")  # some methods train on a part of validation
+    runs = shlex.quote(str(record.directory.parent))
+    OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
+    if words := selected_words(record, summary):
+        OUT.print(words, highlight=False, markup=False)
+    if words := candidate_words(record):
+        OUT.print(Padding(Text(words), (0, 0, 0, 2)))
+    if verbose:
+        _print_details(record, summary)
+    elif record.warnings:
+        _print(f"{counted(len(record.warnings), 'note')} about data and training: see --verbose.")
+
+
+def _print_details(record: "RunRecord", summary: "Summary") -> None:
+    """Print all rates of the run, how its data were read, everything that was chosen, and its stages."""
+    from umix.reports.sentences import choice_words, column_words, threshold_words
+    from umix.reports.tables.run_table import run_table
+
     OUT.print(run_table(record, summary))
     if words := column_words(record):
-        OUT.print(words, highlight=False, soft_wrap=True, markup=False)
+        _print(words)
     for words in filter(None, (choice_words(record, summary), threshold_words(record))):
         OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
-    OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _duration(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> _duration(2.34), _duration(59.6), _duration(125)
+    ('2.3 s', '60 s', '2 min 5 s')
+    """
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def _next(record: "RunRecord") -> str:
+    """The commands that people use next: the report, and predictions where the data are their own."""
+    from umix.reports.sentences import NEW_DATA
+
+    run, new = record.directory, NEW_DATA.get(record.plan["task"]["name"])
+    report = f"umix report {shlex.quote(str(run.parent))}"
+    return report if new is None else f"{report} · umix predict {shlex.quote(str(run))} {new}"
 
 
 def _selection_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:

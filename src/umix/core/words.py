@@ -1,9 +1,19 @@
-"""Numbers in sentences, and names of groups and margins, which are made of several values."""
+"""Numbers in sentences, names of groups and margins, which are made of several values, and names of kinds of candidates."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
+
+#: What the candidates of each method are called together; the name of a candidate begins with its method.
+KINDS = {
+    "erm": "ordinary",
+    "reweight": "class weights",
+    "umix": "UMIX",
+    "group_mixup": "group weights",
+    "group_dro": "GroupDRO",
+    "dfr": "DFR",
+}
 
 
 def counted(number: int, thing: str) -> str:

@@ -14,26 +14,16 @@ from umix.exports.exported import MARK
 from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.sentences import choice_words, command, judged_words, threshold_words
+from umix.reports.sentences import NEW_DATA, RULE_WORDS, choice_words, command, judged_words, threshold_words
 from umix.reports.tables.text_table import Entry, TextTable, markdown, percents
 from umix.version import __version__
 
 #: The name of a card in a folder.
 CARD = "README.md"
 _EXAMPLES = {"table": "rows with these columns", "images": "images", "text": "texts", "arrays": "rows of such an array"}
-_NEW = {"table": "new.csv", "text": "new.csv", "arrays": "new.npz", "images": "new-images"}
 _TASKS = {"table": "tabular-classification", "images": "image-classification", "text": "text-classification"}
 _RATES = {"average": "accuracy", "worst": "worst-group accuracy", "group_mean": "mean accuracy of the groups"}
 _HELD_OUT = {"val": "validation", "test": "test"}
-_CHOSEN_BY = {
-    "worst": "the worst group",
-    "average": "the average",
-    "worst_class": "the worst class",
-    "worst_recall": "the worst recall of a class in a group",
-    "class_difference": "the difference between classes",
-    "uncertainty_quintile": "the most uncertain fifth",
-    "cvar": "the examples of highest loss",
-}
 _TRAINED_WITH = {
     "training": "those of training rows train the model",
     "validation": "those of validation rows train the model",
@@ -198,7 +188,7 @@ def _usage(record: RunRecord, roles: Roles, loading: str, not_included: Sequence
     run = record.directory.name if record.has_directory else "RUN"
     parts = []
     if known:
-        new = _NEW.get(roles.kind, "new.csv")
+        new = NEW_DATA.get(roles.kind, "new.csv")
         parts.append(
             f"With the folder of the run:\n\n```sh\numix predict {run} {new} -o predictions.csv\n```\n\n"
             f'```python\nimport umix\n\npredictions = umix.predict("{run}", "{new}")  # label, and p_CLASS of every class\n```\n'
@@ -222,7 +212,7 @@ def _again(record: RunRecord) -> str:
 
 
 def _rule(summary: Summary) -> str:
-    return _CHOSEN_BY.get(summary.select, summary.select)
+    return RULE_WORDS.get(summary.select, summary.select)
 
 
 def _percent(rate: float | None) -> str:

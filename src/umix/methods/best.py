@@ -20,6 +20,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from umix.core.selection import best_score
+from umix.core.words import KINDS
 from umix.errors import UserError
 from umix.methods.dfr import DFR
 from umix.methods.erm import ERM
@@ -48,15 +49,6 @@ from umix.training.stage import ErmStage
 from umix.training.train_result import Notes, TrainResult
 
 _POWERS = (0.5, 0.75, 1.0)
-#: How the names of related candidates begin, by what they are called together.
-_FAMILIES = {
-    "erm + threshold": "erm",
-    "class reweighting": "reweight",
-    "UMIX's weights": "umix",
-    "group weights": "group_mixup",
-    "GroupDRO": "group_dro",
-    "DFR": "dfr",
-}
 
 
 @final
@@ -95,7 +87,7 @@ class Best(Method):
         candidates = [one for one in tried if isinstance(one, Candidate)]
         if len(tried) == 1:
             only = candidates[0]
-            chosen = f"best trained {only.name}, the only candidate: trials=1 allows no other."
+            chosen = f"Trained {only.name}, the only candidate: trials=1 allows no other."
             notes += Notes(choices={"method": only.method, **only.settings, "chosen": chosen})
             return self._fit(only, measured, context).after(notes)
         selection = select(
@@ -207,29 +199,29 @@ class Best(Method):
 
 
 def selection_summary(selection: Selection, *, erm: float, decides: bool = True) -> dict[str, str]:
-    """What was chosen and what every kind of candidate reached by the score that decided, each in a sentence.
+    """What was chosen at which price, and what every kind of candidate reached by the score that decided.
 
     ``erm`` is the best average of ERM on validation: its own in the selection is that of the few epochs until it dropped out.
     ``decides`` is whether candidates were judged with thresholds that suit them, and not by argmax.
     """
-    chosen, plain, unit = selection.results[0], selection.plain.get(ERM.name), selection.unit
-    first = f"best chose {chosen.name}: {score_words(chosen)} on validation by {selection.by}"
-    first += f"; {chosen.average:.1%} on average, {_against(chosen.average - erm)} ERM's best average by argmax"
-    reached: list[str] = []
-    for title, starts in _FAMILIES.items():
-        if starts == ERM.name and not decides:
-            continue
-        family = [result for result in selection.results if result.name.startswith(starts)]
-        if family:
-            reached.append(f"{title} {score_words(by_score(family)[0])}")
-    by_argmax = "" if plain is None else f" ERM by argmax has {plain.worst:.1%} in the worst {unit} there."
+    chosen = selection.results[0]
+    first = f"Chosen of {len(selection.results)} candidates on validation: {chosen.name}, {selection.reached}."
+    kinds: dict[str, str] = {}
+    for result in by_score(selection.results):
+        method = result.name.split(" ")[0]
+        if method != ERM.name or decides:
+            threshold = " + threshold" if method == ERM.name else ""
+            kinds.setdefault(KINDS[method] + threshold, score_words(result))
+    reached = ", ".join(f"{kind} {score}" for kind, score in kinds.items())
     return {
-        "chosen": f"{first}.",
-        "others": f"By the same score the best of every kind reached: {', '.join(reached)}.{by_argmax}",
+        "chosen": f"{first} {_price(chosen.average - erm)}",
+        "others": f"The best of every kind by the same score: {reached}.",
     }
 
 
-def _against(difference: float) -> str:
-    """A difference between two rates, in words that go before the second one."""
+def _price(difference: float) -> str:
+    """What a choice costs on average, in a sentence."""
     points = round(100 * difference, 1)
-    return f"{abs(points):.1f} points {'above' if points > 0 else 'below'}" if points else "the same as"
+    if points < 0:
+        return f"Price: average {-points:.1f} points below an ordinary model's."
+    return f"No price: average {points:.1f} points above an ordinary model's." if points else "No price: same average."

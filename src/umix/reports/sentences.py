@@ -2,49 +2,182 @@
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
 from umix.core.selection import THRESHOLD_RULES
-from umix.core.words import counted, quoted
+from umix.core.words import KINDS, counted, quoted
+from umix.errors import one_line
+from umix.reports.arrange import PLAIN, THRESHOLD
 from umix.reports.comparison import lowest
 
+#: Which part of validation decides under each rule of selection.
+RULE_WORDS = {
+    "worst": "the worst group",
+    "average": "the average",
+    "worst_class": "the worst class",
+    "worst_recall": "the worst recall of a class in a group",
+    "class_difference": "the difference between classes",
+    "uncertainty_quintile": "the most uncertain fifth",
+    "cvar": "the examples of highest loss",
+}
+#: What new data of each kind of own data may be called.
+NEW_DATA = {"table": "new.csv", "text": "new.csv", "arrays": "new.npz", "images": "new-images"}
+_EXAMPLES = {"table": "rows", "text": "rows", "arrays": "rows", "images": "images"}
+_BOOSTED = {"trees": "boosted trees", "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
+_SHORT_ANSWERS = {"yes", "no", "true", "false"}
 _SHOWN = 4  # names in a sentence
 _MOST_BIASES = 6
 
 
-def judged_words(summary: Summary, min_group: int) -> str:
-    """Which groups the worst one is the worst of, in a few sentences; empty where it is simply all of them."""
-    found = [collapse_words(summary)] if summary.collapsed is not None else []
+def unit_titles(record: RunRecord) -> dict[str, str]:
+    """What groups, margins and classes are called where people read them, by their names in ``Summary.unit_rates``.
+
+    A value that says nothing alone has the name of its column: ``passed=0``, ``sex=F``, but ``Female``.
+    """
+    columns, values = record.group_columns, record.group_values
+    named = {column for place, column in enumerate(columns) if _says_nothing(place, values)} if values else set()
+
+    def title(parts: Mapping[str, str]) -> str:
+        shown = [(f"{quoted(column)}=" if column in named else "") + quoted(part) for column, part in parts.items()]
+        return ", ".join(shown)
+
+    cells = [title(dict(zip(columns, parts, strict=True))) for parts in record.group_parts] or record.groups
+    margins = [title(dict(zip((columns[0], one.column), one.parts, strict=True))) for one in record.margins]
+    classes = [("class " if record.groups else "") + class_title(record, name) for name in record.classes]
+    return dict(zip(record.unit_names, [*cells, *margins, *classes], strict=True))
+
+
+def class_title(record: RunRecord, name: str) -> str:
+    """What the class ``name`` is called: with the name of the label's column where classes say nothing alone."""
+    label = next(iter(record.group_columns), None) or _named_columns(record).get("label")
+    return (f"{quoted(label)}=" if label and _says_nothing(0, [record.classes]) else "") + quoted(name)
+
+
+def _says_nothing(place: int, values: Sequence[Sequence[str]]) -> bool:
+    """Whether some value of the column at ``place`` is no word, is yes or no, or is a value of another column too."""
+    others = {value for at, column in enumerate(values) if at != place for value in column}
+    return any(
+        len(value) < 2 or value.lower() in _SHORT_ANSWERS or not any(map(str.isalpha, value)) or value in others
+        for value in values[place]
+    )
+
+
+def judged_words(summary: Summary, min_group: int, titles: Mapping[str, str] | None = None) -> str:
+    """Which groups the worst one is the worst of, in a few sentences; empty where it is simply all of them.
+
+    ``titles`` says what groups are called, where that is not their name.
+    """
+    titles = titles or {}
+    said = [collapse_words(summary)] if summary.collapsed is not None else []
     units = summary.unit_rates
     classes = list(units)[-len(summary.classes) :]
     stand_ins = [name for name in summary.judged if name in classes]
     if stand_ins:
-        stand = "stands in for its groups" if len(stand_ins) == 1 else "stand in for their groups"
-        found.append(f"Some classes have no group of {min_group} test examples; {_names(stand_ins)} {stand}.")
+        count = "it counts" if len(stand_ins) == 1 else "they count"
+        said.append(f"No group of {_names(stand_ins)} has {min_group} test rows, so {count} as a whole.")
     certain = [name for name in summary.judged if units[name].size < min_group and name not in stand_ins]
     if certain:
-        sizes = ", ".join(f"{name} (n = {units[name].size})" for name in certain[:_SHOWN])
-        more = f" and {len(certain) - _SHOWN} more" if len(certain) > _SHOWN else ""
-        verb = "is small but counts" if len(certain) == 1 else "are small but count"
-        which = "its 95 % interval lies" if len(certain) == 1 else "their 95 % intervals lie"
-        found.append(f"{sizes}{more} {verb}: {which} wholly below that of the worst larger group.")
-    if summary.n_too_small:
+        sized = [f"{titles.get(name, name)} (n = {units[name].size})" for name in certain]
+        count = "is small, but counts" if len(certain) == 1 else "are small, but count"
+        said.append(f"{_names(sized)} {count}: clearly worse than every larger group (95 % intervals do not overlap).")
+    small = [name for name, group in summary.groups.items() if group.size and not group.judged]
+    if len(small) == 1:
+        rows = counted(summary.groups[small[0]].size, "test row")
+        said.append(f"{titles.get(small[0], small[0])!r} has only {rows}: shown, does not decide.")
+    elif small:
         n_known = sum(group.size > 0 for group in summary.groups.values())
-        have = "has" if summary.n_too_small == 1 else "have"
-        found.append(
-            f"{summary.n_too_small} of {counted(n_known, 'group')} {have} fewer than {min_group} test examples: shown, not judged."
-        )
-    return " ".join(found)
+        said.append(f"{len(small)} of {n_known} groups have fewer than {min_group} test rows: shown, do not decide.")
+    return " ".join(said)
 
 
-def _names(names: list[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def collapse_words(summary: Summary) -> str:
-    """The sentence about a net that predicts one class for everything."""
-    return f"The selected net has collapsed: it predicts {summary.collapsed!r} for every validation example."
+def collapse_words(summary: Summary, model: str = "selected") -> str:
+    """The sentence about a model that predicts one class for everything."""
+    return f"The {model} model has collapsed: it predicts {summary.collapsed!r} for every validation row."
+
+
+def data_words(record: RunRecord) -> str:
+    """The data of a run in a line: rows, label, groups, how they are divided, and the seed."""
+    task = record.plan["task"]
+    sizes = [record.n_train, *(record.counts[split].n for split in ("val", "test"))]
+    total = sum(sizes)
+    shares = "/".join(f"{100 * size / max(1, total):.0f}" for size in sizes)
+    roles = [f"{role} {names}" for role, names in _named_columns(record).items() if names]
+    rows = f"{total:,} {_EXAMPLES.get(task['name'], 'examples')}"
+    return one_line(" · ".join([record.title, rows, *roles, f"split {shares}", f"seed {record.seed}"]))
+
+
+def _named_columns(record: RunRecord) -> dict[str, str]:
+    """The columns of label and groups as the user named them; none for a benchmark or a task in memory."""
+    task = record.plan["task"]
+    if "groups" not in task:
+        return {}
+    return {"label": task["label"], "groups": ", ".join(task["groups"])}
+
+
+def learner_words(record: RunRecord) -> str:
+    """What was trained: boosted trees, or a net and its name."""
+    name = record.plan["net"]["name"]
+    return _BOOSTED.get(name, f"net {record.net or name}")
+
+
+def stage_words(record: RunRecord, summary: Summary) -> str:
+    """How much of the training ``summary`` is of: an epoch, or so many trees; empty where it is all there is."""
+    epochs, trees = record.counts["val"].epochs, record.plan["net"].get("trees")
+    if epochs == 1:
+        return ""
+    if trees is not None:
+        return f"{trees * (summary.epoch + 1)} of {trees * epochs} trees"
+    return f"epoch {summary.epoch + 1} of {epochs}"
+
+
+def selected_words(record: RunRecord, summary: Summary) -> str:
+    """What was chosen on validation, in one sentence: the method or its settings, the epoch or trees, the threshold."""
+    choices, candidates = record.choices, record.choices.get("candidates", [])
+    of = f"Chosen of {counted(len(candidates), 'candidate')} on validation" if candidates else "Chosen on validation"
+    if "frontier" in choices and candidates[0]["score"] is None:
+        of = f"All {counted(len(candidates), 'candidate')} cost too much accuracy on validation, so this was trained"
+    what = [stage_words(record, summary) if summary.select != "last" else "", _threshold(record, summary)]
+    if record.method == "best":
+        ordinary = choices["method"] == PLAIN
+        what = [learner_words(record), "ordinary training" if ordinary else KINDS[choices["method"]], *what]
+    else:
+        what = [*_settings(choices), *what]
+    said = ", ".join(filter(None, what))
+    return f"{of}: {said}." if said else ""
+
+
+def _threshold(record: RunRecord, summary: Summary) -> str:
+    if not summary.biases or not any(summary.biases.values()):
+        return ""
+    if summary.threshold is None:
+        return "biases of the classes"
+    return f"threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
+
+
+def candidate_words(record: RunRecord) -> str:
+    """The best candidate of every kind with the score that decided, in a line; empty where a method was named."""
+    candidates = record.choices.get("candidates", [])
+    if record.method != "best" or not candidates:
+        return ""
+    scores: dict[str, float | None] = {}
+    for one in candidates:  # the best first
+        method = one["candidate"].split(" ")[0]
+        kind = KINDS[method] + (THRESHOLD if method == PLAIN and record.threshold == "tuned" else "")
+        scores.setdefault(kind, one["score"])
+    of = "worst validation group, small groups pulled towards their class"
+    if not record.counts["val"].groups_choose:
+        of = (
+            "mean of the worst class, of what an ordinary model gets right and of what it gets wrong; the simplest is kept unless "
+            "another is a point better"
+        )
+    shown = [f"{kind} {'over the budget' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
+    return f"{' · '.join(shown)}   (%, {of})"
 
 
 def column_words(record: RunRecord) -> str:
@@ -58,21 +191,22 @@ def column_words(record: RunRecord) -> str:
 
 
 def choice_words(record: RunRecord, summary: Summary) -> str:
-    """How ``summary`` decides classes and what argmax would give, in a sentence; empty where argmax was asked for."""
+    """How ``summary`` decides classes and what the worst group is without that; empty where argmax was asked for."""
     if record.threshold == "off" or summary.select not in THRESHOLD_RULES:
         return ""
+    plain = "Threshold 0.5" if len(record.classes) == 2 else "The most probable class is predicted"
     if summary.biases is None:
-        return "Threshold: argmax; this run keeps no counts of other thresholds."
+        return f"{plain} (others not tried: too many groups or classes)."
     if not any(summary.biases.values()):
-        return "Threshold: argmax, the best on validation."
+        return f"{plain}: no other was better on validation."
     if summary.threshold is not None:
-        chosen = f"{quoted(record.classes[1])} is predicted from a probability of {summary.threshold:.2g} on"
+        chosen = f"Threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
     else:
         shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
-        chosen = f"added to the logits before the largest is predicted: {', '.join(shown)}"
+        chosen = f"Added to the logits before the largest is predicted: {', '.join(shown)}"
         chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
-    plain, kind = lowest(record.summary(summary.select, "off")), "group" if record.groups else "class"
-    return f"Threshold: {chosen} (chosen on validation); argmax would give {100 * plain:.1f} % in the worst {kind}."
+    worst, kind = lowest(record.summary(summary.select, "off")), "group" if record.groups else "class"
+    return f"{chosen}, chosen on validation; without it the worst {kind} is at {100 * worst:.1f} %."
 
 
 def _signed(bias: float) -> str:
@@ -89,11 +223,14 @@ def threshold_words(record: RunRecord) -> str:
         found = [f"{words[:1].upper()}{words[1:].removesuffix('.')}." for words in findings]
         others = [decided["others"]] if "others" in decided else []
         return "\n".join([decided["chosen"], *others, *skipped, *found])
-    settings = {
-        name: value for name, value in decided.items() if name != "reason" and not isinstance(value, dict | list)
-    }
-    chosen, reason = ", ".join(f"{name}={value}" for name, value in settings.items()), decided.get("reason")
-    return "; ".join([f"auto: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)
+    chosen, reason = ", ".join(_settings(decided)), decided.get("reason")
+    return "; ".join([f"Chosen: {chosen}" + (f" ({reason})" if reason else "")] * bool(chosen) + findings)
+
+
+def _settings(decided: Mapping[str, object]) -> list[str]:
+    """The settings that were left open, with their values."""
+    found = {name: value for name, value in decided.items() if name != "reason" and not isinstance(value, dict | list)}
+    return [f"{name}={value}" for name, value in found.items()]
 
 
 def command(record: RunRecord) -> str:

@@ -118,13 +118,12 @@ class Selection:
     """The winner and the results of all candidates, best first.
 
     ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``worst_class``. ``frontier`` has the points of all
-    candidates, epochs and thresholds that no other beats in both rates. ``plain`` are results by argmax. ``context`` limits
-    what the winner's epoch and threshold may cost as it limited the candidates. ``warnings`` are for the run's record.
+    candidates, epochs and thresholds that no other beats in both rates. ``context`` limits what the winner's epoch and threshold
+    may cost as it limited the candidates. ``warnings`` are for the run's record.
     """
 
     winner: Candidate
     results: tuple[CandidateResult, ...]
-    plain: Mapping[str, CandidateResult]
     frontier: tuple[Point, ...]
     rule: Literal["worst", "worst_class"]
     context: Context
@@ -137,28 +136,18 @@ class Selection:
         return replace(self, results=(head, *by_score([other, *others])))
 
     @property
-    def unit(self) -> str:
-        """What the worst rate is of."""
-        return "group" if self.rule == "worst" else "class"
-
-    @property
     def reason(self) -> str:
         """Why the winner was chosen, in words."""
-        best = self.results[0]
-        return (
-            f"best of {len(self.results)} candidates on validation by {self.by}: {score_words(best)}; {best.average:.1%} on "
-            "average"
-        )
+        return f"the best of {len(self.results)} candidates on validation: {self.reached}"
 
     @property
-    def by(self) -> str:
-        """What decided, in words."""
+    def reached(self) -> str:
+        """What the winner reached on validation, in words: by the score that decided, and on average."""
+        best = self.results[0]
+        average = f"average {100 * best.average:.1f} %"
         if self.rule == "worst":
-            return "the worst group, where groups of few examples are pulled towards the rate of their class"
-        return (
-            "the mean of three rates (what ERM was sure of, what it was not, the worst class), where the first candidate stays "
-            "unless another is a point better"
-        )
+            return f"worst group {score_words(best)} (small groups are pulled towards their class), {average}"
+        return f"score {score_words(best)} (mean of the worst class, of what ERM gets right and of what it gets wrong), {average}"
 
     def as_json(self) -> dict[str, Any]:
         """The reason of the choice, the results of all candidates and the frontier, as they are saved with the run."""
@@ -222,20 +211,19 @@ def select(
     warnings: tuple[str, ...] = ()
     if np.isnan(ranked[0].score):
         warnings = (
-            f"All of {len(candidates)} candidates cost too much accuracy on validation: {candidates[0].name} is trained; what ERM "
+            f"All {len(candidates)} candidates cost too much accuracy on validation, so {candidates[0].name} is trained: what ERM "
             "gets wrong here looks like noise.",
         )
     elif rule == "worst_class" and ranked[0].score < results[0].score + _CLEARLY:
         ranked = [results[0], *(one for one in ranked if one is not results[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
-    plain = {name: result_of(name, one.counts, float("nan"), rule, threshold="off") for name, one in counts.items()}
     points = _frontier({one.name: counts[one.name] for one in candidates}, rule)
-    return Selection(winner, tuple(ranked), plain, points, rule, context, warnings)
+    return Selection(winner, tuple(ranked), points, rule, context, warnings)
 
 
 def score_words(result: CandidateResult) -> str:
     """The score of ``result`` in percent; in words where it has none."""
-    return "over the budget" if np.isnan(result.score) else f"{result.score:.1%}"
+    return "over the budget" if np.isnan(result.score) else f"{100 * result.score:.1f} %"
 
 
 def simple_candidates(context: Context) -> list[Candidate]:

@@ -12,6 +12,7 @@ from umix.core.counts import class_composition, class_counts, confusion_counts, 
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
+from umix.core.selection import best_choice
 from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
 from umix.data.task import Split
 from umix.models.model import Model
@@ -237,16 +238,17 @@ def _stack(rows: list[Tensor], width: int) -> np.ndarray:
     return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
 
 
-def collapsed_epochs(val: Counts) -> int:
-    """In how many epochs the net predicted one class for every example."""
-    return int((val.collapsed >= 0).sum())
+#: How the warning begins that makes all others unimportant.
+NOT_FINITE = "The parameters are not finite"
 
 
 def fit_warnings(net: Model, val: Counts) -> tuple[str, ...]:
-    """Warnings about a finished fit: parameters that are not finite, epochs in which only one class was predicted."""
+    """Warnings about a finished fit: parameters that are not finite, a selected epoch in which only one class is predicted."""
     warnings = []
     if not all(parameter.isfinite().all() for parameter in net.parameters()):
-        warnings.append("The parameters are not finite after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
-    if collapsed := collapsed_epochs(val):
-        warnings.append(f"The net predicted a single class on validation in {collapsed} of {val.epochs} epochs.")
+        warnings.append(f"{NOT_FINITE} after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
+    if (val.collapsed >= 0).any():
+        choice = best_choice(val, "worst" if val.groups_choose else "worst_class")
+        if val.at_threshold(choice.threshold).collapsed[choice.epoch] >= 0:
+            warnings.append("The selected model predicts a single class for every validation row.")
     return tuple(warnings)

@@ -27,9 +27,7 @@ from umix.data.task import Task
 from umix.methods.umix import UMIX
 
 # What a fit says of its few rows and epochs is no matter here.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The net predicted a single class", "ignore:The uncertainty is", "ignore:No training example was"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
 QUICK: dict[str, Any] = {"epochs": 4, "lr": 0.05, "batch_size": 16, "net_options": {"hidden": [16]}}
 FIXED: dict[str, Any] = {"eta": 3, "pool": "example", "start": 0, "length": 2}

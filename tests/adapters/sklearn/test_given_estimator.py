@@ -29,9 +29,7 @@ from threadpoolctl import threadpool_limits
 from umix import UMIXClassifier, UserError
 from umix.adapters.sklearn.inputs import divide_rows
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The net predicted a single class", "ignore:The uncertainty is saturated", "ignore:No training example was"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
 FIXED: dict[str, Any] = {"eta": 3, "pool": "example", "start": 0, "length": 2}
 

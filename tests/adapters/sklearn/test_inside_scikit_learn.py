@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from umix import UMIXClassifier
 from umix.adapters.sklearn import worst_group_scorer
 
-pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")
+pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
 Made = Callable[..., UMIXClassifier]
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -11,7 +11,7 @@ import torch
 import umix
 from umix import Groups, Split, Task, UMIXClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore:The net predicted a single class", "ignore:The uncertainty is")
+pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
 FIXED: dict[str, Any] = {"eta": 3, "pool": "example", "length": 3}
 FIT: dict[str, Any] = {"optimizer": "adamw", "lr": 0.05, "weight_decay": 0.01, "batch_size": 32, "epochs": 3}

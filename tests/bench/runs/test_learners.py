@@ -205,7 +205,7 @@ def test_a_table_is_run_with_trees_from_the_command_line(
     assert main([*run, "--out", str(tmp_path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["choices"]["mixing"]["words"].startswith("nothing is mixed")
-    folder = next(path for path in tmp_path.iterdir() if (path / "record.json").exists())
+    (folder,) = tmp_path.glob("*-umix-*")
     assert main(["predict", str(folder), str(shop), "--output", str(tmp_path / "p.csv")]) == 0
     assert main(["run", str(shop), "mixup", "--label", "bought", "--net", "trees", "--out", str(tmp_path)]) == 2
     assert "choose another net with --net, or one of best, erm" in capsys.readouterr().err.replace("\n", " ")

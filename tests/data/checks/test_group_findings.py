@@ -25,6 +25,13 @@ def test_small_groups_are_counted_and_the_smallest_is_named() -> None:
     assert "groups=" in found.message()
 
 
+def test_a_single_small_group_is_named_with_its_rows() -> None:
+    (found,) = small_groups(counts({"a": 99, "b": 99}, {"a": 99, "b": 99}, {"a": 15, "b": 99}))
+    assert (
+        str(found.sentence) == "'a' has only 15 rows in test: its rate is shown, but decides only if clearly the worst."
+    )
+
+
 def test_data_without_groups_have_no_small_groups() -> None:
     assert small_groups(counts({}, {}, {})) == []
 

@@ -108,7 +108,7 @@ def test_dates_in_the_usual_ways_to_write_them_are_dates(texts: list[str]) -> No
     assert same(numbers(reader, t=texts)[0], [*days, NAN])
     assert same(numbers(reader, t=[datetime.date(1970, 1, 3)])[0], [2])
     assert [str(note) for note in reader.inputs(polars.DataFrame({"key": [1], "t": ["soon"]})).notes] == [
-        "1 values of 't' are not what they were in training and count as missing."
+        "1 value of 't' could not be read as dates ('soon'): treated as missing."
     ]
 
 
@@ -210,9 +210,9 @@ def test_odd_values_of_new_rows_are_noted() -> None:
     assert made.x[:, 0].isnan().tolist() == [True, False, True]
     assert tuple(map(str, made.notes)) == (
         "Ignored columns that the model was not trained with: c.",
-        "2 values of 'x' are not what they were in training and count as missing.",
-        "1 values of 'when' are not what they were in training and count as missing.",
-        "1 values of 'place' were never seen in training and count as none of its values: 'moon'.",
+        "2 values of 'x' could not be read as numbers ('?', 'tall'): treated as missing.",
+        "1 value of 'when' could not be read as dates ('no'): treated as missing.",
+        "1 value of 'place' did not occur in training ('moon'): treated as none of its known values.",
         "The table has no id column 'key': predictions are in the order of its rows.",
     )
 

@@ -462,7 +462,7 @@ def test_new_rows_are_read_with_the_comma_of_training(tmp_path: Path) -> None:
     numbers = polars.DataFrame({"x": [1234.5, 7.0, None, None, None], "weight": [1] * 5})
     assert np.array_equal(block.x, reader.inputs(numbers).x, equal_nan=True)
     (note,) = block.notes  # a point in place of the comma is not read as something else
-    assert str(note) == "2 values of 'x' are not what they were in training and count as missing."
+    assert str(note) == "2 values of 'x' could not be read as numbers ('1.234', '89.8'): treated as missing."
 
 
 def test_blanks_around_numbers_do_not_make_them_texts(tmp_path: Path) -> None:

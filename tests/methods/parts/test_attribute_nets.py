@@ -70,9 +70,7 @@ def test_validation_groups_tell_those_of_training_and_other_classes_have_probabi
     said = found.notes.choices["spread"]
     assert (said["known"], said["estimated"], said["chance"]) == (60, 300, 0.5)
     assert said["accuracy"] > 0.9
-    assert said["words"].startswith(
-        "the groups of 300 training rows are predicted by nets that learned them from 60 known"
-    )
+    assert said["words"].startswith("the groups of 300 training rows are guessed by nets from 60 known")
 
 
 def test_groups_without_attributes_are_told_as_well() -> None:

@@ -87,7 +87,7 @@ def test_weights_that_are_all_equal_or_rest_on_few_examples_are_reported(context
 
     one = torch.arange(140) == 3
     assert "no training example wrong, so all weights are equal" in warnings_of(one & False, 3.0)
-    assert "The weights rest on few examples" in warnings_of(one, 1e4)
+    assert "The weights favour few examples" in warnings_of(one, 1e4)
     assert "weights" not in warnings_of(one, 3.0)
 
 

@@ -121,7 +121,7 @@ def test_the_run_says_how_well_groups_are_told() -> None:
     assert said["known"] == 300
     assert said["estimated"] == 600
     assert said["log_loss"] < 0.3 < said["chance"]
-    assert said["words"].startswith("the groups of 600 training rows are estimated from 300 known ones; held-out rows")
+    assert said["words"].startswith("the groups of 600 training rows are guessed from 300 known ones, with ")
     assert not notes.warnings
 
 
@@ -146,7 +146,7 @@ def test_images_are_represented_by_the_features_of_an_erm_net() -> None:
         (task(val=0.0), "train", "needs rows whose groups are known and may be used, but there are none"),
         (task(), "test", "needs rows whose groups are known and may be used, but there are none"),
         (task(val=0.0, train=0.5), "val", "needs rows whose groups are known and may be used, but there are none"),
-        (task(signal=0.0), "val", r"no better than chance: log loss 0\.\d+ on held-out rows, 0\.\d+ by the shares"),
+        (task(signal=0.0), "val", r"no better than chance: log loss 0\.\d+ on held-out rows, 0\.\d+ by chance"),
     ],
     ids=["nothing known", "only reported", "only training known", "noise"],
 )

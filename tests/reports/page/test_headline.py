@@ -73,14 +73,14 @@ def test_groups_that_are_too_small_are_counted_and_not_named_unless_they_fail_be
     runs = {name: [record(0, [9, 3], name, split_counts=both, min_group=30)] for name in ("erm", "umix")}
     said = headline("toy", runs, select=None, baseline="erm")
     assert said.worst.name == "a"
-    assert "1 of 2 groups has fewer than 30 test examples: shown, not judged." in said.sentences
+    assert "'b' has only 3 test rows: shown, does not decide." in said.sentences
 
 
 def test_a_collapsed_net_is_called_that(record: Make) -> None:
     counts = {"hits": [[10, 0]], "sizes": [10, 10], "class_hits": [[10, 0]], "class_sizes": [10, 10]}
     changes = {"split_counts": {"val": counts, "test": counts}, "classes": ["no", "yes"]}
     said = headline("toy", {"erm": [record(0, [5, 5], **changes)]}, select=None, baseline="erm")
-    assert "erm: The selected net has collapsed: it predicts 'no' for every validation example." in said.sentences
+    assert "erm: The selected model has collapsed: it predicts 'no' for every validation row." in said.sentences
 
 
 @pytest.mark.parametrize(

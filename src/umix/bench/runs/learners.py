@@ -74,10 +74,11 @@ def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     close = [one for one in results if one.score >= best.score - best.error]
     chosen = max(close, key=lambda one: (one.average, one.score))
     unit = "group" if chosen.record.rule() == "worst" else "class"
-    reached = ", ".join(f"{one.name} {one.worst:.1%} and {one.average:.1%}" for one in results)
-    words = f"the learner is {chosen.name}: on validation the worst {unit} and the average are {reached}"
+    others = ", ".join(f"{one.name} {100 * one.worst:.1f} %" for one in results if one is not chosen)
+    words = f"learner {chosen.name}: worst {unit} {100 * chosen.worst:.1f} % on validation ({others})"
     if chosen is not best:
-        words += f"; the worst rates are within a standard error ({best.error:.1%}), so the average decides"
+        points = 100 * (chosen.average - best.average)
+        words += f", within noise of {best.name}; average {points:.1f} points better"
     rows = [{"learner": one.name, "worst": round(one.worst, 4), "average": round(one.average, 4)} for one in results]
     learner = {"learner": {"name": chosen.name, "candidates": rows, "words": words}} if len(results) > 1 else {}
     return LearnerChoice(chosen.record, {**chosen.record.choices, **learner})

@@ -43,11 +43,12 @@ def small_groups(counts: Counts) -> list[Finding]:
         return []
     total = len(next(iter(counts.values())))
     size, split, name = min((counts[split][name], split, name) for name, splits in small.items() for split in splits)
-    have = "has" if len(small) == 1 else "have"
-    sentence = (
-        f"{len(small)} of {counted(total, 'group')} {have} fewer than {FEW_EXAMPLES} rows in val or test, the smallest {name!r} "
-        f"with {size} in {split}; their rates are too uncertain to compare, and on test they count only if they fail beyond doubt."
-    )
+    sentence = f"{name!r} has only {counted(size, 'row')} in {split}: its rate is shown, but decides only if clearly the worst."
+    if len(small) > 1:
+        sentence = (
+            f"{len(small)} of {counted(total, 'group')} have fewer than {FEW_EXAMPLES} rows in val or test, the smallest {name!r} "
+            f"with {size} in {split}: their rates are shown, but decide only if clearly the worst."
+        )
     fix = ("Name fewer columns in ", Setting("groups"), ", merge some of their values, or bring more rows.")
     return [Finding("look", "groups", sentence, fix)]
 

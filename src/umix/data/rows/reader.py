@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import torch
 from torch import Tensor
 
+from umix.core.words import counted
 from umix.data.inputs import Inputs
 from umix.data.rows.role_columns import check_id
 from umix.data.task import Transform
@@ -26,6 +27,8 @@ _SHOWN = 3  # values in a sentence
 class Note:
     """A sentence about a block of new data; {count}, {of}, {share} and {values} in ``text`` stand for the other fields.
 
+    {n_values} is the count with its noun, as in "1 value".
+
     >>> str(Note("{count} of {of} values are new: {values}.", count=2, of=9, values=("b", "a")))
     "2 of 9 values are new: 'a', 'b'."
     """
@@ -38,6 +41,7 @@ class Note:
     def __str__(self) -> str:
         values = ", ".join(map(repr, sorted(self.values)[:_SHOWN])) + (", …" if len(self.values) > _SHOWN else "")
         known = {"count": str(self.count), "of": str(self.of), "share": f"{self.count / max(1, self.of):.1%}"}
+        known["n_values"] = counted(self.count, "value")
         text = self.text
         for name, value in {**known, "values": values}.items():
             text = text.replace(f"{{{name}}}", value)

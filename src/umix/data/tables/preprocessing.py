@@ -215,9 +215,8 @@ class TablePreprocessing(Reader):
             place += one.width
             if one.kind == "category":
                 unseen += _unseen(one, odd)
-            elif count := _unreadable(one, odd):
-                text = f"{{count}} values of {one.name!r} are not what they were in training and count as missing."
-                unreadable.append(Note(text, count))
+            else:
+                unreadable += _unreadable(one, odd)
         notes += [*unreadable, *unseen]
         if self.id and self.id not in frame.columns:
             notes.append(f"The table has no id column {self.id!r}: predictions are in the order of its rows.")
@@ -253,14 +252,18 @@ def _unseen(one: TableColumn, column: "polars.Series") -> list[Note]:
     new = texts.filter(~is_missing(texts))
     if not len(new):
         return []
-    text = f"{{count}} values of {one.name!r} were never seen in training and count as none of its values: {{values}}."
+    text = f"{{n_values}} of {one.name!r} did not occur in training ({{values}}): treated as none of its known values."
     return [Note(text, len(new), values=tuple(sorted(new.unique().to_list())))]
 
 
-def _unreadable(one: TableColumn, column: "polars.Series") -> int:
-    """How many values cannot be read as the kind of training, and are treated as missing."""
+def _unreadable(one: TableColumn, column: "polars.Series") -> list[Note]:
+    """A note about the values that cannot be read as in training, if there are some: they are treated as missing."""
     missing = is_missing(column) if one.was_text else column.is_null()
-    return int((read_column(one, column).is_null() & ~missing).sum())
+    odd = as_text(column.filter(read_column(one, column).is_null() & ~missing))
+    if not len(odd):
+        return []
+    text = f"{{n_values}} of {one.name!r} could not be read as {one.type}s ({{values}}): treated as missing."
+    return [Note(text, len(odd), values=tuple(sorted(odd.unique().to_list())))]
 
 
 def one_hot(task: Task) -> Task:

@@ -312,9 +312,8 @@ def _quality(labelled: LabelledRows, hits: np.ndarray, held: Ints, n_new: int) -
     error = float(np.sqrt(spread)) / len(groups)
     n_known = len(labelled.group)
     words = (
-        f"the groups of {n_new:,} training rows are predicted by nets that learned them from {n_known:,} known ones; of "
-        f"{len(held):,} of these that were held out, the predicted group is right for {rate:.1%} on average over groups "
-        f"({chance:.1%} by chance)"
+        f"the groups of {n_new:,} training rows are guessed by nets from {n_known:,} known ones, with {100 * rate:.0f} % accuracy "
+        f"on {len(held):,} held-out rows, averaged over groups (by chance: {100 * chance:.0f} %)"
     )
     if not rate - chance > error:
         raise UserError(
@@ -323,7 +322,7 @@ def _quality(labelled: LabelledRows, hits: np.ndarray, held: Ints, n_new: int) -
             f"chance, standard error {error:.1%}; fill in the groups of more rows, or take a method that needs none (umix methods)."
         )
     doubtful = rate - chance < _DOUBTFUL * error
-    warning = f"The groups of training rows are hardly told apart better than by chance: {words}."
+    warning = f"The groups of training rows are guessed hardly better than by chance: {words}."
     scores = {"accuracy": round(rate, 4), "chance": round(chance, 4)}
     choices = {"spread": {"known": n_known, "estimated": n_new, **scores, "words": words}}
     return Notes(choices=choices, warnings=(warning,) if doubtful else ())
@@ -354,7 +353,7 @@ class TrainsWithFewGroups(Method, abc.ABC):
         """The groups of the training rows if all of them are known and may be used, with a note of that."""
         if not all_known(context):
             return None
-        nothing = {"words": "the groups of all training rows are known: nothing is predicted"}
+        nothing = {"words": "the groups of all training rows are known: none is guessed"}
         return replace(known_groups(context), notes=Notes(choices={"spread": nothing}))
 
     def by_nets(self, context: Context) -> SoftGroups:

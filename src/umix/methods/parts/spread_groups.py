@@ -32,7 +32,7 @@ from umix.training.train_result import Notes
 
 _USER = "groups_from=few"  # what error messages call the user of the estimate
 _MOST = 20_000  # known rows that the model is fitted to
-_NOT_ESTIMATED = "The groups of validation rows are not estimated"
+_NOT_ESTIMATED = "The groups of validation rows are not guessed"
 _DOUBTFUL = 2.0  # standard errors by which predictions must beat chance to be trusted without a warning
 _CLEAR = 0.3  # share of chance's log loss that predictions must save for validation groups to be drawn
 _CONSTANT = 1e-6  # range, in standard deviations, up to which an input does not vary
@@ -178,7 +178,7 @@ def spread_groups(context: Context, *, user: str = _USER) -> tuple[Tensor, Notes
         )
     words = _words(scores, n_known, n_new, "training")
     doubtful = scores.gain < _DOUBTFUL * scores.error
-    warning = f"The groups of training rows are hardly told apart better than by chance: {words}."
+    warning = f"The groups of training rows are guessed hardly better than by chance: {words}."
     choices = {"spread": {"known": n_known, "estimated": n_new, **scores.as_json(), "words": words}}
     return p, Notes(choices=choices, warnings=(warning,) if doubtful else ())
 
@@ -302,17 +302,13 @@ def _better_than_chance(scores: Scores) -> bool:
 
 
 def _chance_words(scores: Scores) -> str:
-    return (
-        f"log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by the shares of the groups in each class, "
-        f"standard error {scores.error:.3f}"
-    )
+    return f"log loss {scores.log_loss:.3f} on held-out rows, {scores.chance:.3f} by chance, standard error {scores.error:.3f}"
 
 
 def _words(scores: Scores, n_known: int, n_new: int, split: str) -> str:
     return (
-        f"the groups of {n_new:,} {split} rows are estimated from {n_known:,} known ones; held-out rows: the likeliest group is "
-        f"right for {scores.accuracy:.1%} (the commonest of the class for {scores.usual:.1%}), log loss {scores.log_loss:.3f} "
-        f"({scores.chance:.3f} by chance)"
+        f"the groups of {n_new:,} {split} rows are guessed from {n_known:,} known ones, with {100 * scores.accuracy:.0f} % "
+        f"accuracy on held-out rows (always the commonest group of the class: {100 * scores.usual:.0f} %)"
     )
 
 

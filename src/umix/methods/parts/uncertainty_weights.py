@@ -348,11 +348,11 @@ def weight_warnings(weights: Tensor, *, u: Tensor) -> tuple[str, ...]:
     """Warnings if the uncertainties ``u`` [n] are all 0 or saturated, or if the ``weights`` [n] favour few examples."""
     of_uncertainty: tuple[str, ...] = ()
     if not u.any():
-        of_uncertainty = ("No training example was ever wrong in the window: all weights are equal.",)
+        of_uncertainty = ("The first model got every training row right, so all weights are equal.",)
     elif 2 * int((u == 1).sum()) > len(u):
         share = float((u == 1).double().mean())
         of_uncertainty = (
-            f"The uncertainty is saturated: {share:.0%} of the training examples were wrong in the whole window.",
+            f"The first model got {100 * share:.0f} % of the training rows wrong in every epoch, so their uncertainty is the same.",
         )
     return of_uncertainty + few_warnings(weights)
 
@@ -362,4 +362,4 @@ def few_warnings(weights: Tensor) -> tuple[str, ...]:
     n = len(weights)
     if (size := effective_sample_size(weights)) >= _FEW * n:
         return ()
-    return (f"The weights rest on few examples: {size:.1f} equally weighted ones would do as well as these {n}.",)
+    return (f"The weights favour few examples: their effective sample size is {size:.1f} of {n}.",)

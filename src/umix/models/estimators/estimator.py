@@ -276,9 +276,10 @@ class EstimatorModel(Model):
 
     def as_layers(self, title: str) -> NoReturn:
         raise UserError(
-            f"A net that is exported must be made of layers, got {title}, which stays a model of its library; use umix "
-            "predict, or export it with ",
+            f"This export works for nets, but this run is {title}; use ",
             Setting("format", "mlflow"),
+            ", or train with ",
+            Setting("net", "mlp"),
             ".",
         )
 
