@@ -1,7 +1,8 @@
 """The files in the folder of a run. Their names are spelled here and nowhere else.
 
-A run's folder is ``TASK-METHOD-seedS-KEY``. Beside the runs lie ``stages/``, one folder for each stage that runs share, and
-``cache/``, decoded images and features of frozen nets (``bench/runs/places.py``).
+A run's folder is ``TASK-METHOD-KEY``, with a seed other than 0 ``TASK-METHOD-seedS-KEY``; KEY is the beginning of the run's key.
+Beside the runs lie ``stages/``, one folder for each stage that runs share, and ``cache/``, decoded images and features of frozen
+nets (``bench/runs/paths.py``).
 """
 
 import os
