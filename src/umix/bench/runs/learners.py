@@ -47,6 +47,9 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
             if (parts[key][0] not in steps or parts[key][1] == "epochs")
             and not (parts[key][0] == spec.method and parts[key][1] in mixing)
         }
+        settings |= {
+            key: value / 2 for key, value in settings.items() if key in ("time", "best.time")
+        }  # nets come later
     return spec.changed({**settings, "net": name})
 
 
