@@ -1,8 +1,9 @@
 """``umix run``."""
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -27,7 +28,11 @@ from umix.commands.flags import (
 from umix.core.words import counted
 from umix.errors import UserError
 from umix.limits import require_count
-from umix.terminal import OUT, print_json
+from umix.terminal import OUT, Bars, print_json
+
+if TYPE_CHECKING:
+    from umix.bench.runs.record import RunRecord
+    from umix.bench.spec.run_spec import RunSpec
 
 
 def run(
@@ -49,7 +54,8 @@ def run(
     ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
     time: Annotated[
-        float | None, Parameter(help="With METHOD best: seconds after which trying candidates ends.")
+        float | None,
+        Parameter(help="With METHOD best: seconds for the whole command; fewer candidates are tried if need be."),
     ] = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
@@ -64,12 +70,9 @@ def run(
 
     METHOD best tries the others on validation and trains the one that does best on validation.
     """
-    from umix.bench.loggers import loggers
-    from umix.bench.runs.execute import is_finished
     from umix.bench.runs.record import known_rule
-    from umix.bench.spec.run_spec import RunSpec
-    from umix.data.registry import refuse_root
-    from umix.data.rows.row_roles import RowRoles
+    from umix.bench.runs.recorded import recorded_run
+    from umix.data.rows.table_file import check_data_file
     from umix.reports.sentences import choice_words, column_words, threshold_words
     from umix.reports.tables.run_table import run_table
 
@@ -83,24 +86,27 @@ def run(
         | (evaluation or EvaluationFlags()).settings()
     )
     settings |= _selection_settings(method, trials, time, budget)
-    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset, trust_code=trust_code)
-    source: object = spec.plan.source
-    refuse_root(data.root, [type(spec.plan.source)])
-    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
-        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
-    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
-        raise UserError(
-            f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
-        )
-    engine = where.engine()
-    paths = data.paths(out)
-    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
-    engine.launch()
-    if not engine.first:
-        follow(spec, paths, engine)
-        return
-    task_of_table = None if is_finished(spec, paths.out) else table_task(spec)
-    record = execute_all({method: [spec]}, paths, quiet=quiet, engine=engine, task=task_of_table)[method][0]
+    check_data_file(task)
+    bars = Bars(quiet=quiet)
+    bars.label = f"{method}, seed {seed}"
+    asked: dict[str, Any] = {"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset}
+    record, logging = None, []
+    if data.root is log is mlflow_uri is None and not where.several:
+        record = recorded_run(out, **asked)
+    if record is not None:
+        bars.run_done(record.warnings)
+    else:
+        with nullcontext() if where.several else bars:
+            bars.status("loading packages")
+            from umix.bench.loggers import loggers
+            from umix.bench.spec.run_spec import RunSpec
+
+            spec = RunSpec(**asked, trust_code=trust_code)
+            _check_select(select, spec)
+            logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
+            record = _executed(spec, data, where, out, bars)
+        if record is None:
+            return
     for write in logging:
         write(record)
     if as_json:
@@ -116,6 +122,35 @@ def run(
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
     OUT.print(f"Record: {record.directory}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _check_select(select: str | None, spec: "RunSpec") -> None:
+    """Raise where the run of ``spec`` will have nothing that the rule ``select`` chooses by."""
+    from umix.data.rows.row_roles import RowRoles
+
+    source: object = spec.plan.source
+    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
+        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
+        raise UserError(
+            f"--select {select} must be given a method with a trajectory stage, such as umix, got {spec.method!r}."
+        )
+
+
+def _executed(spec: "RunSpec", data: DataFlags, where: DeviceFlags, out: Path, bars: Bars) -> "RunRecord | None":
+    """The record of ``spec``; None in a process that only helps the first one, which prints it."""
+    from umix.bench.runs.execute import is_finished
+    from umix.data.registry import refuse_root
+
+    refuse_root(data.root, [type(spec.plan.source)])
+    engine, paths = where.engine(), data.paths(out)
+    engine.launch()
+    if not engine.first:
+        follow(spec, paths, engine)
+        return None
+    bars.status(f"reading {spec.plan.source.title}")
+    task = None if is_finished(spec, paths.out) else table_task(spec)
+    return execute_all({spec.method: [spec]}, paths, quiet=False, engine=engine, task=task, bars=bars)[spec.method][0]
 
 
 def _selection_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:

@@ -63,6 +63,9 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Search METHOD's settings on TASK, scored on validation only, and write the best as a preset for ``umix run --preset``."""
+    from umix.data.rows.table_file import check_data_file
+
+    check_data_file(task)
     from umix.bench.search.search_space import parse_choices, parse_range
     from umix.bench.search.tune import tune as search
     from umix.bench.study.study import parse_seeds
