@@ -55,9 +55,10 @@ def predict(
     if output == _PIPE:
         _stream(record, new, select, threshold, quiet=quiet, trust_code=trust_code)
         return
-    with Bars(quiet=quiet) as bars:
-        bars.label = record.directory.name
-        bars.status("loading packages")
+    bars = Bars(quiet=quiet)
+    bars.label = record.directory.name
+    bars.status("loading packages")
+    with bars:
         from umix.bench.predict import write_predictions
 
         prediction = write_predictions(

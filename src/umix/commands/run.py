@@ -96,8 +96,8 @@ def run(
     if record is not None:
         bars.run_done(record.warnings)
     else:
+        bars.status("loading packages")
         with nullcontext() if where.several else bars:
-            bars.status("loading packages")
             from umix.bench.loggers import loggers
             from umix.bench.spec.run_spec import RunSpec
 
@@ -148,7 +148,7 @@ def _executed(spec: "RunSpec", data: DataFlags, where: DeviceFlags, out: Path, b
     if not engine.first:
         follow(spec, paths, engine)
         return None
-    bars.status(f"reading {spec.plan.source.title}")
+    bars.status(f"reading {Path(spec.task).name}")
     task = None if is_finished(spec, paths.out) else table_task(spec)
     return execute_all({spec.method: [spec]}, paths, quiet=False, engine=engine, task=task, bars=bars)[spec.method][0]
 

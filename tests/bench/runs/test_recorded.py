@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import umix.bench.runs.recorded as module
@@ -11,6 +12,7 @@ from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.recorded import recorded_run
 from umix.bench.spec.run_spec import RunSpec
+from umix.data.registry import task_source
 from umix.run_folder import CHECKPOINT, RECORD
 
 SETTINGS = {"task.label": "income", "task.groups": "sex", "epochs": 1, "net": "mlp", "net.hidden": [4]}
@@ -101,6 +103,35 @@ def test_a_file_that_has_other_content_or_is_missing_is_left_to_execute(finished
     finally:
         path.write_text(content)
     assert again(finished) is not None
+
+
+def test_the_content_of_every_kind_of_data_is_that_of_its_source(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("y,text\nno,a\nyes,b")
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 3)), y=np.array([0, 1]))
+    np.save(tmp_path / "x.npy", np.zeros((2, 3)))
+    for folder in ("photos", "listed"):
+        (tmp_path / folder / "cat").mkdir(parents=True)
+        (tmp_path / folder / "cat" / "1.png").write_bytes(b"image")
+    (tmp_path / "listed" / "metadata.csv").write_text("path,kind\ncat/1.png,cat")
+    for name, options in (
+        ("rows.csv", {"label": "y"}),
+        ("rows.csv", {"label": "y", "text": "text"}),
+        ("x.npz", {"label": "y"}),
+        ("x.npy", {"label": "y", "rows": str(tmp_path / "rows.csv")}),
+        ("photos", {"label_from": "folder"}),
+        ("listed", {"label": "kind"}),
+        ("photos", {"label": "kind", "metadata": str(tmp_path / "listed" / "metadata.csv")}),
+    ):
+        source = task_source(str(tmp_path / name), **options)
+        asked = {f"task.{key}": value for key, value in options.items()}
+        assert module._content(tmp_path / name, source.as_json(), asked) == source.content
+
+
+@pytest.mark.parametrize(
+    "changes", [{"task": "a\0.csv"}, {"task": "caf\udce9.csv"}, {"settings": {"task.label": "\udce9"}}]
+)
+def test_words_that_no_run_can_have_are_left_to_the_spec(finished: RunRecord, changes: dict[str, Any]) -> None:
+    assert again(finished, **changes) is None
 
 
 def test_damaged_records_of_other_runs_do_not_matter(finished: RunRecord) -> None:

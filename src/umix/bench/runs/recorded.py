@@ -10,13 +10,14 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from umix.bench.runs.record import RunRecord, load_run
+from umix.data.images.folder_listing import images_hash, table_in
 from umix.data.rows.table_file import file_hash
 from umix.run_folder import CHECKPOINT, FAILED, RECORD
 from umix.store import name_part
 from umix.version import __version__
 
 _PACKAGE = Path(__file__).parents[2]
-_FILES = ("table", "text", "arrays")  # kinds of data whose content is that of the files that the command names
+_KINDS = ("table", "text", "arrays", "images")  # of data that the command names by their path
 
 
 def recorded_run(
@@ -30,12 +31,19 @@ def recorded_run(
     nets = [str(settings[key]) for key in ("net", "net.name", "net.among", "among") if key in settings]
     if preset.endswith(".toml") or ".toml:" in preset or ":" in "".join(nets) or _is_plug_in({method, *nets}):
         return None
-    asked = from_json(to_json({"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset}))
-    for path in out.glob(f"{glob.escape(name_part(Path(task).stem))}-{glob.escape(method)}-*/{RECORD}"):
-        with contextlib.suppress(ValueError):  # the record is damaged, or the data are missing: ``execute`` says so
-            record = from_json(path.read_bytes())
-            if asked.items() <= record.items() and _is_current(path, record):
-                return load_run(path.parent)
+    data = Path(task)
+    title = data.resolve().name if data.is_dir() else data.stem
+    with contextlib.suppress(ValueError):  # what is no text in UTF-8 is refused in the words of ``RunSpec``
+        asked = from_json(
+            to_json({"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset})
+        )
+        for path in out.glob(f"{glob.escape(name_part(title))}-{glob.escape(method)}-*/{RECORD}"):
+            with contextlib.suppress(
+                ValueError, OSError
+            ):  # a record or data that cannot be read, in those of ``execute``
+                record = from_json(path.read_bytes())
+                if isinstance(record, dict) and asked.items() <= record.items() and _is_current(path, record):
+                    return load_run(path.parent)
     return None
 
 
@@ -46,12 +54,22 @@ def _is_plug_in(names: set[str]) -> bool:
 
 def _is_current(path: Path, record: Mapping[str, Any]) -> bool:
     """Whether the ``record`` at ``path`` is that of a run which umix, as it is now, would make of its files, as they are now."""
-    source, settings, written = record["plan"]["task"], record["settings"], path.stat().st_mtime
-    if source["name"] not in _FILES or record["versions"]["umix"] != __version__:
+    source, written = record["plan"]["task"], path.stat().st_mtime
+    if source["name"] not in _KINDS or record["versions"]["umix"] != __version__:
         return False
     if any(path.with_name(name).exists() for name in (CHECKPOINT, FAILED)):
         return False  # a process was killed before it removed them
     if any(file.suffix in (".py", ".toml") and file.stat().st_mtime > written for file in _PACKAGE.rglob("*.*")):
         return False
-    files = [record["task"], settings.get("task.rows", settings.get("rows"))]
-    return bool(source["content"] == "-".join(file_hash(Path(file)) for file in files if file))
+    return bool(source["content"] == _content(Path(record["task"]), source, record["settings"]))
+
+
+def _content(data: Path, source: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What ``TaskSource.content`` of the ``source`` is now, for all that has neither a tokenizer nor another file."""
+    if source["name"] == "images":
+        table = settings.get("task.metadata", settings.get("metadata"))
+        if table is None and source["label_from"] is None and source["folders"] is None:
+            table = table_in(data)
+        return images_hash(data, None if table is None else Path(table))
+    files = [data, settings.get("task.rows", settings.get("rows"))]
+    return "-".join(file_hash(Path(file)) for file in files if file is not None)
