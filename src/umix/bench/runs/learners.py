@@ -47,9 +47,7 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
             if (parts[key][0] not in steps or parts[key][1] == "epochs")
             and not (parts[key][0] == spec.method and parts[key][1] in mixing)
         }
-        settings |= {
-            key: value / 2 for key, value in settings.items() if key in ("time", "best.time")
-        }  # nets come later
+        settings |= {key: settings[key] / 2 for key in ("time", "best.time") if settings.get(key)}  # nets come later
     return spec.changed({**settings, "net": name})
 
 
