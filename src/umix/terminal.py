@@ -191,8 +191,9 @@ class Bars:
 
     def update_runs(self, what: str, *, done: int) -> None:
         """Set the text of several runs and how many of them have ended; the next one begins."""
-        self._what, self._done, self.began = what, done, time.perf_counter()
+        self.began = time.perf_counter()
         if self._runs > 1:
+            self._what, self._done = what, done
             self._progress.update(self._bar, description=what, completed=done)
 
     def note(self, message: str) -> None:

@@ -1,6 +1,7 @@
 """Executes specs for commands, with a progress bar, and gives the JSON of a run."""
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from umix.terminal import ERR, OUT, Bars
@@ -33,7 +34,8 @@ def execute_all(
     from umix.bench.runs.execute import execute
 
     records: dict[str, list[RunRecord]] = {label: [] for label in specs}
-    with bars or Bars(runs=sum(len(group) for group in specs.values()), quiet=quiet) as bars:
+    own = Bars(runs=sum(map(len, specs.values())), quiet=quiet)
+    with own if bars is None else nullcontext(bars) as bars:
         for label, group in specs.items():
             for spec in group:
                 bars.label = f"{label}, seed {spec.seed}"

@@ -149,8 +149,10 @@ def _executed(spec: "RunSpec", data: DataFlags, where: DeviceFlags, out: Path, b
         follow(spec, paths, engine)
         return None
     bars.status(f"reading {Path(spec.task).name}")
-    task = None if is_finished(spec, paths.out) else table_task(spec)
-    return execute_all({spec.method: [spec]}, paths, quiet=False, engine=engine, task=task, bars=bars)[spec.method][0]
+    with bars:
+        task = None if is_finished(spec, paths.out) else table_task(spec)
+        records = execute_all({spec.method: [spec]}, paths, quiet=False, engine=engine, task=task, bars=bars)
+    return records[spec.method][0]
 
 
 def _selection_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:
