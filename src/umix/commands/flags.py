@@ -85,8 +85,9 @@ class DeviceFlags:
 
     @property
     def several(self) -> bool:
-        """Whether several processes may train the run together, also those that torchrun has started."""
-        return (self.devices or 1) > 1 or (self.nodes or 1) > 1 or "LOCAL_WORLD_SIZE" in os.environ
+        """Whether several processes may train the run together: a flag is about that, or torchrun has started them."""
+        flags = (self.devices, self.nodes, self.strategy)
+        return any(flag is not None for flag in flags) or "LOCAL_WORLD_SIZE" in os.environ
 
     def engine(self) -> "Engine":
         """The devices that the flags name, or that torchrun has started processes for."""

@@ -91,7 +91,7 @@ def run(
     bars.label = f"{method}, seed {seed}"
     asked: dict[str, Any] = {"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset}
     record, logging = None, []
-    if data.root is log is mlflow_uri is None and not where.several:
+    if not (data.root or log or mlflow_uri or where.several):
         record = recorded_run(out, **asked)
     if record is not None:
         bars.run_done(record.warnings)
