@@ -1,7 +1,8 @@
 """The files in the folder of a run. Their names are spelled here and nowhere else.
 
-A run's folder is ``TASK-METHOD-seedS-KEY``. Beside the runs lie ``stages/``, one folder for each stage that runs share, and
-``cache/``, decoded images and features of frozen nets (``bench/runs/paths.py``).
+A run's folder is ``TASK-METHOD-KEY``, with a seed other than 0 ``TASK-METHOD-seedS-KEY``; KEY is the beginning of the run's key.
+Beside the runs lie ``stages/``, one folder for each stage that runs share, and ``cache/``, decoded images and features of frozen
+nets (``bench/runs/paths.py``).
 """
 
 import os
@@ -9,6 +10,8 @@ from pathlib import Path
 
 #: The record of a finished run. Its presence says that the run is finished; it is written last.
 RECORD = "record.json"
+#: The folder of the run of ERM that the run was shown beside.
+ORDINARY = "ordinary.txt"
 #: The error of a run that failed and was not repeated.
 FAILED = "failed.json"
 #: The checkpoint of an unfinished fit: the final fit has it in the run's folder, a shared stage in the folder of the stage.
@@ -43,7 +46,7 @@ TEXT_INPUTS = "texts.safetensors"
 ANY_FOLD = "fold-*.safetensors"
 _WEIGHTS = "weights"
 _TABLES = (TRAINING_ROWS, PREDICTIONS, ARGMAX_PREDICTIONS, EPOCHS)
-_TEXTS = (RECORD, FAILED, TABLE_COLUMNS, IMAGE_INPUTS)
+_TEXTS = (RECORD, ORDINARY, FAILED, TABLE_COLUMNS, IMAGE_INPUTS)
 
 
 def is_run_file(path: Path) -> bool:

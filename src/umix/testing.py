@@ -11,6 +11,7 @@ import pickle
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +162,7 @@ class _Attempt:
         self.result: TrainResult | None = None
         self._most, self._dies = most, dies
         self._stage, self._step = "", 0
+        self.began = time.perf_counter()
         with contextlib.suppress(_KilledError):
             self.result = _train(method, _context(directory=directory, progress=self))
 

@@ -223,7 +223,7 @@ def test_one_of_them_is_trained_by_its_command(tmp_path: Path, monkeypatch: pyte
     assert (
         main([*shlex.split(text.replace("\\\n", " "))[1:3], *short, *shlex.split(text.replace("\\\n", " "))[3:]]) == 0
     )
-    assert list(Path("runs").glob("urbancars-erm-seed0-*/record.json"))
+    assert list(Path("runs").glob("urbancars-erm-*/record.json"))
 
 
 def test_a_patient_of_chexpert_is_in_one_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

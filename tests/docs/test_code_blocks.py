@@ -136,7 +136,7 @@ def run(block: Block, where: str, names: dict[str, object]) -> None:
 
 
 def existing(word: str) -> str:
-    """``word``, or the newest path that it abbreviates: runs/people-umix-seed0-…"""
+    """``word``, or the newest path that it abbreviates: runs/people-umix-…"""
     if not word.endswith("…"):
         return word
     return str(max(Path().glob(word.removesuffix("…") + "*"), key=lambda path: path.stat().st_mtime))

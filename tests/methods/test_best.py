@@ -1,5 +1,6 @@
 """best: a selection among methods with whatever is known of the groups."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from umix.selection.select import Candidate, CandidateResult, Selection, by_scor
 from umix.training.context import Context
 from umix.training.fit_settings import FitSettings
 from umix.training.objective import MeanRisk
+from umix.training.progress import Silent
 
 #: Few candidates that are soon trained, among them all that a test lets win; DFR is the last.
 FEW = {"best.trials": 11}
@@ -197,6 +199,13 @@ def test_dfr_is_not_tried_where_only_the_weights_of_examples_are_wanted():
 
 def test_a_selection_out_of_time_is_judged_by_its_first_round(tmp_path):
     record = run(shortcut(300), tmp_path, **{"best.time": 1e-6})
+    assert record.stages[SELECTION].epochs == 1
+
+
+def test_the_time_of_a_run_counts_from_the_beginning_of_its_command(tmp_path):
+    progress = Silent()
+    progress.began = -math.inf
+    record = run(shortcut(300), tmp_path, watched={"progress": progress}, **{"best.time": 1e9})
     assert record.stages[SELECTION].epochs == 1
 
 

@@ -1,5 +1,6 @@
 """Successive halving: rounds, dropping out, and going on after a stop."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -79,6 +80,42 @@ def test_a_candidate_that_stays_is_trained_to_the_end():
     worst = min(plain, key=lambda name: plain[name].counts.epochs)
     again = successive_halving(context(), alone(), first_is_worst, content="test", stays={worst})
     assert again[worst].counts.epochs == 6
+
+
+class Positions:
+    """Progress that keeps where the stage is after every step."""
+
+    began = 0.0
+
+    def __init__(self):
+        self.shares, self.at, self.total, self.ended = [], 0, 0, 0
+
+    def start(self, stage, *, total, done):
+        self.at, self.total = done, total
+
+    def advance(self, steps):
+        self.at += steps
+        self.shares.append(self.at / self.total)
+
+    def finish(self):
+        self.ended += 1
+
+    def note(self, message): ...
+
+
+@pytest.mark.parametrize("batches", [[stacked()], alone()], ids=["stacked", "alone"])
+def test_all_rounds_are_one_stage_that_goes_from_its_beginning_to_its_end(batches):
+    progress = Positions()
+    successive_halving(replace(context(), progress=progress), batches, by_class, content="test")
+    assert progress.shares == sorted(progress.shares)
+    assert progress.shares[0] < 0.2
+    assert (progress.shares[-1], progress.ended) == (1.0, 1)
+
+
+@pytest.mark.parametrize(("stop", "epochs"), [(0.0, 1), (math.inf, 6)], ids=["past", "far"])
+def test_no_round_begins_that_would_end_too_late(stop, epochs):
+    results = successive_halving(context(), alone(), by_class, content="test", stop=stop)
+    assert max(result.counts.epochs for result in results.values()) == epochs
 
 
 def test_stacked_nets_count_what_nets_of_their_own_count():

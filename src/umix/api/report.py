@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from umix.bench.runs.record import RunRecord, known_rule
+from umix.bench.runs.record import RunRecord, find_run, known_rule
 from umix.core.selection import Threshold
 from umix.errors import Setting, UmixWarning, UserError, unknown
 from umix.reports.arrange import Gathered, arrange, gather, threshold_rows
@@ -75,7 +75,7 @@ def figures_folder(page: Path) -> Path:
 def _gathered(runs: str | Path | Reportable | Sequence[RunRecord]) -> tuple[Gathered, Path]:
     """The runs in order, and the folder that their page belongs into."""
     if isinstance(runs, str | Path):
-        return gather(runs), Path(runs)
+        return gather(runs), find_run(runs) or Path(runs)
     if isinstance(runs, Reportable):
         return runs.gathered()
     if any(not record.has_directory for record in runs):

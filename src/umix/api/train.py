@@ -13,6 +13,7 @@ from umix.bench.spec.run_spec import RunSpec
 from umix.bench.spec.task_reference import reference_to
 from umix.errors import UserError
 from umix.terminal import Bars
+from umix.training.progress import Silent
 
 if TYPE_CHECKING:
     from umix.data.task import Task
@@ -92,8 +93,8 @@ def train(
     )
     folder = None if cache is None else Path(cache)
     paths = RunPaths(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
-    with Bars() if verbose else nullcontext() as progress:
-        if progress is not None:
+    with Bars() if verbose else nullcontext(Silent()) as progress:
+        if isinstance(progress, Bars):
             progress.label = f"{method}, seed {seed}"
         if out is None:
             return RunResult.in_memory(*train_in_memory(spec, paths, cache=folder, progress=progress))

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from umix.data.rows.table_file import check_data_file
 from umix.errors import UserError
 from umix.version import __version__
 
@@ -70,6 +71,8 @@ def _state(extra: str, packages: Sequence[str]) -> str:
 
 def check(task: str, root: Path | None, settings: Mapping[str, Any]) -> "DataCheck":
     """The check of the folder of ``task``, or of your own data, read with ``settings`` as a run reads them; nothing is trained."""
+    check_data_file(task)
+
     from umix.bench.spec.plan import make_plan, planned_source
     from umix.data.checks.data_check import check_data, check_rows, check_table
     from umix.data.registry import TASKS, refuse_root

@@ -108,17 +108,22 @@ def bench(
 
         print_json(study_schema())
         return 0
+    from umix.data.rows.table_file import check_data_file
+
     _check(tasks, methods, file)
     _check_execution(workers, ray, {"--threads": threads}, {"--cpus": cpus, "--gpus": gpus})
     if tune is not None and plan:
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
     changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
-    from umix.api.study import StudyResult, plan_study
-    from umix.bench.runs.record import known_rule
-    from umix.bench.study.execute_study import execute_study
-    from umix.bench.study.study import with_settings
-    from umix.commands.study_output import LiveTable, print_results, print_study_json
-    from umix.store import ensure_writable
+    for task in tasks:
+        check_data_file(task)
+    with Bars(quiet=quiet or as_json, what="loading packages"):
+        from umix.api.study import StudyResult, plan_study
+        from umix.bench.runs.record import known_rule
+        from umix.bench.study.execute_study import execute_study
+        from umix.bench.study.study import with_settings
+        from umix.commands.study_output import LiveTable, print_results, print_study_json
+        from umix.store import ensure_writable
 
     processes = None if workers is None else _workers(workers, 1 if threads is None else threads, quiet=plan)
     given = {key: value for key, value in changes.items() if value is not None}

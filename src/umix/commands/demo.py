@@ -6,20 +6,21 @@ from typing import Any
 from umix.commands.execution import execute_all, run_json
 from umix.commands.flags import Json, Out, Quiet
 from umix.limits import require_count
-from umix.terminal import OUT, print_json
+from umix.terminal import OUT, Bars, print_json
 
 
 def demo(*, out: Out = Path("runs"), seeds: int = 3, quiet: Quiet = False, as_json: Json = False) -> None:
     """Train ERM, UMIX's weights alone and UMIX on the embedded colored_digits, and compare them in a table and a page."""
-    from umix.api.report import report
-    from umix.bench.runs.paths import RunPaths
-    from umix.bench.spec.run_spec import RunSpec
-    from umix.reports.arrange import threshold_rows
-    from umix.reports.comparison import compare
-    from umix.reports.tables.comparison_tables import comparison_tables
-    from umix.reports.tables.text_table import terminal
-
     require_count("seeds", seeds)
+    with Bars(quiet=quiet, what="loading packages"):
+        from umix.api.report import report
+        from umix.bench.runs.paths import RunPaths
+        from umix.bench.spec.run_spec import RunSpec
+        from umix.reports.arrange import threshold_rows
+        from umix.reports.comparison import compare
+        from umix.reports.tables.comparison_tables import comparison_tables
+        from umix.reports.tables.text_table import terminal
+
     methods: dict[str, tuple[str, dict[str, Any]]] = {
         "ERM": ("erm", {}),
         "UMIX, sigma=0": ("umix", {"sigma": 0.0}),

@@ -10,7 +10,7 @@ from umix.terminal import OUT, print_json
 
 
 def export(
-    run: Annotated[Path, Parameter(help="Folder of a finished run on data of your own.")],
+    run: Annotated[Path, Parameter(help="Folder of a finished run on data of your own, or the beginning of its name.")],
     *,
     output: Annotated[
         Path,

@@ -1,5 +1,6 @@
 """The flags that several commands share: their types, their help texts, the parsing of their values, and their names in errors."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,6 +82,12 @@ class DeviceFlags:
     def settings(self) -> dict[str, Any]:
         """The flags that change the results, as settings: the precision, but not the number of devices."""
         return {} if self.precision is None else {"fit.precision": self.precision}
+
+    @property
+    def several(self) -> bool:
+        """Whether several processes may train the run together: a flag is about that, or torchrun has started them."""
+        flags = (self.devices, self.nodes, self.strategy)
+        return any(flag is not None for flag in flags) or "LOCAL_WORLD_SIZE" in os.environ
 
     def engine(self) -> "Engine":
         """The devices that the flags name, or that torchrun has started processes for."""

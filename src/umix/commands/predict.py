@@ -14,15 +14,14 @@ from umix.errors import UserError, one_line
 from umix.terminal import ERR, OUT, Bars, OutputClosed, print_json
 
 if TYPE_CHECKING:
+    from umix.bench.runs.record import RunRecord
     from umix.core.selection import Threshold
-
-    pass
 
 _PIPE = Path("-")
 
 
 def predict(
-    run: Annotated[Path, Parameter(help="Folder of a finished run on data of your own.")],
+    run: Annotated[Path, Parameter(help="Folder of a finished run on data of your own, or the beginning of its name.")],
     new: Annotated[
         Path,
         Parameter(
@@ -46,17 +45,22 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Write the predicted label and the probability of every class for each example in NEW, and its id where RUN has one."""
-    from umix.bench.predict import write_predictions
     from umix.bench.runs.record import load_run
+    from umix.data.rows.table_file import check_data_file
 
-    if output == _PIPE:
-        if as_json:
-            raise UserError("--json must be given with an output file, but the predictions go to standard output.")
-        _stream(run, new, select, threshold, quiet=quiet, trust_code=trust_code)
-        return
+    if output == _PIPE and as_json:
+        raise UserError("--json must be given with an output file, but the predictions go to standard output.")
     record = load_run(run)
-    with Bars(quiet=quiet) as bars:
-        bars.label = record.directory.name
+    check_data_file(str(new))
+    if output == _PIPE:
+        _stream(record, new, select, threshold, quiet=quiet, trust_code=trust_code)
+        return
+    bars = Bars(quiet=quiet)
+    bars.label = record.directory.name
+    bars.status("loading packages")
+    with bars:
+        from umix.bench.predict import write_predictions
+
         prediction = write_predictions(
             record, _opened(new), output, select=select, threshold=threshold, progress=bars, trust_code=trust_code
         )
@@ -78,16 +82,21 @@ def predict(
 
 
 def _stream(
-    run: Path, new: Path, select: str | None, threshold: "Threshold | None", *, quiet: bool, trust_code: bool
+    record: "RunRecord",
+    new: Path,
+    select: str | None,
+    threshold: "Threshold | None",
+    *,
+    quiet: bool,
+    trust_code: bool,
 ) -> None:
     """Write CSV to standard output, and nothing else; a reader that closes the pipe, such as head, ends it quietly."""
-    from umix.bench.predict import stream_predictions
-    from umix.bench.runs.record import load_run
-
-    record = load_run(run)
     try:
         with Bars(quiet=quiet) as bars:
             bars.label = record.directory.name
+            bars.status("loading packages")
+            from umix.bench.predict import stream_predictions
+
             notes = stream_predictions(
                 record,
                 _opened(new),

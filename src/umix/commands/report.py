@@ -17,7 +17,9 @@ _REAL = ("waterbirds", "celeba", "camelyon17")
 
 
 def report(
-    directory: Annotated[Path, Parameter(help="Folder of runs, or of one run.")] = Path("runs"),
+    directory: Annotated[
+        Path, Parameter(help="Folder of runs, or of one run, which the beginning of its name is enough for.")
+    ] = Path("runs"),
     *,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="The page. Default: report.html in DIRECTORY.")

@@ -2,9 +2,10 @@
 
 import math
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.padding import Padding
@@ -28,18 +29,15 @@ from umix.commands.flags import (
     parse_names,
     parse_settings,
 )
-from umix.core.words import counted
+from umix.core.words import NOT_FINITE, counted
 from umix.errors import UserError
 from umix.limits import require_count
-from umix.terminal import OUT, print_json
+from umix.terminal import OUT, Bars, print_json
 
 if TYPE_CHECKING:
-    from umix.bench.runs.paths import RunPaths
     from umix.bench.runs.record import RunRecord
     from umix.bench.runs.summary import Summary
     from umix.bench.spec.run_spec import RunSpec
-    from umix.data.task import Task
-    from umix.training.engine import Engine
 
 
 def run(
@@ -61,7 +59,8 @@ def run(
     ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
     time: Annotated[
-        float | None, Parameter(help="With METHOD best: seconds after which trying candidates ends.")
+        float | None,
+        Parameter(help="With METHOD best: seconds for the whole command; fewer candidates are tried if need be."),
     ] = None,
     data: DataFlags | None = None,
     where: DeviceFlags | None = None,
@@ -82,13 +81,9 @@ def run(
     beside it.
     """
     start = perf_counter()
-    from umix.bench.loggers import loggers
-    from umix.bench.runs.execute import is_finished
     from umix.bench.runs.record import known_rule
-    from umix.bench.spec.run_spec import RunSpec
-    from umix.data.registry import refuse_root
-    from umix.data.rows.row_roles import RowRoles
-    from umix.training.history import NOT_FINITE
+    from umix.bench.runs.recorded import ordinary_of, recorded_run
+    from umix.data.rows.table_file import check_data_file
 
     if select is not None:
         known_rule(select)
@@ -100,36 +95,32 @@ def run(
         | (evaluation or EvaluationFlags()).settings()
     )
     settings |= _selection_settings(method, trials, time, budget)
-    spec = RunSpec(task=task, method=method, settings=settings, seed=seed, preset=preset, trust_code=trust_code)
-    source: object = spec.plan.source
-    refuse_root(data.root, [type(spec.plan.source)])
-    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
-        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
-    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
-        raise UserError(
-            f"--select {select} must be given a method with a trajectory stage, such as umix, got {method!r}."
-        )
-    engine = where.engine()
-    paths = data.paths(out)
-    logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
-    engine.launch()
-    if not engine.first:
-        follow(spec, paths, engine)
-        return
-    task_of_table = None if is_finished(spec, paths.out) else table_task(spec)
-    record = execute_all(
-        {method: [spec]},
-        paths,
-        quiet=quiet,
-        engine=engine,
-        task=task_of_table,
-        warnings="" if verbose or as_json else NOT_FINITE,
-    )[method][0]
+    check_data_file(task)
+    bars = Bars(quiet=quiet)
+    bars.label = f"{method}, seed {seed}"
+    asked: dict[str, Any] = {"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset}
+    record, ordinary, logging = None, None, []
+    if not (data.root or log or mlflow_uri or where.several):
+        record = recorded_run(out, **asked)
+        ordinary = None if record is None else ordinary_of(record)
+    warnings = "" if verbose or as_json else NOT_FINITE
+    if record is not None and (ordinary is not None or method == "erm"):
+        bars.run_done([words for words in record.warnings if words.startswith(warnings)])
+    else:
+        bars.status("loading packages")
+        with nullcontext() if where.several else bars:
+            from umix.bench.loggers import loggers
+            from umix.bench.spec.run_spec import RunSpec
+
+            spec = RunSpec(**asked, trust_code=trust_code)
+            _check_select(select, spec)
+            logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
+            executed = _executed(spec, data, where, out, bars, warnings)
+        if executed is None:
+            return
+        record, ordinary = executed
     for write in logging:
         write(record)
-    ordinary = None
-    if method != "erm" and engine.processes == 1:
-        ordinary = _ordinary_run(spec, record, paths, task_of_table, engine=engine, quiet=quiet)
     rule = select if ordinary is None or select is None or ordinary.has(select) else None
     compared = None if ordinary is None else ordinary.summary(rule, "off")
     if as_json:
@@ -138,19 +129,6 @@ def run(
     _print_result(record, record.summary(select), ordinary, compared, verbose=verbose)
     _print(f"Took {_duration(perf_counter() - start)}. Saved in {record.directory}")
     _print(f"Next: {_next(record)}")
-
-
-def _ordinary_run(
-    spec: "RunSpec", record: "RunRecord", paths: "RunPaths", task: "Task | None", *, engine: "Engine", quiet: bool
-) -> "RunRecord":
-    """The run of ERM that ``record``, the run ``spec``, is shown beside; ``task`` is that of ``spec`` if it was loaded."""
-    from umix.bench.runs.ordinary import ordinary_spec
-
-    ordinary = ordinary_spec(spec, record)
-    known = task if ordinary.plan.source == spec.plan.source else None
-    runs = {"ordinary model": [ordinary]}
-    (records,) = execute_all(runs, paths, quiet=quiet, engine=engine, task=known, warnings=None).values()
-    return records[0]
 
 
 def _ordinary_json(record: "RunRecord | None", summary: "Summary | None") -> dict[str, object] | None:
@@ -217,6 +195,55 @@ def _next(record: "RunRecord") -> str:
     run, new = record.directory, NEW_DATA.get(record.plan["task"]["name"])
     report = f"umix report {shlex.quote(str(run.parent))}"
     return report if new is None else f"{report} · umix predict {shlex.quote(str(run))} {new}"
+
+
+def _check_select(select: str | None, spec: "RunSpec") -> None:
+    """Raise where the run of ``spec`` will have nothing that the rule ``select`` chooses by."""
+    from umix.data.rows.row_roles import RowRoles
+
+    source: object = spec.plan.source
+    if select == "worst" and isinstance(source, RowRoles) and not source.groups:
+        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+    if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
+        raise UserError(
+            f"--select {select} must be given a method with a trajectory stage, such as umix, got {spec.method!r}."
+        )
+
+
+def _executed(
+    spec: "RunSpec", data: DataFlags, where: DeviceFlags, out: Path, bars: Bars, warnings: str
+) -> "tuple[RunRecord, RunRecord | None] | None":
+    """The record of ``spec`` and that of the ordinary model beside it; None in a process that only helps the first one.
+
+    There is no ordinary model beside ERM, and none where several devices train.
+    """
+    from umix.bench.runs.execute import is_finished
+    from umix.bench.runs.ordinary import ordinary_spec, remember
+    from umix.data.registry import refuse_root
+
+    refuse_root(data.root, [type(spec.plan.source)])
+    engine, paths = where.engine(), data.paths(out)
+    engine.launch()
+    if not engine.first:
+        follow(spec, paths, engine)
+        return None
+    bars.status(f"reading {Path(spec.task).name}")
+    with bars:
+        task = None if is_finished(spec, paths.out) else table_task(spec)
+        runs = {spec.method: [spec]}
+        ((record,),) = execute_all(
+            runs, paths, quiet=False, engine=engine, task=task, bars=bars, warnings=warnings
+        ).values()
+        if spec.method == "erm" or engine.processes > 1:
+            return record, None
+        beside = ordinary_spec(spec, record)
+        same = task if beside.plan.source == spec.plan.source else None
+        runs = {"ordinary model": [beside]}
+        ((ordinary,),) = execute_all(
+            runs, paths, quiet=False, engine=engine, task=same, bars=bars, warnings=None
+        ).values()
+    remember(ordinary, record)
+    return record, ordinary
 
 
 def _selection_settings(method: str, trials: int | None, time: float | None, budget: float | None) -> dict[str, float]:

@@ -63,11 +63,15 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Search METHOD's settings on TASK, scored on validation only, and write the best as a preset for ``umix run --preset``."""
-    from umix.bench.search.search_space import parse_choices, parse_range
-    from umix.bench.search.tune import tune as search
-    from umix.bench.study.study import parse_seeds
-    from umix.data.registry import refuse_root, source_kind
-    from umix.reports.tables.search_table import score_text, tuning_json, tuning_table
+    from umix.data.rows.table_file import check_data_file
+
+    check_data_file(task)
+    with Bars(quiet=quiet, what="loading packages"):
+        from umix.bench.search.search_space import parse_choices, parse_range
+        from umix.bench.search.tune import tune as search
+        from umix.bench.study.study import parse_seeds
+        from umix.data.registry import refuse_root, source_kind
+        from umix.reports.tables.search_table import score_text, tuning_json, tuning_table
 
     data = data or DataFlags()
     refuse_root(data.root, [source_kind(task)[0]])

@@ -10,7 +10,7 @@ from umix.terminal import OUT
 
 
 def weights(
-    run: Annotated[Path, Parameter(help="Folder of a finished run.")],
+    run: Annotated[Path, Parameter(help="Folder of a finished run, or the beginning of its name.")],
     *,
     id: Annotated[
         str | None, Parameter(help="Column of the table that was trained on, whose values are written too.")

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+#: How the warning of a fit begins that makes all others unimportant.
+NOT_FINITE = "The parameters are not finite"
+
 #: What the candidates of each method are called together; the name of a candidate begins with its method.
 KINDS = {
     "erm": "ordinary",

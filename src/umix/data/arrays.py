@@ -30,7 +30,7 @@ from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.role_columns import Rows
 from umix.data.rows.row_roles import RowRoles
-from umix.data.rows.table_file import as_frame, check_file, column_names, content_hash, file_hash
+from umix.data.rows.table_file import ARRAYS, as_frame, check_file, column_names, content_hash, file_hash
 from umix.data.task import Task, TaskSource
 from umix.errors import Setting, UserError, unknown
 from umix.limits import require_memory
@@ -40,8 +40,6 @@ from umix.store import parsed, read_tensors, reading, write_tensors
 if TYPE_CHECKING:
     import polars
 
-#: The suffixes of array files.
-SUFFIXES = (".npz", ".npy")
 _KIND = "arrays preprocessing"
 _AT_ONCE = 2**22  # numbers that are converted at once
 _IN_MEMORY = 2**31  # bytes of a float32 copy beyond which a mapped array stays where it is
@@ -222,8 +220,8 @@ class ArrayPreprocessing(Reader):
         notes = []
         if isinstance(new, str | Path):
             path = Path(new)
-            if path.suffix.lower() not in SUFFIXES:
-                raise UserError(f"New arrays must end in {' or '.join(SUFFIXES)}, got {str(path)!r}.")
+            if path.suffix.lower() not in ARRAYS:
+                raise UserError(f"New arrays must end in {' or '.join(ARRAYS)}, got {str(path)!r}.")
             values = read_array(path, self.x)
             check_shape(values, self.x)
             if self.id in array_names(path):

@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from umix.data.arrays import SUFFIXES as ARRAYS
 from umix.data.arrays import ArrayPreprocessing, ArraySource
 from umix.data.images.image_folder import ImageFolder, ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.rows.reader import Reader
-from umix.data.rows.table_file import SUFFIXES
+from umix.data.rows.table_file import ARRAYS, SUFFIXES
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
 from umix.data.task import CheckedSource, Task, TaskSource

@@ -67,7 +67,7 @@ class Best(Method):
     time: float | None = Field(
         None,
         gt=0,
-        description="seconds after which trying candidates ends with the round that is running; none: no limit",
+        description="seconds for the whole run: trying candidates ends early enough to train the winner; none: no limit",
     )
     mixing: Mixing = Field("input", description="what is mixed: inputs, boxes of images, or pooled features")
 
@@ -95,7 +95,7 @@ class Best(Method):
             candidates,
             uncertain=measured.uncertain,
             content=self.model_dump_json(exclude={"time", "trials"}) + context.use_groups,
-            time=self.time,
+            stop=self._stop(context),
         )
         context, notes = selection.context, notes + Notes(warnings=selection.warnings)
         dfr = next((one for one in tried if isinstance(one, DFR)), None)
@@ -118,6 +118,13 @@ class Best(Method):
         if winner.method in (GroupMixup.name, GroupDRO.name):
             return replace(result, group_use="validation" if context.use_groups == "val" else "training")
         return result
+
+    def _stop(self, context: Context) -> float | None:
+        """When trying candidates must end, by ``time.perf_counter``; an epoch of the final fit takes about as long as ERM's."""
+        if self.time is None:
+            return None
+        first = next(iter(context.journal.reports.values()))
+        return context.progress.began + self.time - first.seconds / first.epochs * context.final_settings.epochs
 
     def _dfr_result(self, dfr: DFR, context: Context) -> tuple[CandidateResult | None, Notes]:
         """What ``dfr`` reaches on validation, by last layers that have not seen the example; None if it cannot be trained."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, final
 
 from umix.bench.runs.failure import load_failures
-from umix.bench.runs.record import RunRecord, load_run, load_runs
+from umix.bench.runs.record import RunRecord, find_run, load_run, load_runs
 from umix.core.selection import Threshold
 from umix.errors import Setting, UserError
-from umix.run_folder import FAILED, RECORD
+from umix.run_folder import FAILED
 
 #: Records by the label of their task and of their method.
 Arranged = dict[str, dict[str, list[RunRecord]]]
@@ -36,9 +36,9 @@ class Gathered:
 
 
 def gather(directory: str | Path) -> Gathered:
-    """The finished run in ``directory``, or all runs in its folders; a folder without any is refused."""
+    """The finished run that ``directory`` names, or all runs in its folders; a folder without any is refused."""
     folder = Path(directory)
-    if (folder / RECORD).exists():
+    if find_run(folder) is not None:
         return Gathered(arrange([load_run(folder)]), [], [])
     stored = load_runs(folder)
     if not stored.records and stored.skipped:

@@ -41,7 +41,7 @@ from umix.training.history import keeps_thresholds
 from umix.training.loop import descend
 from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import Objective, State, check_given
-from umix.training.progress import EpochLog
+from umix.training.progress import EpochLog, PartOfStage
 from umix.training.stage import Stage, StageReport
 
 SELECTION = "race"  # the name of this stage, which is also that of its random stream
@@ -205,21 +205,24 @@ def successive_halving(
     *,
     content: str,
     uncertain: Tensor | None = None,
-    time_limit: float | None = None,
+    stop: float | None = None,
     stays: Collection[str] = (),
 ) -> dict[str, CandidateCounts]:
     """Train the candidates of all ``batches`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges the candidates that are left by their validation counts: higher is better, NaN is worst. ``content`` and
-    the earlier stages identify the objectives. Validation examples that are ``uncertain`` are counted apart. After ``time_limit``
-    seconds no further round begins. The candidates ``stays`` do not drop out.
+    the earlier stages identify the objectives. Validation examples that are ``uncertain`` are counted apart. No round begins that
+    would probably end after ``stop``, a time by ``time.perf_counter``. The candidates ``stays`` do not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, CandidateCounts](), True
     batches = list(batches)
     rounds = rounds_of(context.final_settings.epochs, sum(len(batch.names) for batch in batches))
+    first, done = 0, 0  # epochs of each candidate, and of all batches together
     with _folder(context) as folder:
         before: dict[int, tuple[Stage, CandidateBatch]] = {}
         for number, round_ in enumerate(rounds):
+            round_began = time.perf_counter()
+            epochs = done + _epochs_left(rounds[number:], first, sum(bool(batch.names) for batch in batches))
             for place, batch in enumerate(batches):
                 if not batch.names:
                     continue
@@ -227,9 +230,11 @@ def successive_halving(
                 observer = _observer(context, uncertain)
                 known = _known(context, stage, observer, until=round_.until)
                 if not known:
-                    report = _run(context, stage, batch, observer, until=round_.until, after=before.get(place))
+                    progress = PartOfStage(context.progress, first, round_.until, done, epochs)
+                    report = _run(context, stage, batch, observer, progress, after=before.get(place))
                     reused = reused and report.reused
                 before[place] = (stage, batch)
+                done += round_.until - first
                 for place, name in enumerate(batch.names):
                     results[name] = observer.result(place, epochs=round_.until)
             running = [name for batch in batches for name in batch.names]
@@ -243,13 +248,27 @@ def successive_halving(
                 context,
                 [before[place][0] for place, batch in enumerate(batches) if not batch.names and place in before],
             )
-            late = time_limit is not None and time.perf_counter() - began > time_limit
-            if context.engine.from_first(late):
+            first, now = round_.until, time.perf_counter()
+            if context.engine.from_first(stop is not None and now + (now - round_began) > stop):
                 break
         _forget(context, [stage for stage, _ in before.values()])
+    context.progress.finish()
     seconds = time.perf_counter() - began
     context.journal.reports[SELECTION] = StageReport(stage.key, round_.until, seconds, reused=reused)
     return results
+
+
+def _epochs_left(rounds: Sequence[Round], first: int, batches: int) -> int:
+    """The epochs of all batches in these ``rounds``, where each has trained ``first`` before and single nets drop out.
+
+    >>> _epochs_left((Round(until=2, keep=8), Round(until=5, keep=4)), 0, batches=16)
+    56
+    """
+    epochs = 0
+    for round_ in rounds:
+        epochs += batches * (round_.until - first)
+        first, batches = round_.until, min(batches, round_.keep)
+    return epochs
 
 
 def counts_of(context: Context, logits: Tensor) -> Counts:
@@ -341,11 +360,12 @@ def _run(
     stage: Stage,
     batch: CandidateBatch,
     observer: ValidationCounter,
+    progress: PartOfStage,
     *,
-    until: int,
     after: tuple[Stage, CandidateBatch] | None,
 ) -> StageReport:
-    """Train ``batch`` until so many epochs; a stack starts from the checkpoint of the round before, ``after``."""
+    """Train ``batch`` as long as ``progress`` says; a stack starts from the checkpoint of the round before, ``after``."""
+    until = progress.until
     train, net = context.splits["train"], context.fresh_net().for_trial()
     if batch.is_stacked:
         net = stack_of(net.as_layers(context.net.title), len(batch.names))
@@ -366,7 +386,7 @@ def _run(
             observer=observer,
             log=EpochLog(),
             engine=context.engine,
-            progress=context.progress,
+            progress=progress,
             pace=context.pace,
             until=until,
         )

@@ -170,14 +170,14 @@ def select(
     *,
     uncertain: Tensor,
     content: str,
-    time: float | None = None,
+    stop: float | None = None,
 ) -> Selection:
     """Train the ``candidates`` by successive halving and choose one of them by its validation counts.
 
     ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
-    candidates' objectives beside their names and weights, so that runs can share what was trained. After ``time`` seconds no
-    further round begins. The first candidate, the simplest, wins if none is allowed, and where groups do not choose also if none is
-    clearly better: what cannot be told from noise is not worth a more complicated method.
+    candidates' objectives beside their names and weights, so that runs can share what was trained. No round begins that would
+    probably end after ``stop``, a time by ``time.perf_counter``. The first candidate, the simplest, wins if none is allowed, and
+    where groups do not choose also if none is clearly better: what may be noise is not worth a more complicated method.
     """
     rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(context) else "worst_class"
     simple = [] if rule == "worst" else simple_candidates(context)
@@ -198,7 +198,7 @@ def select(
         scores,
         content=content + _digest(trained),
         uncertain=uncertain,
-        time_limit=time,
+        stop=stop,
         stays=stays,
     )
     if simple:

@@ -14,6 +14,7 @@ from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
 from umix.core.selection import best_choice
 from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
+from umix.core.words import NOT_FINITE
 from umix.data.task import Split
 from umix.models.model import Model
 from umix.training.best_weights import BestWeights
@@ -236,10 +237,6 @@ class History:
 
 def _stack(rows: list[Tensor], width: int) -> np.ndarray:
     return torch.stack(rows).numpy() if rows else np.zeros((0, width), dtype=np.int64)
-
-
-#: How the warning begins that makes all others unimportant.
-NOT_FINITE = "The parameters are not finite"
 
 
 def fit_warnings(net: Model, val: Counts) -> tuple[str, ...]:

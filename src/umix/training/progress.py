@@ -1,6 +1,8 @@
-"""What reports on a fit while it trains: progress bars, observers after every epoch, and the log of its epochs."""
+"""What reports on a fit while it trains: a progress bar, observers after every epoch, and the log of its epochs."""
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol, final
 
 import torch
@@ -15,7 +17,13 @@ MEASURES = ("risk", "lambda", "learning_rate", "seconds")
 
 
 class Progress(Protocol):
-    """Is called when a stage begins, advances and ends; ``total``, ``done`` and ``steps`` count steps."""
+    """Is called when a stage begins, advances and ends; ``total``, ``done`` and ``steps`` count steps.
+
+    ``began`` is when the run, or the command that makes it, began by ``time.perf_counter``: limits of time count from there.
+    """
+
+    @property
+    def began(self) -> float: ...
 
     def start(self, stage: str, *, total: int, done: int) -> None: ...
 
@@ -30,6 +38,9 @@ class Progress(Protocol):
 class Silent:
     """Shows nothing."""
 
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+
     def start(self, stage: str, *, total: int, done: int) -> None: ...
 
     def advance(self, steps: int) -> None: ...
@@ -37,6 +48,38 @@ class Silent:
     def finish(self) -> None: ...
 
     def note(self, message: str) -> None: ...
+
+
+@final
+@dataclass(frozen=True)
+class PartOfStage:
+    """Reports one of several fits that make a stage as a part of it.
+
+    The fit has trained until epoch ``first`` before and now trains until epoch ``until``. Of the ``epochs`` of the stage, those of
+    all its fits together, ``done`` come before.
+    """
+
+    whole: Progress
+    first: int
+    until: int
+    done: int
+    epochs: int
+
+    @property
+    def began(self) -> float:
+        return self.whole.began
+
+    def start(self, stage: str, *, total: int, done: int) -> None:
+        steps = total // self.until
+        self.whole.start(stage, total=steps * self.epochs, done=steps * (self.done - self.first) + done)
+
+    def advance(self, steps: int) -> None:
+        self.whole.advance(steps)
+
+    def finish(self) -> None: ...
+
+    def note(self, message: str) -> None:
+        self.whole.note(message)
 
 
 class Observer(Protocol):

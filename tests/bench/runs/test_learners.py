@@ -130,6 +130,13 @@ def test_a_run_that_is_killed_when_its_learner_is_chosen_ends_with_the_same(
     assert not list((tmp_path / "killed" / LEARNERS).iterdir())
 
 
+@pytest.mark.parametrize("key", ["time", "best.time"])
+def test_learners_that_come_first_leave_half_of_the_time_to_nets(shop: Path, key: str) -> None:
+    open_learner = RunSpec(task=str(shop), method="best", settings={"task.label": "bought", "net": "auto", key: 60})
+    times = {one.plan.net_name: one.plan.method.model_dump()["time"] for one in learner_specs(open_learner)}
+    assert times == {"mlp": 60, "trees": 30}
+
+
 def test_seeds_that_take_different_learners_are_one_row_of_one_task_everywhere(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from umix.bench.runs.record import RunRecord, load_runs
+from umix.bench.runs.record import RunRecord, load_run, load_runs
 from umix.bench.runs.split_counts import SplitCounts
 from umix.errors import UserError
 
@@ -40,6 +40,32 @@ def test_finished_runs_are_loaded_whole_in_the_order_of_their_names(tmp_path: Pa
     assert runs.records[2].model_dump() == expected[0].model_dump()
     assert runs.records[0].directory == tmp_path / "toy-erm-seed0"
     assert runs.skipped == []
+
+
+@pytest.mark.parametrize("beginning", ["toy-erm-seed1", "toy-erm-seed12", "toy-erm-seed2", "toy-erm-seed20"])
+def test_a_run_is_named_by_its_folder_or_by_any_beginning_that_no_other_run_has(tmp_path: Path, beginning: str) -> None:
+    for seed in (1, 12, 20):
+        saved(tmp_path, seed)
+    (tmp_path / "toy-erm-seed21").mkdir()  # not finished
+    expected = {"toy-erm-seed1": 1, "toy-erm-seed12": 12}.get(beginning, 20)
+    assert load_run(tmp_path / beginning).seed == expected
+    assert load_run(str(tmp_path / beginning)).directory == tmp_path / f"toy-erm-seed{expected}"
+
+
+def test_a_beginning_of_several_runs_or_of_none_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    for seed in range(6):
+        saved(tmp_path, seed)
+    with pytest.raises(
+        UserError, match=r"one run's folder, but 6 begin so: toy-erm-seed0, .*seed3, …; write more of the"
+    ):
+        load_run(tmp_path / "toy")
+    for unknown in ("seed0", "toy-erm-seed9", "toy-erm-seed*", "toy-erm-seed[01]"):
+        with pytest.raises(
+            UserError, match=r"There is no finished run in .*: no folder of a run is called so or begins so"
+        ):
+            load_run(tmp_path / unknown)
+    with pytest.raises(UserError, match="is missing"):
+        load_run(tmp_path)
 
 
 def test_stages_caches_files_and_unfinished_runs_are_passed_over(tmp_path: Path) -> None:

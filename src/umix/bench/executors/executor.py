@@ -117,6 +117,7 @@ class EventProgress:
         self._send = on_event
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
         self._stage, self._done, self._total, self._last_event = "", 0, 0, 0.0
+        self.began = time.perf_counter()
 
     def start(self, stage: str, *, total: int, done: int) -> None:
         self._stage, self._done, self._total, self._last_event = stage, done, total, time.monotonic()

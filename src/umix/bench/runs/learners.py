@@ -46,6 +46,8 @@ def _with_learner(spec: RunSpec, name: str) -> RunSpec:
         return part != spec.method or field not in unused
 
     used = {key: value for key, value in settings.items() if is_used(key, value)}
+    if "gradients" not in net.offers:  # nets come later
+        used |= {key: used[key] / 2 for key in ("time", "best.time") if used.get(key)}
     return spec.changed({**used, "net": name})
 
 

@@ -4,6 +4,8 @@ from umix.bench.runs.learners import learner_specs
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.methods.erm import ERM
+from umix.run_folder import ORDINARY
+from umix.store import atomic_write
 
 _KEPT = ("task", "net", "fit", "evaluation")  # parts of a run that ERM has too
 
@@ -27,3 +29,8 @@ def ordinary_spec(spec: RunSpec, record: RunRecord) -> RunSpec:
         preset=spec.preset,
         trust_code=spec.trust_code,
     )
+
+
+def remember(ordinary: RunRecord, record: RunRecord) -> None:
+    """Write into the folder of ``record`` which run it was compared with, so that it is found again without planning."""
+    atomic_write(record.directory / ORDINARY, ordinary.directory.name.encode())

@@ -1,5 +1,6 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
+import glob
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,8 @@ from umix.core.words import Margin, margins_of, quoted
 from umix.errors import Setting, UserError, unknown
 from umix.run_folder import RECORD
 from umix.store import Stored, read_json, write_json
+
+_LISTED = 4  # most folders that an error names
 
 
 @final
@@ -314,14 +317,33 @@ def known_threshold(threshold: str) -> Threshold:
 
 
 def load_run(directory: str | Path) -> RunRecord:
-    """The record of the finished run in ``directory``."""
-    path = Path(directory) / RECORD
-    if not path.exists():
-        why = "it is a file and no folder" if path.parent.is_file() else f"{RECORD} is missing"
-        raise UserError(f"There is no finished run in {directory}: {why}.")
-    record = read_json(path, RunRecord, kind="run record")
-    record._directory = path.parent
+    """The record of the finished run in ``directory``, a folder or any beginning of its name that no other run has."""
+    folder = find_run(directory)
+    if folder is None:
+        given = Path(directory)
+        why = f"{RECORD} is missing" if given.is_dir() else "no folder of a run is called so or begins so"
+        raise UserError(
+            f"There is no finished run in {directory}: {'it is a file and no folder' if given.is_file() else why}."
+        )
+    record = read_json(folder / RECORD, RunRecord, kind="run record")
+    record._directory = folder
     return record
+
+
+def find_run(directory: str | Path) -> Path | None:
+    """The folder of the finished run that ``directory`` names, whole or by a beginning that no other run has; None if none does."""
+    path = Path(directory)
+    if (path / RECORD).exists():
+        return path
+    if path.is_dir():
+        return None
+    runs = sorted(record.parent for record in path.parent.glob(f"{glob.escape(path.name)}*/{RECORD}"))
+    if len(runs) > 1:
+        names = ", ".join(run.name for run in runs[:_LISTED]) + (", …" if len(runs) > _LISTED else "")
+        raise UserError(
+            f"{directory} must be the beginning of one run's folder, but {len(runs)} begin so: {names}; write more of the name."
+        )
+    return runs[0] if runs else None
 
 
 @final
@@ -339,10 +361,10 @@ def load_runs(directory: str | Path) -> Runs:
     A record that is damaged or was not written by umix is left out and named in ``skipped``.
     """
     folder = Path(directory)
+    if find_run(folder) is not None:
+        raise UserError(f"{directory} is a single run; name the folder that holds the runs, {folder.resolve().parent}.")
     if not folder.is_dir():
         raise UserError(f"There is no folder {directory}.")
-    if (folder / RECORD).exists():
-        raise UserError(f"{directory} is a single run; name the folder that holds the runs, {folder.resolve().parent}.")
     records, skipped = [], []
     for path in sorted(folder.glob(f"*/{RECORD}")):
         try:

@@ -13,6 +13,7 @@ from umix.settings import Settings
 from umix.store import name_part
 
 _FORMAT = 1  # increased when a new version gives other numbers for the same spec
+_SHOWN = 8  # digits of the key in the name of a folder: a run that shares them by chance is refused, see ``execute.finished``
 
 
 @final
@@ -63,5 +64,6 @@ class RunSpec(Settings):
 
     @property
     def directory_name(self) -> str:
-        """The name of the run's folder: readable, and unique by its hash."""
-        return f"{name_part(self.plan.source.title)}-{self.method}-seed{self.seed}-{self.key}"
+        """The name of the run's folder: what people call the data, the method, the seed unless it is 0, and a part of the key."""
+        seed = f"seed{self.seed}-" if self.seed else ""
+        return f"{name_part(self.plan.source.title)}-{self.method}-{seed}{self.key[:_SHOWN]}"

@@ -1,5 +1,6 @@
 """The images in a folder of one's own: found by walking it, or named by a table."""
 
+import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from umix.data.rows.role_columns import SPLIT_WORDS
-from umix.data.rows.table_file import read_table
+from umix.data.rows.table_file import content_hash, read_table
 from umix.errors import Setting, UserError, is_utf8, unknown
 
 if TYPE_CHECKING:
@@ -54,6 +55,28 @@ def find_images(folder: Path) -> FolderImages:
                 raise UserError(f"The names of images must be text in UTF-8, got {name!r}; rename it.")
         others += len(seen) - len(images) - sum(name in TABLES for name in seen)
     return FolderImages(tuple(sorted(names)), others)
+
+
+def table_in(folder: Path) -> Path | None:
+    """The table that lies in ``folder`` beside the images; None if there is none."""
+    return next((folder / name for name in TABLES if (folder / name).is_file()), None)
+
+
+def images_hash(folder: Path, table: Path | None) -> str:
+    """A hash of the names and sizes of the images below ``folder`` and of their ``table``."""
+    images = find_images(folder).names
+    digest = hashlib.sha256(b"" if table is None else content_hash(table).encode())
+    for name in images:
+        digest.update(f"{name}\0{_size(folder / name)}\0".encode())
+    return digest.hexdigest()[:32]
+
+
+def _size(path: Path) -> int:
+    """The size of an image's file, -1 where a link leads nowhere, which is refused when the image is needed."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def require_folder(folder: Path) -> None:

@@ -6,7 +6,6 @@ grey, palette and CMYK images become RGB, transparent ones lie on white, turned 
 frame is taken.
 """
 
-import hashlib
 import json
 import os
 from functools import cached_property
@@ -20,20 +19,21 @@ from umix.data.images.folder_listing import (
     FOLDER,
     PATH,
     SPLIT,
-    TABLES,
     by_folder,
     by_pattern,
     by_table,
     find_images,
+    images_hash,
     parts_of,
     require_folder,
+    table_in,
 )
 from umix.data.images.image_files import Images
 from umix.data.images.transforms import CenterSquare, RandomBox
 from umix.data.rows.known_rows import check_roles, known_rows, small_group_notes
 from umix.data.rows.reader import NewInputs, Reader
 from umix.data.rows.row_roles import RowRoles
-from umix.data.rows.table_file import column_names, content_hash
+from umix.data.rows.table_file import column_names
 from umix.data.task import CheckedSource, Task, TaskSource
 from umix.errors import Setting, UserError
 from umix.run_folder import IMAGE_INPUTS
@@ -123,16 +123,12 @@ class ImageFolder(RowRoles, CheckedSource):
         """The table of the images: the one named or the one in the folder; None where the folders are the classes."""
         if self.metadata is not None or self.label_from == FOLDER or self.folders is not None:
             return self.metadata
-        return next((self.path / name for name in TABLES if (self.path / name).is_file()), None)
+        return table_in(self.path)
 
     @cached_property
     def content(self) -> str:
         """A hash of the images' names and sizes and of the table."""
-        images = find_images(self.path).names
-        digest = hashlib.sha256(b"" if self.table is None else content_hash(self.table).encode())
-        for name in images:
-            digest.update(f"{name}\0{_size(self.path / name)}\0".encode())
-        return digest.hexdigest()[:32]
+        return images_hash(self.path, self.table)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides the task, with the table that was found in the folder."""
@@ -205,14 +201,6 @@ class ImageFolder(RowRoles, CheckedSource):
         roles = self.model_copy(update={"split": SPLIT}) if divided else self
         check_roles(roles, frame.columns, self.title if self.table is None else self.table.name)
         return roles
-
-
-def _size(path: Path) -> int:
-    """The size of an image's file, -1 where a link leads nowhere, which is refused when the image is needed."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
 
 
 @final

@@ -18,6 +18,8 @@ from umix.store import atomic_write, escape_glob, writable_file
 if TYPE_CHECKING:
     import polars
 
+#: The suffixes of array files.
+ARRAYS = (".npz", ".npy")
 #: The suffixes of table files.
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather")
 #: The suffixes of tables that are written, and the method of polars that writes them.
@@ -249,6 +251,12 @@ def check_file(path: Path) -> None:
     """Raise where there is no file at ``path``: a pipe or a device is none, opening one may take forever."""
     if not os.path.isfile(path):  # unlike pathlib's it knows names that no file can have
         raise UserError(f"There is no file {path}.")
+
+
+def check_data_file(name: str) -> None:
+    """Raise where ``name`` ends like a table or an array file and there is none, before anything is imported to read it."""
+    if Path(name).suffix.lower() in (*SUFFIXES, *ARRAYS):
+        check_file(Path(name))
 
 
 def check_distinct(where: str, names: list[str]) -> None:
