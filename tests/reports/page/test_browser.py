@@ -253,7 +253,7 @@ def test_printed_charts_are_whole_titled_and_readable(browser: Any, address: str
           };
         })"""
     )
-    assert len(figures) == 9
+    assert len(figures) == 8
     for figure in figures:
         assert figure["title"]
         assert figure["height"] < 1000

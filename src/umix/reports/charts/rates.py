@@ -19,7 +19,7 @@ MOST = 24
 _HIGHEST = 740  # pixels: with title and caption it fits a printed page
 _APART = 7  # pixels between the dots of two methods in a row
 _AXIS = "test accuracy, percent"
-TOO_SMALL = "too small to judge"
+TOO_SMALL = "too few examples"
 
 
 def group_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ def _described(
     if order.small:
         several = "classes" if kind == "class" else f"{kind}s"
         few = f"1 {kind}" if len(order.small) == 1 else f"{len(order.small)} {several}"
-        words.append(f"Grey: {few} with too few test examples, {TOO_SMALL}.")
+        words.append(f"Grey: {few} with too few test examples to be the worst.")
     n_all, n_shown = len(order.judged) + len(order.small), len(judged) + len(small)
     if n_shown < n_all:
         words.append(f"{n_shown} of {n_all} are drawn: the lowest, large ones first.")
