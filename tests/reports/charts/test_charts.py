@@ -108,13 +108,20 @@ def test_groups_are_sorted_by_the_baseline_and_small_ones_come_last_in_grey() ->
     figure = group_dots(rows, method_colours(["erm", "umix"]), kind="group", baseline="erm")
     axis = figure.on_page()["layer"][0]["encoding"]["y"]["axis"]
     labels = ['["low", "n = 100"]', '["high", "n = 100"]', f'["{TOO_SMALL}:", ""]', '["small", "n = 29"]']
-    paths = [axis["labelExpr"].index(label) for label in labels]
+    paths = [axis["labelExpr"].rindex(label) for label in labels]
     assert paths == sorted(paths)
     spec = figure.on_page()
     *_, dots = spec["layer"]
     assert [row["group"] for row in drawn(spec, dots)] == ["small"]
     assert dots["encoding"]["color"] == {"value": GREY}
     assert "1 group with too few test examples" in figure.description
+
+
+def test_where_space_is_narrow_long_names_are_wrapped_and_not_cut() -> None:
+    rows = [rate_row("passed=0, Female, White", 50.0), rate_row("short", 60.0)]
+    axis = group_dots(rows, method_colours(["erm"]), kind="group").on_page()["layer"][0]["encoding"]["y"]["axis"]
+    narrow, _, _ = axis["labelExpr"].partition(" : ")
+    assert narrow == '(narrow ? [["passed=0, Female,", "White"], ["short", "n = 100"]]'
 
 
 def test_of_many_groups_the_lowest_are_drawn_and_that_is_said() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.page.details import details, two_valued, uncertainty_notes, uncertainty_order
+from umix.reports.page.details import details, few_values, uncertainty_notes, uncertainty_order
 from umix.reports.training_examples import Closer, Training, Window, window_of
 
 Make = Callable[..., RunRecord]
@@ -84,10 +84,18 @@ def test_what_was_set_was_not_decided(record: Make) -> None:
 def test_one_epoch_has_counts_instead_of_a_figure(record: Make) -> None:
     run = record(0, [5, 5], "jtt", options={"identification_epochs": 2})
     some = training("10", "11", "00", window=Window(1, 1))
-    assert two_valued(some)
+    assert few_values(some)
     told = details("jtt", run, some, COLOURS)
     assert told.figures == []
     assert any("Wrong in that epoch: 2 training examples; right: 1." in note for note in told.notes)
+
+
+@pytest.mark.parametrize(("length", "figures"), [(2, 0), (3, 1)])
+def test_a_window_of_two_epochs_has_the_table_alone(record: Make, length: int, figures: int) -> None:
+    some = training(*["0011", "1111", "0111"] * 10, window=Window(0, length))
+    told = details("umix", record(0, [5, 5], "umix"), some, COLOURS)
+    assert len(told.figures) == figures
+    assert any("(effective sample size)" in note for note in told.notes)
 
 
 def test_hints_are_counted_by_group_and_shown_with_the_examples(record: Make) -> None:

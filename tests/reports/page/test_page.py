@@ -204,7 +204,7 @@ def test_the_price_is_told_only_where_an_ordinary_run_is_beside_the_chosen_one(
         predicted(record.directory, label=label, prediction=prediction, split=split, classes=2, group=group)
     report(tmp_path, tmp_path / "report.html")
     text = " ".join(Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text.split())
-    assert "The price: rare & <b>, 75 % error instead of 0 % with erm (40 test examples)." in text
+    assert "The price: 75 % error instead of 0 % with erm for rare & <b> (40 test examples)." in text
     report(records[1].directory, tmp_path / "one.html")
     assert "The price:" not in Elements((tmp_path / "one.html").read_text(encoding="utf-8")).text
 

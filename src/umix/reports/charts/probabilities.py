@@ -137,7 +137,7 @@ def calibration_chart(rows: Sequence[Mapping[str, Any]], colours: Mapping[str, s
         name="calibration",
         title="Calibration of every group",
         description=(
-            f"The {predicted} against how many percent {observed}. On the thin line both agree; below it the probability is too "
+            f"The {predicted} against how many percent {observed}. On the dotted line both agree; below it the probability is too "
             "high. Each point is an equal part of the group's test examples, 30 or more. The mean probability is furthest off in "
             f"{largest}: {gaps[largest]:.1f} points."
         ),
@@ -174,4 +174,4 @@ def _axes(x: str, y: str, titles: tuple[str, str]) -> dict[str, Any]:
 def _diagonal(x: str, y: str, axes: Mapping[str, Any]) -> Any:
     """The line of equal values."""
     ends = inline([{x: end, y: end} for end in (0, 100)])
-    return alt.Chart(ends).mark_line(strokeWidth=1, color="currentColor", opacity=0.5).encode(**axes)
+    return alt.Chart(ends).mark_line(strokeWidth=1, strokeDash=[1, 3], color="currentColor", opacity=0.8).encode(**axes)

@@ -115,7 +115,7 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
     everyone = np.ones((training.n, 1), dtype=bool)
     member = training.member if training.member is not None else everyone
     figures = []
-    if not two_valued(training):
+    if not few_values(training):
         rows = share_rows(training.uncertainty, member, names)
         figures.append(
             shares(rows, {_ALL: GROUP_COLOURS[0], **colours}, of=training.of, window=str(training.window or ""))
@@ -142,9 +142,9 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
     )
 
 
-def two_valued(training: Training) -> bool:
-    """Whether the uncertainty is only 0 or 1, as after a window of one epoch: a chart of it would show nothing."""
-    return training.window is not None and training.window.length == 1
+def few_values(training: Training) -> bool:
+    """Whether a window of one or two epochs leaves up to three values: the table by group has all that a chart would show."""
+    return training.window is not None and training.window.length <= 2
 
 
 def uncertainty_notes(record: RunRecord, training: Training) -> list[str]:
@@ -153,7 +153,7 @@ def uncertainty_notes(record: RunRecord, training: Training) -> list[str]:
     if training.correct is not None and training.window is not None:
         recorded = counted(len(training.correct), "recorded epoch")
         notes.append(f"The method used {training.window} of {recorded} of the first stage.")
-    if two_valued(training):
+    if training.window is not None and training.window.length == 1:
         wrong = int((training.uncertainty > 0).sum())
         notes.append(
             f"Wrong in that epoch: {counted(wrong, 'training example')}; right: {training.n - wrong:,}. With one epoch uncertainty "

@@ -170,24 +170,23 @@ def _flips(name: str, baseline: Predictions, view: _View) -> Flips:
 
 
 def _price(record: RunRecord, model: Predictions, baseline: Predictions, source: Source) -> Price | None:
-    """The slice whose error rises most against ``baseline``; a group, or class, where no slice of a table clearly pays."""
+    """The slice of a table, group or class whose error rises most against ``baseline``; None where none clearly rises."""
     broken, fixed = model.wrong & ~baseline.wrong, baseline.wrong & ~model.wrong
     names = record.groups or record.classes
     member = model.member if record.groups else model.label[:, None] == np.arange(len(names))
-    groups = {group_words(record, name): inside for name, inside in zip(names, member.T, strict=True)}
+    parts = {group_words(record, name): inside for name, inside in zip(names, member.T, strict=True)}
+    parts |= broken_slices(model, source, broken)
     val, test = model.split == "val", model.split == "test"
 
     def rise(inside: np.ndarray) -> float:
         return float((model.wrong[inside].mean() - baseline.wrong[inside].mean()) if inside.any() else 0)
 
-    for parts in (broken_slices(model, source, broken), groups):
-        clear = [name for name, inside in parts.items() if _pays(broken[inside & test], fixed[inside & test])]
-        if clear:
-            # Chosen on validation, measured on test.
-            name = max(clear, key=lambda name: rise(parts[name] & val))
-            here = parts[name] & test
-            return Price(name, int(here.sum()), float(model.wrong[here].mean()), float(baseline.wrong[here].mean()))
-    return None
+    clear = [name for name, inside in parts.items() if _pays(broken[inside & test], fixed[inside & test])]
+    if not clear:
+        return None
+    name = max(clear, key=lambda name: rise(parts[name] & val))  # chosen on validation, measured on test
+    here = parts[name] & test
+    return Price(name, int(here.sum()), float(model.wrong[here].mean()), float(baseline.wrong[here].mean()))
 
 
 def _pays(broken: np.ndarray, fixed: np.ndarray) -> bool:
