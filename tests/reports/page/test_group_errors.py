@@ -1,6 +1,7 @@
 """Confusion by group counts every test example once in its group, and curves are of groups whatever the label."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,15 @@ def test_without_groups_there_is_one_curve_of_all(run: Callable[..., RunRecord],
     assert found is not None
     assert {row["group"] for figure in found.figures for row in figure.rows} == {OVERALL}
     assert {row.group for row in found.confusion} == {OVERALL}
+
+
+def test_a_net_that_diverged_has_confusion_and_no_curves(run: Callable[..., RunRecord]) -> None:
+    held_out = predictions(2)
+    nowhere = np.full(held_out.n, np.nan)
+    diverged = replace(held_out, confidence=nowhere, probability=np.column_stack([nowhere, nowhere]))
+    found = group_errors(run(2), diverged, threshold=0.5)
+    assert found is not None
+    assert (len(found.confusion), found.figures) == (6, [])
 
 
 def test_many_classes_have_no_table_of_confusion(run: Callable[..., RunRecord]) -> None:

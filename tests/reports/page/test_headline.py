@@ -69,7 +69,7 @@ def test_a_method_without_group_labels_is_recommended_and_the_best_with_labels_i
     said = headline(runs, select=None, baseline="erm")
     assert said.method == "umix"
     second = "With group labels in training, group_dro is least accurate for a: 90.0 % of 10 test examples right"
-    assert any(sentence.startswith(second) for sentence in said.sentences)
+    assert any(note.startswith(second) for note in said.notes)
 
 
 def test_groups_that_are_too_small_are_told_and_not_the_worst_unless_they_fail_beyond_doubt(record: Make) -> None:
@@ -78,7 +78,7 @@ def test_groups_that_are_too_small_are_told_and_not_the_worst_unless_they_fail_b
     runs = {name: [record(0, [9, 3], name, split_counts=both, min_group=30)] for name in ("erm", "umix")}
     said = headline(runs, select=None, baseline="erm")
     assert said.worst.name == "a"
-    assert judged_words(runs["umix"][0].summary(), 30) in said.sentences
+    assert judged_words(runs["umix"][0].summary(), 30) in said.notes
 
 
 def test_a_collapsed_net_is_called_that(record: Make) -> None:
@@ -86,7 +86,7 @@ def test_a_collapsed_net_is_called_that(record: Make) -> None:
     changes = {"split_counts": {"val": counts, "test": counts}, "classes": ["no", "yes"]}
     run = record(0, [5, 5], **changes)
     said = headline({"erm": [run]}, select=None, baseline="erm")
-    assert f"erm: {collapse_words(run.summary())}" in said.sentences
+    assert f"erm: {collapse_words(run.summary())}" in said.notes
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def _confusion(record: RunRecord, test: Predictions, groups: Mapping[str, np.nda
 def _figures(
     record: RunRecord, test: Predictions, groups: Mapping[str, np.ndarray], threshold: float | None
 ) -> list[Figure]:
+    if not np.isfinite(test.confidence).all():  # a net that diverged has no probabilities
+        return []
     colours = group_colours(list(groups), worst=list(groups))
     if len(record.classes) != 2 or test.probability is None or threshold is None:
         return [calibration_chart(calibration_rows(test, groups), colours, positive=None)]

@@ -53,6 +53,7 @@ class Headline:
     cost: Spread | None  # of the average
     evidence: Evidence
     sentences: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences of less weight: a second method, small groups, models that failed
     reasons: tuple[str, ...]
 
 
@@ -95,10 +96,10 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
         sentences.append(
             f"On average it gets {_percent(_average(own))} right. There is nothing to compare with: {alone}."
         )
-    sentences += _second({label: rows for label, rows in others.items() if label != method}, summaries, records[0])
-    sentences += _small_groups(records[0], next(iter(own.values())))
-    sentences += [] if kind == "group" else ["This task has no groups, so the least accurate class is shown."]
-    sentences += [
+    notes = _second({label: rows for label, rows in others.items() if label != method}, summaries, records[0])
+    notes += _small_groups(records[0], next(iter(own.values())))
+    notes += [] if kind == "group" else ["This task has no groups, so the least accurate class is shown."]
+    notes += [
         f"{label}: {collapse_words(s)}" for label, rows in summaries.items() for s in rows.values() if s.collapsed
     ][:2]
     doubted = doubts(seeds=len(own), fits=different_fits(records), worst_size=worst.size)
@@ -113,6 +114,7 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
         cost=cost,
         evidence=evidence,
         sentences=tuple(sentences),
+        notes=tuple(notes),
         reasons=tuple(reasons),
     )
 

@@ -114,8 +114,8 @@ def _section(
         for warning in record.warnings
     ]
     comparison = compare({task: runs}, select=select, baseline=baseline)
-    predictions = _headline_predictions(runs[said.method][0], select)
-    threshold = runs[said.method][0].summary(select).threshold
+    shown = runs[said.method][0]
+    predictions, threshold = _headline_predictions(shown, select), shown.summary(select).threshold
     return Section(
         task=task,
         records=[record for records in trained.values() for record in records],
@@ -126,11 +126,11 @@ def _section(
         epochs=epochs,
         details=None if chosen is None else details(*chosen, of_groups),
         held_out=_held_out(runs, said.method, baseline),
-        errors=predictions and group_errors(runs[said.method][0], predictions, threshold=threshold),
+        errors=None if predictions is None else group_errors(shown, predictions, threshold=threshold),
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
-        threshold=_threshold(runs[said.method][0], predictions, threshold),
+        threshold=_threshold(shown, predictions, threshold),
         select=first.rule(select),
         thresholds=_threshold_words(comparison.ranked(task)),
         warnings=_gathered(
