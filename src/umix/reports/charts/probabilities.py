@@ -122,7 +122,7 @@ def calibration_chart(rows: Sequence[Mapping[str, Any]], colours: Mapping[str, s
     entries = _entries(colours, {name: f"n = {size:,}" for name, size in sizes.items()})
     predicted = f"predicted probability of {positive!r}" if positive else "probability of the predicted class"
     observed = f"are {positive!r}" if positive else "are right"
-    axes = _axes("predicted", "observed", (f"{predicted}, percent", f"{observed}, percent"))
+    axes = _axes("predicted", "observed", ("predicted probability, percent", "observed share, percent"))
     tips = [
         tip("group", "group"),
         tip("size", "test examples", ",d"),
