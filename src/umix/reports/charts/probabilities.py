@@ -21,8 +21,9 @@ def roc_rows(test: Predictions, groups: Mapping[str, np.ndarray]) -> list[dict[s
     run's own predictions make has the place -1.
     """
     rows: list[dict[str, Any]] = []
+    scores = _scores(test)
     for name, inside in groups.items():
-        positive, score = test.label[inside] == 1, _score(test)[inside]
+        positive, score = test.label[inside] == 1, scores[inside]
         points = list(zip(*roc(positive, score), strict=True))
         if not points:
             continue
@@ -101,18 +102,20 @@ def calibration_rows(test: Predictions, groups: Mapping[str, np.ndarray]) -> lis
     Of two classes it is the probability of the second. Of more it is that of the predicted class, and the share is how often the
     prediction is right.
     """
-    positive = test.label == 1 if _two_classes(test) else ~test.wrong
-    return [
-        {
+    rows: list[dict[str, Any]] = []
+    true, scores = test.label == 1 if _two_classes(test) else ~test.wrong, _scores(test)
+    for name, inside in groups.items():
+        positive, score = true[inside], scores[inside]
+        about = {
             "group": name,
-            "size": int(inside.sum()),
-            "predicted": round(100 * float(x), 2),
-            "observed": round(100 * float(y), 2),
-            "gap": round(100 * abs(float(positive[inside].mean() - _score(test)[inside].mean())), 2),
+            "size": len(positive),
+            "gap": round(100 * abs(float(positive.mean() - score.mean())), 2),
         }
-        for name, inside in groups.items()
-        for x, y in zip(*calibration(positive[inside], _score(test)[inside]), strict=True)
-    ]
+        rows += [
+            {**about, "predicted": round(100 * float(x), 2), "observed": round(100 * float(y), 2)}
+            for x, y in zip(*calibration(positive, score), strict=True)
+        ]
+    return rows
 
 
 def calibration_chart(rows: Sequence[Mapping[str, Any]], colours: Mapping[str, str], *, positive: str | None) -> Figure:
@@ -153,7 +156,7 @@ def _two_classes(test: Predictions) -> bool:
     return test.probability is not None and test.probability.shape[1] == 2
 
 
-def _score(test: Predictions) -> np.ndarray:
+def _scores(test: Predictions) -> np.ndarray:
     """The probability of the second of two classes, else that of the prediction [n]."""
     score = test.probability[:, 1] if test.probability is not None and _two_classes(test) else test.confidence
     return np.asarray(score, dtype=np.float64)
