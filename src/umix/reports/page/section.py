@@ -204,7 +204,7 @@ def _train_curves(label: str, record: RunRecord, training: Training, of_groups: 
 
 def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: dict[str, str]) -> list[Figure]:
     """Validation accuracy over the epochs of the final fit: the runs side by side, with equal axes."""
-    found = []
+    compared_panels = []
     for label, record in compared.items():
         choice = record.choice(select)
         names, rates = counted_rates(record, "val", choice.threshold)
@@ -217,8 +217,8 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
             selected=choice.epoch + 1,
             rule=record.rule(select),
         )
-        found.append(panel)
-    return panels(found, of_groups)
+        compared_panels.append(panel)
+    return panels(compared_panels, of_groups)
 
 
 def _gathered(warnings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

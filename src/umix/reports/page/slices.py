@@ -169,8 +169,8 @@ def broken_slices(predictions: Predictions, source: Source, broken: np.ndarray) 
         return {}
     columns = list(dict.fromkeys([*source.inputs, *source.groups]))
     table = source.table.select(columns)[predictions.row]
-    found = candidates(table[np.flatnonzero(val)], broken[val])
-    return {_described(conditions): _all_hold(conditions, table) for conditions in found}
+    slices = candidates(table[np.flatnonzero(val)], broken[val])
+    return {_described(conditions): _all_hold(conditions, table) for conditions in slices}
 
 
 def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condition]]:
