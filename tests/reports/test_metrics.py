@@ -15,12 +15,19 @@ from fairlearn.metrics import (
     false_positive_rate,
     selection_rate,
 )
-from sklearn.metrics import accuracy_score, brier_score_loss, precision_score, recall_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    auc,
+    brier_score_loss,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.errors import UserError
-from umix.reports.metrics import Metric, by_group, difference, metric_tables
+from umix.reports.metrics import Metric, by_group, calibration, difference, metric_tables, roc
 
 CLASSES = ["no", "yes"]
 
@@ -76,6 +83,24 @@ def test_scores_are_those_of_scikit_learn(frame):
     assert auroc["f"].interval.low < auroc["f"].value < auroc["f"].interval.high
     brier = by_group(frame, Metric.parse("brier", CLASSES), CLASSES, [])[""]
     assert brier.value == pytest.approx(brier_score_loss(y, p), abs=1e-6)
+
+
+def test_the_area_under_the_points_of_the_roc_curve_is_that_of_scikit_learn(frame):
+    y, p = frame["label"].to_numpy() == "yes", frame["p_yes"].to_numpy()
+    assert auc(*roc(y, p, most=10_000)) == pytest.approx(roc_auc_score(y, p))
+    assert auc(*roc(y, p)) == pytest.approx(roc_auc_score(y, p), abs=0.01)
+    assert len(roc(y, p, most=50)[0]) == 50
+    assert len(roc(y[y], p[y])[0]) == 0
+
+
+def test_every_example_is_in_one_bin_of_the_calibration_curve():
+    p = np.random.default_rng(0).permutation(400) / 400
+    y = np.random.default_rng(1).random(400) < p
+    mean, share = calibration(y, p)
+    assert len(mean) == 10
+    assert share.mean() == pytest.approx(y.mean())  # the bins are equally large
+    assert mean.mean() == pytest.approx(p.mean(), abs=1e-6)
+    assert [len(calibration(y[:n], p[:n])[0]) for n in (0, 10, 70)] == [0, 1, 2]
 
 
 def test_the_calibration_error_is_that_of_ten_bins_by_hand():

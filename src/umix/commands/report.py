@@ -69,7 +69,7 @@ def _paper_figures(runs: Path, form: "FileFormat", root: Path | None, *, quiet: 
     from umix.bench.runs.paths import RunPaths
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.charts.figure import write_figures
-    from umix.reports.charts.paper_figures import density_figure, training_figure
+    from umix.reports.charts.paper_figures import uncertainty_figure, training_figure
 
     real = [] if root is None else _present(root)
     long = {"trajectory.epochs": 30}  # the accuracy of rare groups rises late
@@ -87,9 +87,9 @@ def _paper_figures(runs: Path, form: "FileFormat", root: Path | None, *, quiet: 
     drawn = [_moons()]
     for kind in ("trajectory", "ensemble"):
         record = records[f"four_moons, {kind}"][0]
-        drawn.append(density_figure(record, name=f"four_moons-{kind}", title=f"Uncertainty by {kind}"))
+        drawn.append(uncertainty_figure(record, name=f"four_moons-{kind}", title=f"Uncertainty by {kind}"))
     for task in ("colored_digits", *real):
-        drawn.append(density_figure(records[task][0], name=f"{task}-uncertainty", title=f"Uncertainty, {task}"))
+        drawn.append(uncertainty_figure(records[task][0], name=f"{task}-uncertainty", title=f"Uncertainty, {task}"))
     drawn.append(training_figure(records["four_moons, trajectory"][0], name="four_moons-training"))
     for task in ("colored_digits", *real):
         drawn.append(training_figure(records[task][0], name=f"{task}-training"))

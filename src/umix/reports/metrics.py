@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from umix.bench.runs.example_tables import group_column, named_frame, read_held_out
 from umix.bench.runs.record import RunRecord
-from umix.core.statistics import Interval, Spread, wilson
+from umix.core.statistics import FEW_EXAMPLES, Interval, Spread, wilson
 from umix.core.streams import stream
 from umix.core.words import group_name
 from umix.errors import UserError, unknown
@@ -148,6 +148,41 @@ def auroc(positive: NDArray[np.bool_], score: NDArray[np.float64]) -> float:
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(positive, score)) if 0 < positive.sum() < len(positive) else math.nan
+
+
+def roc(
+    positive: NDArray[np.bool_], score: NDArray[np.float64], *, most: int = 100
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """False and true positive rates as the threshold falls, about ``most`` points of scikit-learn's ``roc_curve``.
+
+    Without both kinds of examples there are no points.
+
+    >>> roc(np.array([False, True, False, True]), np.array([0.1, 0.4, 0.4, 0.9]))
+    (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]))
+    """
+    from sklearn.metrics import roc_curve
+
+    if not 0 < positive.sum() < len(positive):
+        return np.empty(0), np.empty(0)
+    false_positive, true_positive, _ = roc_curve(positive, score)
+    kept = np.unique(np.linspace(0, len(false_positive) - 1, most).round().astype(int))
+    return false_positive[kept], true_positive[kept]
+
+
+def calibration(
+    positive: NDArray[np.bool_], score: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean ``score`` and share of ``positive`` in bins of equally many examples: scikit-learn's ``calibration_curve``.
+
+    There are as many bins as can have 30 examples each, at most ten and at least one.
+    """
+    from sklearn.calibration import calibration_curve
+
+    if not len(positive):
+        return np.empty(0), np.empty(0)
+    n_bins = min(_BINS, max(1, len(positive) // FEW_EXAMPLES))
+    share, mean = calibration_curve(positive, score.clip(0, 1), n_bins=n_bins, strategy="quantile")
+    return mean, share
 
 
 def _brier(y: NDArray[np.int64], p: NDArray[np.float64]) -> float:

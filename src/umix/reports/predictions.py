@@ -7,6 +7,7 @@ import numpy as np
 
 from umix.bench.runs.example_tables import read_held_out
 from umix.bench.runs.record import RunRecord
+from umix.core.words import group_name
 from umix.run_folder import PREDICTIONS
 
 if TYPE_CHECKING:
@@ -105,6 +106,17 @@ def members(table: "polars.DataFrame", groups: int) -> np.ndarray:
         return np.asarray(table["group"].to_numpy()[:, None] == np.arange(groups))
     columns = [table[f"group {number}"].to_numpy() for number in range(groups)]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), bool)
+
+
+def attribute_groups(record: RunRecord, examples: Predictions) -> dict[str, np.ndarray]:
+    """Who is in each combination of group values, whatever the label, bool [n]; without such parts the groups themselves."""
+    if not record.group_parts:
+        return {name: examples.member[:, place] for place, name in enumerate(record.groups)}
+    members: dict[str, np.ndarray] = {}
+    for place, parts in enumerate(record.group_parts):
+        name = group_name(parts[1:])
+        members[name] = members.get(name, np.zeros(examples.n, dtype=bool)) | examples.member[:, place]
+    return members
 
 
 def _equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:

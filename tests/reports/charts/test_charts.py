@@ -1,18 +1,19 @@
-"""The data drawn: rates, intervals, seeds, epochs, densities and weights are those of the records."""
+"""The data drawn: rates, intervals, seeds, epochs and uncertainties are those of the records."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy.integrate import trapezoid
 
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import wilson
 from umix.reports.charts.curves import Panel, curve_rows, curves, panels
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import GREY, group_colours, method_colours
+from umix.reports.charts.probabilities import calibration_chart, calibration_rows, roc_chart, roc_rows
 from umix.reports.charts.rates import TOO_SMALL, group_dots, group_order, group_rows, tradeoff, tradeoff_rows
-from umix.reports.charts.uncertainty import densities, density, density_rows, weight_rows, weights
+from umix.reports.charts.uncertainty import share_rows, shares
+from umix.reports.predictions import Predictions
 
 Runs = dict[str, dict[str, list[RunRecord]]]
 
@@ -38,18 +39,37 @@ def rate_row(group: str, rate: float, *, method: str = "erm", size: int = 100) -
     return {"group": group, "method": method, "rate": rate, "low": 0.0, "high": 100.0, **counted}
 
 
+def scored(label: np.ndarray, score: np.ndarray) -> Predictions:
+    """Test examples whose probability of the second class is ``score``."""
+    return Predictions(
+        label=label,
+        prediction=(score >= 0.5).astype(int),
+        confidence=np.maximum(score, 1 - score),
+        probability=np.column_stack([1 - score, score]),
+        member=np.ones((len(label), 1), dtype=bool),
+        row=None,
+        file=None,
+        split=np.repeat("test", len(label)),
+    )
+
+
 def every_figure() -> list[Figure]:
     """A figure of each kind, with two groups and two methods."""
     rows = [rate_row(group, 80.1, method=method) for group in "ab" for method in ("erm", "umix")]
     points = [{"method": "erm", "seed": seed, "average": 80.0, "worst": 70.0} for seed in ("mean", "0")]
     lines = curve_rows(["a", "b"], np.array([[0.5, 0.9], [0.8, 0.7]]))
     u, member = np.array([0.0, 0.5, 1.0]), np.array([[True, False], [True, False], [False, True]])
+    test, groups = (
+        scored(np.array([0, 1, 0, 1]), np.array([0.2, 0.7, 0.6, 0.4])),
+        {"a": np.arange(4) < 2, "b": np.arange(4) >= 2},
+    )
     return [
         group_dots(rows, method_colours(["erm", "umix"]), kind="group"),
         tradeoff(points, method_colours(["erm"]), kind="group"),
         curves(Panel("c", "C", lines, "accuracy", 2, selected=2, rule="worst"), group_colours(["a", "b"])),
-        densities(density_rows(u, member, ["a", "b"]), group_colours(["a", "b"])),
-        weights(weight_rows(np.arange(5.0)), effective=2.0, n=5),
+        shares(share_rows(u, member, ["a", "b"]), group_colours(["a", "b"])),
+        roc_chart(roc_rows(test, groups), group_colours(["a", "b"]), positive="yes", threshold=0.5),
+        calibration_chart(calibration_rows(test, groups), group_colours(["a", "b"]), positive="yes"),
     ]
 
 
@@ -88,13 +108,20 @@ def test_groups_are_sorted_by_the_baseline_and_small_ones_come_last_in_grey() ->
     figure = group_dots(rows, method_colours(["erm", "umix"]), kind="group", baseline="erm")
     axis = figure.on_page()["layer"][0]["encoding"]["y"]["axis"]
     labels = ['["low", "n = 100"]', '["high", "n = 100"]', f'["{TOO_SMALL}:", ""]', '["small", "n = 29"]']
-    paths = [axis["labelExpr"].index(label) for label in labels]
+    paths = [axis["labelExpr"].rindex(label) for label in labels]
     assert paths == sorted(paths)
     spec = figure.on_page()
     *_, dots = spec["layer"]
     assert [row["group"] for row in drawn(spec, dots)] == ["small"]
     assert dots["encoding"]["color"] == {"value": GREY}
     assert "1 group with too few test examples" in figure.description
+
+
+def test_where_space_is_narrow_long_names_are_wrapped_and_not_cut() -> None:
+    rows = [rate_row("passed=0, Female, White", 50.0), rate_row("short", 60.0)]
+    axis = group_dots(rows, method_colours(["erm"]), kind="group").on_page()["layer"][0]["encoding"]["y"]["axis"]
+    narrow, _, _ = axis["labelExpr"].partition(" : ")
+    assert narrow == '(narrow ? [["passed=0, Female,", "White"], ["short", "n = 100"]]'
 
 
 def test_of_many_groups_the_lowest_are_drawn_and_that_is_said() -> None:
@@ -175,46 +202,38 @@ def test_of_many_epochs_some_are_drawn_the_last_among_them() -> None:
     assert epochs[-1] == 1001
 
 
-def test_densities_integrate_to_one_whatever_the_group_size() -> None:
-    rng = np.random.default_rng(0)
-    u = rng.integers(0, 11, 5000) / 10
-    member = np.stack([np.arange(5000) < 4990, np.arange(5000) >= 4990], axis=1)
-    rows = density_rows(u, member, ["large", "small"])
-    for name, size in (("large", 4990), ("small", 10)):
-        heights = [row["density"] for row in rows if row["group"] == name]
-        assert trapezoid(heights, dx=0.01) == pytest.approx(1, abs=1e-3)
-        assert {row["size"] for row in rows if row["group"] == name} == {size}
-    figure = densities(rows, group_colours(["large", "small"]))
-    assert [entry.name for entry in figure.legend] == ["large (n = 4,990)", "small (n = 10)"]
+def test_shares_of_a_window_are_counted_one_by_one() -> None:
+    u = np.array([0.0, 0.0, 2 / 3, 1.0] * 10)
+    member = np.stack([np.ones(40, bool), np.arange(40) < 10], axis=1)
+    rows = share_rows(u, member, ["all", "ten"])
+    assert [(row["u"], row["share"]) for row in rows if row["group"] == "all"] == [
+        (0.0, 50.0),
+        (0.3333, 0.0),
+        (0.6667, 25.0),
+        (1.0, 25.0),
+    ]
+    assert [row["share"] for row in rows if row["group"] == "ten"] == [60.0, 0.0, 20.0, 20.0]
+    figure = shares(rows, group_colours(["all", "ten"]))
+    assert [entry.name for entry in figure.legend] == ["all (n = 40)", "ten (n = 10)"]
+    axis = figure.on_page()["layer"][0]["encoding"]["x"]["axis"]
+    assert axis["values"] == [0.0, 0.3333, 0.6667, 1.0]
 
 
-def test_groups_too_small_for_a_density_are_not_drawn_unless_all_are() -> None:
+def test_uncertainties_of_many_values_are_counted_in_twenty_bins() -> None:
+    u = np.random.default_rng(0).random(5000)
+    rows = share_rows(u, np.ones((5000, 1), dtype=bool), ["all"])
+    expected = 100 * np.histogram(u, bins=20, range=(0, 1))[0] / 5000
+    assert [row["share"] for row in rows] == pytest.approx(expected, abs=0.006)
+    assert [row["u"] for row in rows][:2] == [0.025, 0.075]
+
+
+def test_groups_with_few_examples_are_not_drawn_unless_all_are_small() -> None:
     member = np.stack([np.arange(40) < 37, np.arange(40) >= 37], axis=1)
-    assert {row["group"] for row in density_rows(np.zeros(40), member, ["large", "small"])} == {"large"}
-    assert {row["group"] for row in density_rows(np.zeros(3), member[37:], ["large", "small"])} == {"small"}
+    assert {row["group"] for row in share_rows(np.zeros(40), member, ["large", "small"])} == {"large"}
+    assert {row["group"] for row in share_rows(np.zeros(3), member[37:], ["large", "small"])} == {"small"}
 
 
 def test_the_axis_names_the_epochs_that_were_counted() -> None:
-    rows = density_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
-    layer = densities(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["layer"][0]
+    rows = share_rows(np.zeros(20), np.ones((20, 1), dtype=bool), ["all"])
+    layer = shares(rows, {"all": "#000000"}, window="epochs 1 to 3").chart.to_dict()["layer"][0]
     assert layer["encoding"]["x"]["title"] == "uncertainty: share of epochs 1 to 3 wrong"
-
-
-def test_the_density_is_the_mean_of_its_examples_kernels() -> None:
-    u, at = np.array([0.2, 0.2, 0.6]), np.array([0.4])
-    kernel = np.exp(-0.5 * ((at[:, None] - u) / 0.1) ** 2) / (0.1 * np.sqrt(2 * np.pi))
-    assert density(u, at, bandwidth=0.1)[0] == pytest.approx(kernel.mean(), rel=1e-3)  # far from both ends
-
-
-def test_every_weight_is_counted_once() -> None:
-    weight = np.random.default_rng(0).exponential(size=1000)
-    rows = weight_rows(weight)
-    assert sum(row["count"] for row in rows) == 1000
-    assert weight_rows(np.ones(7)) == [{"from": 0.5, "to": 1.5, "count": 7}]
-    assert "worth 500 equally weighted examples of 1,000" in weights(rows, effective=500.0, n=1000).description
-
-
-def test_ticks_of_weights_are_whole_numbers_written_out() -> None:
-    figure = weights(weight_rows(np.repeat([1.0, 9.0], [2500, 3])), effective=2.0, n=2503)
-    axis = figure.on_page()["encoding"]["y"]["axis"]
-    assert axis == {"values": [0, 1, 10, 100, 1000], "format": ",d"}

@@ -1,7 +1,9 @@
 """Colours are fixed by name, and no two things in a chart look alike."""
 
 import colorsys
+from itertools import combinations
 
+import numpy as np
 import pytest
 
 from umix.methods import METHODS
@@ -67,3 +69,53 @@ def test_of_twenty_groups_the_worst_four_are_coloured() -> None:
     assert set(coloured) == {"g7", "g3", "g9", "g1"}
     assert len({(colour, dash_of(colour)) for colour in coloured.values()}) == 4
     assert len(set(group_colours(names[:4]).values())) == 4
+
+
+#: What people with a kind of colour blindness see of linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    rgb = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(rgb: np.ndarray) -> np.ndarray:
+    """Ottosson's perceptual coordinates of linear RGB, times 100: 2 is about a just noticeable difference."""
+    cones = [
+        [0.41222147, 0.53633254, 0.05144599],
+        [0.2119035, 0.68069955, 0.10739696],
+        [0.08830246, 0.28171884, 0.6299787],
+    ]
+    axes = [
+        [0.21045426, 0.79361779, -0.00407205],
+        [1.9779985, -2.42859221, 0.45059371],
+        [0.02590404, 0.78277177, -0.80867577],
+    ]
+    return 100 * np.array(axes) @ np.cbrt(np.array(cones) @ np.clip(rgb, 0, 1))
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_four_groups_have_four_colours_that_people_with_any_colour_vision_tell_apart(vision: str) -> None:
+    seen = [oklab(VISION[vision] @ linear(colour)) for colour in GROUP_COLOURS]
+    nearest = min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2))
+    assert nearest > (20 if vision == "normal" else 13)
+
+
+@pytest.mark.parametrize("card", ["#F6F7F9", "#1C222A"], ids=["light", "dark"])
+def test_the_colours_of_groups_stand_out_from_the_page(card: str) -> None:
+    shares = np.array([0.2126, 0.7152, 0.0722])
+    for colour in GROUP_COLOURS:
+        dark, light = sorted(float(linear(one) @ shares) + 0.05 for one in (colour, card))
+        assert light / dark > 2.8

@@ -9,7 +9,7 @@ import pytest
 from umix.bench.runs.record import RunRecord
 from umix.cli import main
 from umix.errors import UserError
-from umix.reports.charts.paper_figures import density_figure, points_figure, training_figure
+from umix.reports.charts.paper_figures import points_figure, training_figure, uncertainty_figure
 from umix.reports.training_examples import training_of
 
 Study = Callable[..., list[RunRecord]]
@@ -27,9 +27,9 @@ def test_training_accuracy_is_the_share_of_right_predictions_in_each_epoch(tmp_p
     assert found == [pytest.approx(expected, abs=0.01)]
 
 
-def test_densities_of_a_run_name_sizes_and_how_well_the_minority_is_found(tmp_path: Path, study: Study) -> None:
+def test_shares_of_a_run_name_sizes_and_how_well_the_minority_is_found(tmp_path: Path, study: Study) -> None:
     run = study(tmp_path, seeds=1)[1]
-    figure = density_figure(run, name="d", title="Uncertainty")
+    figure = uncertainty_figure(run, name="d", title="Uncertainty")
     assert "AUROC 0.9" in figure.title
     assert {row["size"] for row in figure.rows} == {360, 20}
     assert np.isclose(max(row["u"] for row in figure.rows), 1)
@@ -37,7 +37,7 @@ def test_densities_of_a_run_name_sizes_and_how_well_the_minority_is_found(tmp_pa
 
 def test_a_run_without_uncertainty_is_refused_in_words(tmp_path: Path, study: Study) -> None:
     with pytest.raises(UserError, match="must have measured uncertainty, but erm does not"):
-        density_figure(study(tmp_path, seeds=1)[0], name="d", title="t")
+        uncertainty_figure(study(tmp_path, seeds=1)[0], name="d", title="t")
 
 
 def test_points_keep_their_groups_and_colours() -> None:

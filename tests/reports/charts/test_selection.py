@@ -36,7 +36,7 @@ def test_rows_are_percents_best_first_without_candidates_that_have_no_rate(selec
     assert [row["method"] for row in rows] == ["umix", "umix", "erm", "group_dro"]
     assert (rows[0]["worst"], rows[0]["average"], rows[0]["epochs"]) == (80.0, 85.0, 4)
     assert [row["winner"] for row in rows] == [True, False, False, False]
-    assert [row["score"] for row in rows] == [50.0, 50.0, 50.0, "over the budget"]
+    assert [row["score"] for row in rows] == [50.0, 50.0, 50.0, "average too low"]
 
 
 def test_the_line_is_the_frontier_of_the_halving_and_of_all_results(selected: RunRecord) -> None:
@@ -63,7 +63,7 @@ def test_a_single_candidate_can_be_drawn(record: Make) -> None:
     run = record(0, [9, 5], "best", choices=choices)
     figure = selection_chart(candidate_rows(run), frontier_rows(run), kind="group", label="best trials=1")
     assert figure.name == "selection-best-trials-1"
-    assert "DFR is judged on the part of validation that it was not fitted to." in figure.description
+    assert "DFR is measured on the part of validation that it was not fitted to." in figure.description
 
 
 def test_a_candidate_far_below_the_others_is_listed_and_not_drawn_unless_it_is_the_best_of_its_method(
@@ -115,7 +115,7 @@ def test_the_page_shows_the_figure_and_the_sentences_once(tmp_path: Path, record
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What was tried on validation" in page
     assert "best chose umix eta=3: 80.0% in the worst group." in page
-    assert "<td>over the budget</td>" in page
+    assert "<td>average too low</td>" in page
     paths = [number for number in range(40) if f'id="chart-0-{number}"' in page]
     assert paths == list(range(len(paths)))
     assert all(page.count(f'id="chart-0-{number}"') == 1 for number in paths)

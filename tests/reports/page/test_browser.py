@@ -76,6 +76,26 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
         one.close()
 
 
+OVERLAPS = """() => [...document.querySelectorAll(".chart svg")].flatMap((svg) => {
+  const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  const edge = svg.getBoundingClientRect();
+  const cut = texts.filter((_, i) => boxes[i].right > edge.right + 1 || boxes[i].left < edge.left - 1);
+  const meet = (a, b) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  const met = texts.filter((_, i) => boxes.some((box, j) => i !== j && meet(boxes[i], box)));
+  return [...cut, ...met].map((text) => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_text_of_a_chart_is_cut_or_lies_over_another(visit: Callable[..., Visit], width: int) -> None:
+    seen = visit(viewport={"width": width, "height": 900})
+    seen.see_everything()
+    seen.page.evaluate(DRAWN)
+    assert seen.page.evaluate(OVERLAPS) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_chart_is_drawn_within_the_window_without_a_request_or_a_complaint(
@@ -253,7 +273,7 @@ def test_printed_charts_are_whole_titled_and_readable(browser: Any, address: str
           };
         })"""
     )
-    assert len(figures) == 9
+    assert len(figures) == 8
     for figure in figures:
         assert figure["title"]
         assert figure["height"] < 1000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.page.details import details, two_valued, uncertainty_notes, uncertainty_order
+from umix.reports.page.details import details, few_values, uncertainty_notes, uncertainty_order
 from umix.reports.training_examples import Closer, Training, Window, window_of
 
 Make = Callable[..., RunRecord]
@@ -63,7 +63,7 @@ def test_what_auto_decided_and_why_is_told(record: Make) -> None:
     run = record(0, [5, 5], "umix", options={"eta": "auto", "pool": "class", "length": "auto"}, choices=choices)
     notes = uncertainty_notes(run, training("00111", "11111", window=Window(0, 3)))
     assert notes[0] == "The method used epochs 1 to 3 of 5 recorded epochs of the first stage."
-    assert notes[1] == "Decided by auto: eta = 10, length = 3. Why: best of 6 trials."
+    assert notes[-1] == "Set by auto: eta = 10, length = 3. Why: best of 6 trials."
 
 
 def test_what_auto_decided_for_jtt_is_told_too(record: Make) -> None:
@@ -71,7 +71,7 @@ def test_what_auto_decided_for_jtt_is_told_too(record: Make) -> None:
     run = record(0, [5, 5], "jtt", options={"identification_epochs": "auto", "upweight": "auto"}, choices=choices)
     notes = uncertainty_notes(run, training("00111", "11111", window=window_of(run)))
     assert notes[0] == "The method used epoch 2 of 5 recorded epochs of the first stage."
-    assert notes[-1] == "Decided by auto: identification_epochs = 2, upweight = 3. Why: best of 9 candidates."
+    assert notes[-1] == "Set by auto: identification_epochs = 2, upweight = 3. Why: best of 9 candidates."
 
 
 def test_what_was_set_was_not_decided(record: Make) -> None:
@@ -81,13 +81,21 @@ def test_what_was_set_was_not_decided(record: Make) -> None:
     assert "The method used epoch 1 of 1 recorded epoch of the first stage." in notes
 
 
-def test_one_epoch_has_counts_instead_of_a_density(record: Make) -> None:
+def test_one_epoch_has_counts_instead_of_a_figure(record: Make) -> None:
     run = record(0, [5, 5], "jtt", options={"identification_epochs": 2})
     some = training("10", "11", "00", window=Window(1, 1))
-    assert two_valued(some)
+    assert few_values(some)
     told = details("jtt", run, some, COLOURS)
     assert told.figures == []
     assert any("Wrong in that epoch: 2 training examples; right: 1." in note for note in told.notes)
+
+
+@pytest.mark.parametrize(("length", "figures"), [(2, 0), (3, 1)])
+def test_a_window_of_two_epochs_has_the_table_alone(record: Make, length: int, figures: int) -> None:
+    some = training(*["0011", "1111", "0111"] * 10, window=Window(0, length))
+    told = details("umix", record(0, [5, 5], "umix"), some, COLOURS)
+    assert len(told.figures) == figures
+    assert any("(effective sample size)" in note for note in told.notes)
 
 
 def test_hints_are_counted_by_group_and_shown_with_the_examples(record: Make) -> None:

@@ -72,6 +72,55 @@ def test_without_columns_the_wrong_examples_with_the_highest_loss_are_shown(run:
     assert found.no_slices is None
 
 
+def rows_of(split: np.ndarray, wrong: np.ndarray, member: np.ndarray) -> Predictions:
+    """Rows 0, 1, … of a table, all of class 0, of which ``wrong`` are predicted as class 1."""
+    n = len(wrong)
+    return Predictions(
+        label=np.zeros(n, dtype=int),
+        prediction=wrong.astype(int),
+        confidence=np.ones(n),
+        probability=None,
+        member=member,
+        row=np.arange(n),
+        file=None,
+        split=split,
+    )
+
+
+def test_the_price_is_the_slice_whose_error_rises_most_against_the_baseline(tmp_path: Path, run: RunRecord) -> None:
+    rng, n = np.random.default_rng(0), 4000
+    age, path = rng.integers(18, 90, n), tmp_path / "t.csv"
+    polars.DataFrame({"age": age, "noise": rng.normal(size=n), "y": 0}).write_csv(path)
+    plan = {"task": {"path": "t.csv", "content": content_hash(path), "label": "y"}, "method": {"name": "umix"}}
+    table = RunRecord(**{**run.model_dump(), "task": str(path), "plan": plan})
+    split, old = np.repeat(["val", "test"], n // 2), age > 60
+    before = rng.random(n) < 0.2
+    after = np.where(old, rng.random(n) < 0.7, before & (rng.random(n) < 0.5))
+    member = np.arange(n)[:, None] % 2 == np.arange(2)
+    found = held_out("umix", table, rows_of(split, after, member), ("erm", rows_of(split, before, member))).price
+    assert found is not None
+    assert found.description == "age > 60.5"
+    inside = old & (split == "test")
+    assert (found.size, found.error, found.baseline_error) == (
+        inside.sum(),
+        after[inside].mean(),
+        before[inside].mean(),
+    )
+
+
+def test_without_columns_the_price_is_the_group_whose_error_rises_most(run: RunRecord) -> None:
+    rng, n = np.random.default_rng(0), 400
+    split, member = np.repeat(["val", "test"], n // 2), np.arange(n)[:, None] % 2 == np.arange(2)
+    before = rng.random(n) < 0.1
+    after = before | (member[:, 1] & (rng.random(n) < 0.5))
+    model, erm = (replace(rows_of(split, wrong, member), row=None) for wrong in (after, before))
+    found = held_out("umix", run, model, ("erm", erm)).price
+    assert found is not None
+    assert (found.description, found.size) == ("b", 100)
+    assert held_out("umix", run, erm, ("erm", model)).price is None  # nothing got worse
+    assert held_out("umix", run, model).price is None  # nothing to compare with
+
+
 def test_a_table_without_a_clear_slice_says_so_in_a_sentence(tmp_path: Path, run: RunRecord) -> None:
     path = tmp_path / "t.csv"
     polars.DataFrame({"x": range(6), "y": range(6)}).write_csv(path)

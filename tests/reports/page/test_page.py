@@ -76,7 +76,7 @@ def test_the_page_asks_for_nothing(html: str) -> None:
 def test_every_chart_has_words_and_numbers(html: str) -> None:
     page = Elements(html)
     charts = [attributes for attributes in page.named("div") if attributes.get("class") == "chart"]
-    assert len(charts) == 9  # groups, trade-off, train, two times val and test, densities, weights
+    assert len(charts) == 8  # groups, trade-off, ROC, calibration, two of validation, train, uncertainty
     assert all(len(chart["aria-label"] or "") > 40 and chart["role"] == "img" for chart in charts)
     assert page.text.count("The numbers") == len(charts)
     assert "What was tried" not in html  # no run selected among candidates
@@ -101,9 +101,10 @@ def test_one_run_is_a_report_too_and_says_what_it_did_not_keep(tmp_path: Path, s
     (run / "predictions.parquet").unlink()
     report(run, tmp_path / "one.html")
     text = Elements((tmp_path / "one.html").read_text(encoding="utf-8")).text
-    assert "no other method was run" in text
+    assert "There is nothing to compare with: no other method was run." in text
     assert "No run of this task measured it" in text
-    assert "hold no predictions for held-out examples" in text
+    assert "has kept no predictions for held-out examples" in text
+    assert "Errors by group" not in text
     assert "What changed against" not in text
 
 
@@ -179,16 +180,42 @@ def test_without_groups_it_is_about_classes_and_what_has_no_score_under_the_rule
     assert main(["report", str(tmp_path), "--select", "uncertainty_quintile"]) == 0
     text = Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "erm: Left out: no score under the rule uncertainty_quintile." in text
-    assert "the worst class of" in text
+    assert "This task has no groups, so the least accurate class is shown." in text
     assert "Does uncertainty find the minority?" not in text
 
 
 def test_held_out_failures_and_flips_are_told(html: str) -> None:
     text = " ".join(Elements(html).text.split())
-    assert "Of umix, seed 0, at the epoch, and with the threshold, that the rule worst selects." in text
+    assert "Of umix, seed 0, with the epoch and threshold that the rule worst chooses." in text
     assert "What changed against erm" in text
     assert "Wrong test examples with the highest loss: 20 of " in text
     assert re.search(r"Fixed test examples: 20 of \d+", text)
+
+
+def test_the_price_is_told_only_where_an_ordinary_run_is_beside_the_chosen_one(
+    tmp_path: Path, study: Study, predicted: Callable[..., None]
+) -> None:
+    records = study(tmp_path, seeds=1)
+    label, group = np.arange(360) % 2, np.tile(np.repeat([0, 1, 2], [100, 40, 40]), 2)
+    split = np.repeat(["val", "test"], 180)
+    for record in records:
+        wrong = (group == 2) & (np.arange(360) % 4 < 3) if record.method == "umix" else group == 1
+        prediction = np.where(wrong, 1 - label, label)
+        predicted(record.directory, label=label, prediction=prediction, split=split, classes=2, group=group)
+    report(tmp_path, tmp_path / "report.html")
+    text = " ".join(Elements((tmp_path / "report.html").read_text(encoding="utf-8")).text.split())
+    assert "The price: 75 % error instead of 0 % with erm for rare & <b> (40 test examples)." in text
+    report(records[1].directory, tmp_path / "one.html")
+    assert "The price:" not in Elements((tmp_path / "one.html").read_text(encoding="utf-8")).text
+
+
+def test_the_page_says_what_groups_were_used_for_and_what_is_predicted_for_whom(html: str) -> None:
+    text = " ".join(Elements(html).text.split())
+    assert "groups used for" in text
+    assert "What is predicted for whom (confusion matrix of every group)" in text
+    assert "ROC curve of every group" in text
+    words = re.findall(r"[a-z]+", text.lower())
+    assert not {"judged", "decided", "contest", "race", "standing"} & set(words)
 
 
 def test_the_window_of_the_method_is_underlined_in_histories(tmp_path: Path, study: Study) -> None:
@@ -201,7 +228,7 @@ def test_the_window_of_the_method_is_underlined_in_histories(tmp_path: Path, stu
     assert html.count('<path class="window" d="M8 14h24v2h-24z"/>') == 200
     text = " ".join(Elements(html).text.split())
     assert "The method used epochs 2 to 4 of 6 recorded epochs of the first stage." in text
-    assert f"Decided by auto: length = 3, eta = 3. Why: because {SCRIPT}." in text
+    assert f"Set by auto: length = 3, eta = 3. Why: because {SCRIPT}." in text
 
 
 def test_rows_of_a_table_that_changed_are_not_shown(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_rates_start_at_one_half_and_follow_the_threshold() -> None:
 def test_a_chosen_threshold_is_shown_with_the_digits_that_tell_it_from_others(chosen: float, text: str) -> None:
     view = ThresholdView(("no", "yes"), tuple(sorted([0.0, 0.5, chosen, 1.0])), (), chosen)
     assert view.texts[view.start] == text
-    assert view.told == f"Chosen on validation: {text}. Argmax would be 0.5."
+    assert view.told == f"Chosen on validation: {text}; the default is 0.5."
 
 
 def test_a_group_is_an_attribute_whatever_the_label_and_its_scores_lie_in_bins_of_a_hundredth(record: Make) -> None:

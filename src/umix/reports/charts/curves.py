@@ -103,7 +103,7 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
         words.append(f" Dashed line: epoch {panel.selected}, which the rule {panel.rule} selects on validation.")
     told = [
         row for row in panel.rows if colours[row["group"]] != GREY
-    ] or panel.rows  # groups too small to judge are grey
+    ] or panel.rows  # groups with too few examples are grey
     ends = sorted({row["group"]: row["rate"] for row in told}.items(), key=lambda item: float(item[1]))
     summary = ", ".join(f"{group} {rate:.1f} %" for group, rate in ends[:4])
     more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
@@ -122,7 +122,7 @@ def curves(panel: Panel, colours: Mapping[str, str], *, epochs: int | None = Non
 def legend_names(colours: Mapping[str, str]) -> dict[str, str]:
     """For every group its entry in the legend: its own name, or one entry for all grey groups.
 
-    >>> legend_names({"a": "#8A5CDB", "b": GREY, "c": GREY})
+    >>> legend_names({"a": "#BB3355", "b": GREY, "c": GREY})
     {'a': 'a', 'b': '2 other groups', 'c': '2 other groups'}
     """
     n_grey = sum(colour == GREY for colour in colours.values())

@@ -14,6 +14,7 @@ from umix.store import atomic_write
 FileFormat = Literal["pdf", "svg", "png"]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 _PAPER = "DejaVu Sans, Arial, sans-serif"
+_SIDES = ("left", "top", "right", "bottom")
 _GRID = "rgba(128,128,128,0.22)"
 
 
@@ -51,7 +52,12 @@ class Figure:
         """The Vega-Lite specification for a page: as wide as its place, in the colour of the text around it."""
         config = _config("currentColor", _FONT)
         config["legend"]["disable"] = True  # the page draws its own
-        return {**self._spec("container"), "autosize": {"type": "fit-x", "contains": "padding"}, "config": config}
+        # On the right there is room for half of the last label: the axis may grow after the room for labels was measured.
+        size = {
+            "autosize": {"type": "fit-x", "contains": "padding"},
+            "padding": {**dict.fromkeys(_SIDES, 5), "right": 14},
+        }
+        return {**self._spec("container"), **size, "config": config}
 
     def write(self, path: Path) -> None:
         """Write the figure to ``path`` for a paper, in the format of its suffix: black on white, 9 cm wide."""

@@ -16,11 +16,12 @@ METHOD_ORDER = (
     "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
     "cvar_doro", "chi2_doro", "group_mixup", "best",
 )  # fmt: skip
-#: Colours of groups: violet, magenta, olive and pink, which no method has.
-GROUP_COLOURS = ("#8A5CDB", "#D0218A", "#7F8C00", "#DB6BAC")
+#: Colours of groups: crimson, blue, green and violet, which no method has. They are readable on light and on dark pages, and far
+#: apart for every kind of colour vision (tests/reports/charts/test_palette.py measures it).
+GROUP_COLOURS = ("#BB3355", "#5566AA", "#44AA00", "#CC66FF")
 #: Line dashes of the groups, in the order of their colours.
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
-#: Everything that has no colour of its own: groups beyond the worst four, and groups too small to judge.
+#: Everything that has no colour of its own: groups beyond the worst four, and groups with too few examples.
 GREY = "#9AA1AC"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 _BASELINE = "erm"
@@ -58,9 +59,9 @@ def group_colours(names: Sequence[str], worst: Sequence[str] = ()) -> dict[str, 
     """A colour for every group: up to four groups have one each; of more, the first four of ``worst``, the others are grey.
 
     >>> group_colours(["a", "b"])
-    {'a': '#8A5CDB', 'b': '#D0218A'}
+    {'a': '#BB3355', 'b': '#5566AA'}
     >>> group_colours(["a", "b", "c", "d", "e"], worst=["d"])
-    {'a': '#9AA1AC', 'b': '#9AA1AC', 'c': '#9AA1AC', 'd': '#8A5CDB', 'e': '#9AA1AC'}
+    {'a': '#9AA1AC', 'b': '#9AA1AC', 'c': '#9AA1AC', 'd': '#BB3355', 'e': '#9AA1AC'}
     """
     most = len(GROUP_COLOURS)
     coloured = names if len(names) <= most else worst[:most]
@@ -71,7 +72,7 @@ def group_colours(names: Sequence[str], worst: Sequence[str] = ()) -> dict[str, 
 def dash_of(colour: str) -> tuple[int, ...]:
     """The dash of the lines of a group with this colour; grey lines are solid.
 
-    >>> dash_of("#7F8C00")
+    >>> dash_of("#44AA00")
     (2, 2)
     """
     return DASHES[GROUP_COLOURS.index(colour)] if colour in GROUP_COLOURS else DASHES[0]

@@ -10,7 +10,7 @@ from umix.errors import UserError
 from umix.reports.charts.curves import Panel, curve_rows, curves
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
 from umix.reports.charts.palette import SHAPES, group_colours
-from umix.reports.charts.uncertainty import densities, density_rows
+from umix.reports.charts.uncertainty import share_rows, shares
 from umix.reports.training_examples import Training, rank_minority, training_of
 
 
@@ -42,15 +42,15 @@ def points_figure(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
     )
 
 
-def density_figure(record: RunRecord, *, name: str, title: str) -> Figure:
-    """The densities of a run's uncertainty, by group, and how well it finds the minority."""
+def uncertainty_figure(record: RunRecord, *, name: str, title: str) -> Figure:
+    """The shares of a run's uncertainty, by group, and how well it finds the minority."""
     training = _known(record)
     if training.member is None:
         raise UserError(f"{record.directory} must know the groups of its training examples; run it again.")
-    rows = density_rows(training.uncertainty, training.member, record.groups)
+    rows = share_rows(training.uncertainty, training.member, record.groups)
     seen = rank_minority(training.uncertainty, training.member, record.groups)
     area = f", AUROC {seen.auroc:.3f}" if seen else ""
-    return densities(rows, _coloured(record), name=name, title=f"{title}{area}", of=training.of)
+    return shares(rows, _coloured(record), name=name, title=f"{title}{area}", of=training.of)
 
 
 def training_figure(record: RunRecord, *, name: str) -> Figure:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, final
 
 import altair as alt
@@ -18,8 +19,10 @@ from umix.reports.comparison import lowest, mean_interval
 MOST = 24
 _HIGHEST = 740  # pixels: with title and caption it fits a printed page
 _APART = 7  # pixels between the dots of two methods in a row
+_NARROW = 20  # letters of a label where space is narrow
+_LETTERS_HIGH = 14.5  # pixels of a line of a label
 _AXIS = "test accuracy, percent"
-TOO_SMALL = "too small to judge"
+TOO_SMALL = "too few examples"
 
 
 def group_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> list[dict[str, Any]]:
@@ -105,8 +108,8 @@ def group_dots(
         scale=alt.Scale(domain=[-0.6, max(0, len(lines) - 1) + 0.6], reverse=True, nice=False, zero=False),
         axis=alt.Axis(
             values=list(range(len(lines))),
-            labelExpr=_line_labels(lines, sizes),
-            labelLimit=alt.ExprRef("narrow ? 130 : 230"),
+            labelExpr=_line_labels(lines, sizes, most=max(2, int(height // _LETTERS_HIGH))),
+            labelLimit=alt.ExprRef("narrow ? 135 : 230"),
             grid=False,
             ticks=False,
         ),
@@ -166,10 +169,12 @@ def _placed(
     return sorted(shown, key=lambda row: float(row["line"]))
 
 
-def _line_labels(lines: Sequence[str], sizes: Mapping[str, int]) -> str:
-    """A Vega expression of the labels beside the lines."""
+def _line_labels(lines: Sequence[str], sizes: Mapping[str, int], *, most: int) -> str:
+    """A Vega expression of the labels beside the lines; where space is narrow, long names are wrapped into ``most`` lines."""
     labels = [[name, f"n = {sizes[name]:,}"] if name else [f"{TOO_SMALL}:", ""] for name in lines]
-    return f"({json.dumps(labels)})[datum.value]"
+    wrapped = [wrap(label[0], _NARROW, max_lines=most, placeholder="…") for label in labels]
+    narrow = [label if len(parts) == 1 else parts for label, parts in zip(labels, wrapped, strict=True)]
+    return f"(narrow ? {json.dumps(narrow)} : {json.dumps(labels)})[datum.value]"
 
 
 def _described(
@@ -189,7 +194,7 @@ def _described(
     if order.small:
         several = "classes" if kind == "class" else f"{kind}s"
         few = f"1 {kind}" if len(order.small) == 1 else f"{len(order.small)} {several}"
-        words.append(f"Grey: {few} with too few test examples, {TOO_SMALL}.")
+        words.append(f"Grey: {few} with too few test examples to be the worst.")
     n_all, n_shown = len(order.judged) + len(order.small), len(judged) + len(small)
     if n_shown < n_all:
         words.append(f"{n_shown} of {n_all} are drawn: the lowest, large ones first.")

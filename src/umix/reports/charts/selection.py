@@ -15,8 +15,8 @@ from umix.reports.sentences import threshold_words
 
 FRONTIER = "frontier"
 _BY = {
-    "group": "The score that decided is the worst rate, in which groups of few examples are pulled towards their class.",
-    "class": "The score that decided is the mean of three rates: what ERM was sure of, what it was not, and the worst class.",
+    "group": "The score is the worst rate, in which groups of few examples are pulled towards their class.",
+    "class": "The score is the mean of three rates: what ERM was sure of, what it was not, and the worst class.",
 }
 
 
@@ -32,7 +32,7 @@ def candidate_rows(record: RunRecord) -> list[dict[str, Any]]:
             "candidate": candidate["candidate"],
             "average": round(100 * candidate["average"], 2),
             "worst": round(100 * candidate["worst"], 2),
-            "score": "over the budget" if candidate["score"] is None else round(100 * candidate["score"], 2),
+            "score": "average too low" if candidate["score"] is None else round(100 * candidate["score"], 2),
             "epochs": candidate["epochs"],
             "winner": place == 0,
         }
@@ -108,7 +108,7 @@ def selection_chart(
     if len(drawn) < len(rows):
         told += f" Not drawn, but among the numbers: {len(rows) - len(drawn)} far below the others on average."
     if "dfr" in methods:
-        told += " DFR is judged on the part of validation that it was not fitted to."
+        told += " DFR is measured on the part of validation that it was not fitted to."
     return Figure(
         name=f"selection-{file_name(label)}",
         title=f"{label}: average against worst {kind} on validation",
@@ -121,7 +121,7 @@ def selection_chart(
             "candidate": "candidate",
             "worst": f"worst {kind}, %",
             "average": "average, %",
-            "score": "score that decided, %",
+            "score": "score, %",
             "epochs": "epochs trained",
         },
         rows=rows,
@@ -168,6 +168,6 @@ def selection_views(runs: Mapping[str, Sequence[RunRecord]]) -> list[SelectionVi
 
 
 def _view(label: str, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> SelectionView:
-    kind = "group" if record.counts["val"].groups_choose else "class"  # what decided
+    kind = "group" if record.counts["val"].groups_choose else "class"
     figure = selection_chart(rows, frontier_rows(record), kind=kind, label=label)
     return SelectionView(label, record, threshold_words(record).split("\n"), figure)

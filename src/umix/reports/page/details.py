@@ -9,7 +9,8 @@ import numpy as np
 from umix.bench.runs.record import RunRecord
 from umix.core.words import counted
 from umix.reports.charts.figure import Figure
-from umix.reports.charts.uncertainty import densities, density_rows, weight_rows, weights
+from umix.reports.charts.palette import GROUP_COLOURS
+from umix.reports.charts.uncertainty import share_rows, shares
 from umix.reports.page.clusters import Cluster, feature_clusters
 from umix.reports.page.example_view import Shown, Viewer
 from umix.reports.page.training_table import source_of
@@ -78,7 +79,7 @@ class Example:
 class Details:
     """The training examples of one run of the method ``label``.
 
-    ``notes`` are sentences about the uncertainty: the window, what ``auto`` decided, and counts where a figure would show only two
+    ``notes`` are sentences about the uncertainty: the window, what ``auto`` chose, and counts where a figure would show only two
     values. ``window`` is None where the first stage was not recorded.
     """
 
@@ -114,11 +115,11 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
     everyone = np.ones((training.n, 1), dtype=bool)
     member = training.member if training.member is not None else everyone
     figures = []
-    if not two_valued(training):
-        rows = density_rows(training.uncertainty, member, names)
-        figures.append(densities(rows, {**colours, _ALL: "#0072B2"}, of=training.of, window=str(training.window or "")))
-        if training.weight is not None and training.effective_size is not None:
-            figures.append(weights(weight_rows(training.weight), effective=training.effective_size, n=training.n))
+    if not few_values(training):
+        rows = share_rows(training.uncertainty, member, names)
+        figures.append(
+            shares(rows, {_ALL: GROUP_COLOURS[0], **colours}, of=training.of, window=str(training.window or ""))
+        )
     clusters = [] if source.by_columns else feature_clusters(training, record.classes, record.groups)
     examples = most_uncertain(training, viewer, classes=record.classes, groups=record.groups)
     missing = source.missing
@@ -141,34 +142,34 @@ def details(label: str, record: RunRecord, training: Training, colours: Mapping[
     )
 
 
-def two_valued(training: Training) -> bool:
-    """Whether the uncertainty is only 0 or 1, as after a window of one epoch: a density of it would show nothing."""
-    return training.window is not None and training.window.length == 1
+def few_values(training: Training) -> bool:
+    """Whether a window of one or two epochs leaves up to three values: the table by group has all that a chart would show."""
+    return training.window is not None and training.window.length <= 2
 
 
 def uncertainty_notes(record: RunRecord, training: Training) -> list[str]:
-    """Sentences about what the uncertainty counts, and how ``auto`` settings were decided."""
+    """Sentences about what the uncertainty counts, and what ``auto`` settings were set to."""
     notes = []
     if training.correct is not None and training.window is not None:
         recorded = counted(len(training.correct), "recorded epoch")
         notes.append(f"The method used {training.window} of {recorded} of the first stage.")
-    if two_valued(training):
+    if training.window is not None and training.window.length == 1:
         wrong = int((training.uncertainty > 0).sum())
         notes.append(
             f"Wrong in that epoch: {counted(wrong, 'training example')}; right: {training.n - wrong:,}. With one epoch uncertainty "
-            "is 0 or 1 and has no density to draw."
+            "is 0 or 1."
         )
-        if training.weight is not None and training.effective_size is not None:
-            notes.append(
-                f"The weights together are worth {training.effective_size:,.0f} equally weighted examples of {training.n:,} "
-                "(effective sample size)."
-            )
-    decided = _decided(record)
-    return [*notes, decided] if decided else notes
+    if training.weight is not None and training.effective_size is not None:
+        notes.append(
+            f"The weights together are worth {training.effective_size:,.0f} equally weighted examples of {training.n:,} "
+            "(effective sample size)."
+        )
+    chosen = _set_by_auto(record)
+    return [*notes, chosen] if chosen else notes
 
 
-def _decided(record: RunRecord) -> str | None:
-    """What was left to ``auto``, what was decided, and why."""
+def _set_by_auto(record: RunRecord) -> str | None:
+    """What was left to ``auto``, what it was set to, and why."""
     method = record.plan.get("method", {})
     chosen = [
         f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
@@ -179,7 +180,7 @@ def _decided(record: RunRecord) -> str | None:
         return None
     reason = record.choices.get("reason")
     why = f" Why: {reason}." if reason else ""
-    return f"Decided by auto: {', '.join(chosen)}.{why}"
+    return f"Set by auto: {', '.join(chosen)}.{why}"
 
 
 def group_facts(training: Training, member: np.ndarray, names: Sequence[str]) -> list[GroupFacts]:

@@ -1,4 +1,4 @@
-"""The first words of a report: the baseline's worst group, the same group under the recommended method, and how sure that is."""
+"""The first words of a report: where the chosen model is least accurate, what it gains over the baseline, and how sure that is."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,8 @@ from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired
 from umix.core.words import counted
 from umix.reports.arrange import THRESHOLD
-from umix.reports.comparison import different_fits, different_pairs, drawn, lowest, mean_interval
+from umix.reports.comparison import BASELINE, different_fits, different_pairs, drawn, lowest, mean_interval
+from umix.reports.page.group_words import group_words
 from umix.reports.sentences import collapse_words, judged_words
 from umix.reports.tables.text_table import percents
 
@@ -26,12 +27,16 @@ class NamedRate:
     """One group of one method: its mean rate over seeds and Wilson's interval, whose ends are averaged over seeds."""
 
     name: str
+    words: str  # the name with its columns
     size: int
     rate: float
     interval: Interval
 
     def __str__(self) -> str:
-        return f"{_percent(self.rate)} (95 % interval {_percent(self.interval.low)} to {_percent(self.interval.high)})"
+        return (
+            f"{self.words}: {_percent(self.rate)} of {counted(self.size, 'test example')} right (95 % interval "
+            f"{_percent(self.interval.low)} to {_percent(self.interval.high)})"
+        )
 
 
 @final
@@ -48,12 +53,11 @@ class Headline:
     cost: Spread | None  # of the average
     evidence: Evidence
     sentences: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences of less weight: a second method, small groups, models that failed
     reasons: tuple[str, ...]
 
 
-def headline(
-    task: str, runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, baseline: str | None
-) -> Headline:
+def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, baseline: str | None) -> Headline:
     """The headline of a task whose ``runs`` all have a score under the rule ``select``.
 
     It recommends the method that validation prefers among those that use no group labels in training; the best one that uses
@@ -64,8 +68,8 @@ def headline(
     summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in runs.items()}
     own, records = summaries[method], runs[method]
     kind = "group" if records[0].groups else "class"
-    worst = _worst_of(list(own.values()))
-    sentences = [] if kind == "group" else ["The worst group is unknown: this task has no groups. Classes stand in."]
+    worst = _worst_of(records[0], own)
+    sentences = [f"The {'chosen ' * (len(runs) > 1)}model ({method}) is least accurate for {worst}."]
     named = [baseline, f"{baseline}{THRESHOLD}"] if baseline is not None else []
     rivals = [label for label in named if label in runs and label != method]
     pairs = {label: different_pairs(records, runs[label]) for label in rivals} if method != baseline else {}
@@ -84,18 +88,18 @@ def headline(
         against = summaries[str(baseline)]
         changes = [_number(own[seed].average) - _number(against[seed].average) for seed in pairs[str(baseline)]]
         cost = Spread.of(changes)
-        sentences += _compared(task, method, own, {label: summaries[label] for label in differences}, kind)
+        sentences += _compared(records[0], method, own, {label: summaries[label] for label in differences})
     else:
-        alone = "no other method was run" if method == baseline else "no baseline was run with the same seeds"
-        sentences += [
-            f"On {task}, the worst {kind} of {method} is {worst.name} ({counted(worst.size, 'test example')}): {worst}. Its "
-            f"average is {_percent(_average(own))}. It cannot be compared: {alone}."
-        ]
-    sentences += _second(
-        {label: rows for label, rows in others.items() if label != method}, summaries, kind, records[0]
-    )
-    sentences += _judged(records[0], next(iter(own.values())))
-    sentences += [
+        alone = (
+            "no other method was run" if method == baseline else "no ordinary model (erm) was run with the same seed"
+        )
+        sentences.append(
+            f"On average it gets {_percent(_average(own))} right. There is nothing to compare with: {alone}."
+        )
+    notes = _second({label: rows for label, rows in others.items() if label != method}, summaries, records[0])
+    notes += _small_groups(records[0], next(iter(own.values())))
+    notes += [] if kind == "group" else ["This task has no groups, so the least accurate class is shown."]
+    notes += [
         f"{label}: {collapse_words(s)}" for label, rows in summaries.items() for s in rows.values() if s.collapsed
     ][:2]
     doubted = doubts(seeds=len(own), fits=different_fits(records), worst_size=worst.size)
@@ -110,6 +114,7 @@ def headline(
         cost=cost,
         evidence=evidence,
         sentences=tuple(sentences),
+        notes=tuple(notes),
         reasons=tuple(reasons),
     )
 
@@ -126,67 +131,58 @@ def _score(records: Sequence[RunRecord], select: str | None) -> float:
     return float(np.mean(scores))
 
 
-def _worst_of(summaries: Sequence[Summary], name: str | None = None) -> NamedRate:
-    """The judged group that is lowest on average over seeds, or the one called ``name``."""
+def _worst_of(record: RunRecord, summaries: Mapping[int, Summary], name: str | None = None) -> NamedRate:
+    """The group that is lowest on average over seeds among those large enough to count, or the one called ``name``."""
     found: dict[str, list[GroupRate]] = {}
-    for summary in summaries:
+    for summary in summaries.values():
         for group, rate in summary.judged_rates.items():
             found.setdefault(group, []).append(rate)
     if not found or (name is not None and name not in found):
-        return NamedRate(name or "–", 0, math.nan, Interval(math.nan, math.nan))
+        return NamedRate(name or "–", name or "–", 0, math.nan, Interval(math.nan, math.nan))
     means = {group: float(np.mean([rate.hits / rate.size for rate in rates])) for group, rates in found.items()}
     chosen = name or min(means, key=means.__getitem__)
-    return NamedRate(chosen, found[chosen][0].size, means[chosen], mean_interval(found[chosen]))
+    rates = found[chosen]
+    return NamedRate(chosen, group_words(record, chosen), rates[0].size, means[chosen], mean_interval(rates))
 
 
 def _compared(
-    task: str, method: str, own: Mapping[int, Summary], rivals: Mapping[str, Mapping[int, Summary]], kind: str
+    record: RunRecord, method: str, own: Mapping[int, Summary], rivals: Mapping[str, Mapping[int, Summary]]
 ) -> list[str]:
-    """The baseline's worst group, the same group under the method, and the method's own worst group if it is another.
+    """What the method gains in the baseline's worst group, what a threshold alone would gain there, and the averages.
 
     ``rivals`` are the baseline and, where there is such a row, the same runs with a chosen threshold.
     """
     (baseline, against), *others = rivals.items()
-    before = _worst_of(list(against.values()))
-    same = _worst_of(list(own.values()), before.name)
-    worst = _worst_of(list(own.values()))
-    change = 100 * (same.rate - before.rate)
-    averages = _average(own), _average(against)
-    sentences = [
-        f"On {task}, the worst {kind} of {baseline} is {before.name} ({counted(before.size, 'test example')}): {before}.",
-        f"{method} gets {same} of it right, {_points(change)}.",
-    ]
+    worst, before = _worst_of(record, own), _worst_of(record, against)
+    same = _worst_of(record, own, before.name)
+    ordinary = f"An ordinary model ({baseline})" if baseline.split(" ")[0] == BASELINE else f"The baseline ({baseline})"
+    gain = _points(100 * (same.rate - before.rate))
+    if worst.name == before.name:
+        sentences = [f"{ordinary} gets {_percent(before.rate)} of them right; {method} gets {gain}."]
+    else:
+        sentences = [f"{ordinary} is least accurate for {before}; {method} gets {_percent(same.rate)} there, {gain}."]
     for label, summaries in others:
-        there = _worst_of(list(summaries.values()), before.name)
+        there = _worst_of(record, summaries, before.name)
+        more = _points(100 * (same.rate - there.rate))
         sentences.append(
-            f"{label}, the same runs with a threshold chosen on validation, gets {there} of it right; {method} gets "
-            f"{_points(100 * (same.rate - there.rate))}."
+            f"Choosing only the threshold ({label}) gives {_percent(there.rate)} there; {method} gets {more}."
         )
-    if worst.name != before.name:
-        sentences.append(
-            f"The worst {kind} of {method} itself is {worst.name} ({counted(worst.size, 'test example')}): {worst}."
-        )
-    moved = 100 * (averages[0] - averages[1])
-    sentences.append(f"Over all test examples {method} gets {_percent(averages[0])}, {_points(moved)}.")
-    return sentences
+    averages = _percent(_average(own)), _percent(_average(against))
+    return [*sentences, f"On average {method} gets {averages[0]} right and {baseline} {averages[1]}."]
 
 
 def _second(
-    others: Mapping[str, Sequence[RunRecord]],
-    summaries: Mapping[str, Mapping[int, Summary]],
-    kind: str,
-    recommended: RunRecord,
+    others: Mapping[str, Sequence[RunRecord]], summaries: Mapping[str, Mapping[int, Summary]], recommended: RunRecord
 ) -> list[str]:
     """The best of the methods that use group labels in training, if the recommended one uses none."""
     aware = {label: records for label, records in others.items() if records[0].group_use == "training"}
     if not aware or recommended.group_use == "training":
         return []
     label = max(aware, key=lambda label: _score(aware[label], None))
-    worst = _worst_of(list(summaries[label].values()))
-    return [f"With group labels in training, {label} has as its worst {kind} {worst.name}: {worst}."]
+    return [f"With group labels in training, {label} is least accurate for {_worst_of(recommended, summaries[label])}."]
 
 
-def _judged(record: RunRecord, summary: Summary) -> list[str]:
+def _small_groups(record: RunRecord, summary: Summary) -> list[str]:
     words = judged_words(_without_collapse(summary), record.min_group) if record.groups else ""
     return [words] if words else []
 
@@ -212,12 +208,12 @@ def _evidence(
     for place, (label, interval) in enumerate(intervals.items()):
         shown = f"{percents(interval, sign=True)} points"
         if math.isnan(interval.low):
-            unclear = "is not clear of zero: a single pair of fits has no interval"
+            unclear = f"the gain over {label} may be chance: a single pair of fits has no interval"
         elif interval.low <= 0 <= interval.high:
-            unclear = f"is not clear of zero: its interval over seeds is {shown}"
+            unclear = f"the gain over {label} may be chance: its interval over seeds is {shown}"
         else:
-            unclear = f"is {shown}: a threshold alone does better" if place and interval.high < 0 else ""
-        reasons += [f"the change of the worst rate against {label} {unclear}"] if unclear else []
+            unclear = f"{label} alone does better: the gain over it is {shown}" if place and interval.high < 0 else ""
+        reasons += [unclear] if unclear else []
         clear = clear and not unclear
     common = min(difference.seeds for difference in differences.values())
     if 2 <= common < _MANY_SEEDS:
@@ -226,7 +222,7 @@ def _evidence(
         return "weak", reasons
     first, *others = intervals
     reasons = [
-        f"the worst rate changes by {percents(intervals[first], sign=True)} points over {common} seeds",
+        f"the worst {kind} changes by {percents(intervals[first], sign=True)} points over {common} seeds",
         *(f"against {label} by {percents(intervals[label], sign=True)} points" for label in others),
         f"the worst {kind} has {counted(size, 'test example')}",
         *reasons,

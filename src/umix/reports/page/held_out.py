@@ -7,10 +7,11 @@ from typing import final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
-from umix.core.statistics import FEW_EXAMPLES
+from umix.core.statistics import FEW_EXAMPLES, wilson
 from umix.reports.page.example_view import Shown, Viewer
-from umix.reports.page.slices import Slice, table_slices
-from umix.reports.page.training_table import source_of
+from umix.reports.page.group_words import group_words
+from umix.reports.page.slices import Slice, broken_slices, table_slices
+from umix.reports.page.training_table import Source, source_of
 from umix.reports.predictions import Predictions
 
 #: How many examples are shown of each kind.
@@ -54,6 +55,17 @@ class Flips:
 
 
 @final
+@dataclass(frozen=True)
+class Price:
+    """The part of the test examples that pays for the gain: the errors of the model and of the baseline there, in [0, 1]."""
+
+    description: str
+    size: int
+    error: float
+    baseline_error: float
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """The held-out examples of one run of the method ``label`` at the epoch that ``rule`` selects."""
@@ -71,6 +83,7 @@ class HeldOut:
     baseline: str | None
     hardest: Sequence[HeldOutExample]
     flips: Flips | None
+    price: Price | None
     missing: str | None  # why rows cannot be shown
 
     @property
@@ -108,6 +121,7 @@ def held_out(
         baseline=None if baseline is None else baseline[0],
         hardest=[] if source.by_columns else view.examples(_first(test.wrong, test.loss)),
         flips=None if baseline is None or against is None else _flips(baseline[0], against, view),
+        price=None if baseline is None else _price(record, predictions, baseline[1], source),
         missing=source.missing,
     )
 
@@ -153,6 +167,32 @@ def _flips(name: str, baseline: Predictions, view: _View) -> Flips:
         fixed=view.examples(_first(fixed, baseline.confidence)),
         broken=view.examples(_first(broken, test.confidence)),
     )
+
+
+def _price(record: RunRecord, model: Predictions, baseline: Predictions, source: Source) -> Price | None:
+    """The slice of a table, group or class whose error rises most against ``baseline``; None where none clearly rises."""
+    broken, fixed = model.wrong & ~baseline.wrong, baseline.wrong & ~model.wrong
+    names = record.groups or record.classes
+    member = model.member if record.groups else model.label[:, None] == np.arange(len(names))
+    parts = {group_words(record, name): inside for name, inside in zip(names, member.T, strict=True)}
+    parts |= broken_slices(model, source, broken)
+    val, test = model.split == "val", model.split == "test"
+
+    def rise(inside: np.ndarray) -> float:
+        return float((model.wrong[inside].mean() - baseline.wrong[inside].mean()) if inside.any() else 0)
+
+    clear = [name for name, inside in parts.items() if _pays(broken[inside & test], fixed[inside & test])]
+    if not clear:
+        return None
+    name = max(clear, key=lambda name: rise(parts[name] & val))  # chosen on validation, measured on test
+    here = parts[name] & test
+    return Price(name, int(here.sum()), float(model.wrong[here].mean()), float(baseline.wrong[here].mean()))
+
+
+def _pays(broken: np.ndarray, fixed: np.ndarray) -> bool:
+    """Whether more of these examples are broken than fixed, by the interval of the share among those that changed."""
+    changed = int(broken.sum() + fixed.sum())
+    return len(broken) >= FEW_EXAMPLES and changed > 0 and wilson(int(broken.sum()), changed).low > 0.5
 
 
 def _first(chosen: np.ndarray, by: np.ndarray) -> list[int]:

@@ -14,11 +14,12 @@ from umix.reports.charts.rates import group_dots, group_order, group_rows, trade
 from umix.reports.charts.selection import SelectionView, selection_views
 from umix.reports.comparison import MethodRates, compare, default_baseline
 from umix.reports.page.details import Details, details, uncertainty_order
+from umix.reports.page.group_errors import GroupErrors, group_errors
 from umix.reports.page.headline import Headline, headline
 from umix.reports.page.held_out import HeldOut, held_out
 from umix.reports.page.threshold import ThresholdView, threshold_view
-from umix.reports.predictions import load_predictions
-from umix.reports.tables.comparison_tables import cautions, groups_table, threshold_notes
+from umix.reports.predictions import Predictions, load_predictions
+from umix.reports.tables.comparison_tables import cautions, groups_table
 from umix.reports.tables.text_table import TextTable
 from umix.reports.training_examples import Training, training_of
 
@@ -31,17 +32,19 @@ class Section:
     task: str
     records: Sequence[RunRecord]
     headline: Headline
+    baseline: str | None
     results: Sequence[Figure]
     selections: Sequence[SelectionView]  # what runs tried on validation before they were trained
     epochs: Sequence[Figure]
     details: Details | None
     held_out: HeldOut | None
+    errors: GroupErrors | None
     methods: Mapping[str, MethodRates]  # the best worst group first
     groups: TextTable | None  # the rate of every group, each group column alone first
     columns: Sequence[str]  # the group columns, where there are several
     threshold: ThresholdView | None
     select: str
-    decided: str  # which rows are decided by argmax and which with chosen biases
+    thresholds: str  # which rows have a threshold chosen on validation
     warnings: Sequence[tuple[str, str]]  # who warns, and of what
 
     @property
@@ -52,14 +55,15 @@ class Section:
     @property
     def figures(self) -> list[Figure]:
         """All figures in the order of the page."""
+        errors = self.errors.figures if self.errors else ()
         selections = [one.figure for one in self.selections]
-        return [*self.results, *selections, *self.epochs, *(self.details.figures if self.details else ())]
+        return [*self.results, *errors, *selections, *self.epochs, *(self.details.figures if self.details else ())]
 
 
 def sections(runs: Arranged, *, select: str | None = None, baseline: str | None = None) -> list[Section]:
     """A section for every task in ``runs`` that has a score under the rule ``select``; where none has, it is refused.
 
-    ``runs`` are rows of ``decided_rows``.
+    ``runs`` are rows of ``threshold_rows``.
     """
     found = []
     for task, methods in runs.items():
@@ -88,7 +92,7 @@ def _section(
 ) -> Section:
     baseline = named if named in by_label else default_baseline(by_label)
     runs = dict(sorted(by_label.items(), key=lambda item: item[0] != baseline))
-    said = headline(task, runs, select=select, baseline=baseline)
+    said = headline(runs, select=select, baseline=baseline)
     first = next(iter(runs.values()))[0]
     names = first.groups or first.classes
     rows = group_rows(runs, select)
@@ -110,21 +114,25 @@ def _section(
         for warning in record.warnings
     ]
     comparison = compare({task: runs}, select=select, baseline=baseline)
+    shown = runs[said.method][0]
+    predictions, threshold = _headline_predictions(shown, select), shown.summary(select).threshold
     return Section(
         task=task,
         records=[record for records in trained.values() for record in records],
         headline=said,
+        baseline=baseline,
         results=results,
         selections=selection_views(trained),
         epochs=epochs,
         details=None if chosen is None else details(*chosen, of_groups),
         held_out=_held_out(runs, said.method, baseline),
+        errors=None if predictions is None else group_errors(shown, predictions, threshold=threshold),
         methods=comparison.ranked(task),
         groups=groups_table(comparison, task) if first.groups else None,
         columns=list(dict.fromkeys(margin.column for margin in first.margins)),
-        threshold=_threshold(runs[said.method], select),
+        threshold=_threshold(shown, predictions, threshold),
         select=first.rule(select),
-        decided=" ".join(threshold_notes(comparison.ranked(task))),
+        thresholds=_threshold_words(comparison.ranked(task)),
         warnings=_gathered(
             [("Comparison", caution) for caution in cautions(comparison.ranked(task), baseline)] + left_out + warnings
         ),
@@ -132,7 +140,7 @@ def _section(
 
 
 def _trained(runs: Mapping[str, Sequence[RunRecord]]) -> dict[str, list[RunRecord]]:
-    """The runs without rows that show runs of another row again, decided otherwise."""
+    """The runs without rows that show runs of another row again, with another threshold."""
     seen: set[str] = set()
     trained = {}
     for label, records in runs.items():
@@ -141,13 +149,24 @@ def _trained(runs: Mapping[str, Sequence[RunRecord]]) -> dict[str, list[RunRecor
     return trained
 
 
-def _threshold(records: Sequence[RunRecord], select: str | None) -> ThresholdView | None:
+def _threshold_words(methods: Mapping[str, MethodRates]) -> str:
+    """Which methods have a threshold chosen on validation, in a sentence; empty where none has."""
+    chosen = [label for label, rates in methods.items() if rates.threshold == "tuned"]
+    usual = [label for label in methods if label not in chosen]
+    if not chosen:
+        return ""
+    others = f"; {', '.join(usual)}: the most likely class" if usual else ""
+    return f"Threshold chosen on validation: {', '.join(chosen)}{others}."
+
+
+def _headline_predictions(record: RunRecord, select: str | None) -> Predictions | None:
+    """The predictions that the run keeps, if they are those of the headline."""
+    return load_predictions(record) if record.choice(select) == record.choice() else None
+
+
+def _threshold(record: RunRecord, predictions: Predictions | None, chosen: float | None) -> ThresholdView | None:
     """The rates of a run's groups at any threshold; None unless it has two classes and kept the predictions of the headline."""
-    record, chosen = records[0], records[0].summary(select).threshold
-    if chosen is None or record.choice(select) != record.choice():
-        return None
-    predictions = load_predictions(record)
-    if predictions is None:
+    if predictions is None or chosen is None:
         return None
     return threshold_view(record, predictions, chosen=chosen)
 
@@ -184,23 +203,22 @@ def _train_curves(label: str, record: RunRecord, training: Training, of_groups: 
 
 
 def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: dict[str, str]) -> list[Figure]:
-    """Validation and test over the epochs of the final fit: the runs side by side, with equal axes."""
-    found = []
-    for split, word in (("val", "Validation"), ("test", "Test")):
-        for label, record in compared.items():
-            choice = record.choice(select)
-            names, rates = counted_rates(record, split, choice.threshold)
-            panel = Panel(
-                name=f"epochs-{split}-{file_name(label)}",
-                title=f"{word}: {label}, seed {record.seed}{', with the chosen threshold' if choice.threshold else ''}",
-                rows=curve_rows(names, rates),
-                axis=f"{word.lower()} accuracy, percent",
-                n_groups=len(names),
-                selected=choice.epoch + 1,
-                rule=record.rule(select),
-            )
-            found.append(panel)
-    return panels(found, of_groups)
+    """Validation accuracy over the epochs of the final fit: the runs side by side, with equal axes."""
+    compared_panels = []
+    for label, record in compared.items():
+        choice = record.choice(select)
+        names, rates = counted_rates(record, "val", choice.threshold)
+        panel = Panel(
+            name=f"epochs-val-{file_name(label)}",
+            title=f"Validation: {label}, seed {record.seed}{', with the chosen threshold' if choice.threshold else ''}",
+            rows=curve_rows(names, rates),
+            axis="validation accuracy, percent",
+            n_groups=len(names),
+            selected=choice.epoch + 1,
+            rule=record.rule(select),
+        )
+        compared_panels.append(panel)
+    return panels(compared_panels, of_groups)
 
 
 def _gathered(warnings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

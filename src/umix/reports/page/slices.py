@@ -162,6 +162,17 @@ def table_slices(
     return sorted(found, key=lambda one: -one.error)[:_SHOWN]
 
 
+def broken_slices(predictions: Predictions, source: Source, broken: np.ndarray) -> dict[str, np.ndarray]:
+    """Slices in which validation rows are ``broken`` [n] more often than elsewhere: which held-out rows each holds, bool [n]."""
+    val = predictions.split == "val"
+    if source.table is None or predictions.row is None or val.sum() < _FEWEST_ROWS:
+        return {}
+    columns = list(dict.fromkeys([*source.inputs, *source.groups]))
+    table = source.table.select(columns)[predictions.row]
+    slices = candidates(table[np.flatnonzero(val)], broken[val])
+    return {_described(conditions): _all_hold(conditions, table) for conditions in slices}
+
+
 def candidates(table: "polars.DataFrame", wrong: np.ndarray) -> list[list[Condition]]:
     """The parts of a tree's leaves whose share of ``wrong`` [n] is above average, each as the conditions that describe it."""
     questions = _questions(table)

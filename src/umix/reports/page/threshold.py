@@ -7,8 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from umix.bench.runs.record import RunRecord
-from umix.core.words import group_name
-from umix.reports.predictions import Predictions
+from umix.reports.predictions import Predictions, attribute_groups
 
 #: The threshold of a net that predicts the more likely of two classes.
 DEFAULT = 0.5
@@ -61,7 +60,7 @@ class ThresholdView:
         """Where the slider starts, in a sentence."""
         if self.chosen == DEFAULT:
             return f"The default is {DEFAULT}."
-        return f"Chosen on validation: {self.texts[self.start]}. Argmax would be {DEFAULT}."
+        return f"Chosen on validation: {self.texts[self.start]}; the default is {DEFAULT}."
 
     @property
     def data(self) -> dict[str, Any]:
@@ -104,22 +103,11 @@ def threshold_view(record: RunRecord, predictions: Predictions, *, chosen: float
 
     groups = [
         group(name, inside)
-        for name, inside in _attribute_groups(record, test).items()
+        for name, inside in attribute_groups(record, test).items()
         if inside.sum() >= record.min_group
     ]
     everything = group(OVERALL, np.ones(test.n, dtype=bool))
     return ThresholdView((record.classes[0], record.classes[1]), tuple(edges), (everything, *groups), chosen)
-
-
-def _attribute_groups(record: RunRecord, test: Predictions) -> dict[str, np.ndarray]:
-    """Who is in each combination of group values, whatever the label, bool [n]; without such parts the groups themselves."""
-    if not record.group_parts:
-        return {name: test.member[:, place] for place, name in enumerate(record.groups)}
-    members: dict[str, np.ndarray] = {}
-    for place, parts in enumerate(record.group_parts):
-        name = group_name(parts[1:])
-        members[name] = members.get(name, np.zeros(test.n, dtype=bool)) | test.member[:, place]
-    return members
 
 
 def _text(edge: float) -> str:
