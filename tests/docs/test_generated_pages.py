@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+import griffe
 import pytest
+from pydantic import BaseModel
 
 import umix
 from umix import run_folder
@@ -19,6 +21,16 @@ pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
 OWN = tuple(METHODS.own)
+ADAPTERS = {
+    "umix.adapters.lightning": ("TrainsByUMIX", "TrajectoryCallback"),
+    "umix.adapters.sklearn": ("worst_group_accuracy", "worst_group_scorer"),
+    "umix.adapters.transformers": ("GroupMetrics", "RecordingTrainer", "UMIXTrainer"),
+}
+PUBLIC = {f"umix.{name}" for name in umix.__all__ if name != "__version__"} | {
+    f"{module}.{name}" for module, names in ADAPTERS.items() for name in names
+}
+#: What people are given and do not make themselves; the reference shows what it offers.
+GIVEN = {"umix.Context", "umix.RunRecord", "umix.RunResult", "umix.StudyResult"}
 
 
 @pytest.fixture
@@ -94,11 +106,47 @@ def test_every_setting_of_fits_evaluation_and_nets_is_on_the_page_of_settings(ge
             assert name == "path" or (f"`{part}.{name}`" in text and (field.description or "") in text)
 
 
+def reference() -> set[str]:
+    """The names that have an entry in the reference."""
+    pages = (ROOT / "docs" / "reference" / "api").glob("*.md")
+    return {name for page in pages for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.M)}
+
+
 def test_every_public_name_is_in_the_reference() -> None:
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference" / "api").glob("*.md"))
-    named = {*re.findall(r"^::: umix\.(\w+)$", pages, re.M), *re.findall(r"^`umix\.(\w+)` is a mapping", pages, re.M)}
-    missing = set(umix.__all__) - named - {"__version__"}
-    assert not missing, f"add `::: umix.NAME` to a page of docs/reference/api for each of {sorted(missing)}"
+    missing = {*PUBLIC, *named_for_plug_ins()} - reference()
+    assert not missing, f"add `::: NAME` to a page of docs/reference/api for each of {sorted(missing)}"
+
+
+def named_for_plug_ins() -> set[str]:
+    """What the page on plug-ins tells people to import."""
+    text = (ROOT / "docs" / "how-to" / "extending.md").read_text(encoding="utf-8")
+    parts = {f"{module}.{name}" for name, module in re.findall(r"`(\w+)` of\s+`(umix[\w.]+)`", text)}
+    return parts | set(re.findall(r"`(umix(?:\.[a-z_]+){2,}\.[A-Z]\w+)`", text))
+
+
+@pytest.fixture(scope="module")
+def package() -> griffe.Object:
+    """The source as the reference reads it."""
+    extensions = griffe.load_extensions(str(ROOT / "docs" / "field_tables.py"))
+    loaded = griffe.load("umix", search_paths=[ROOT / "src"], extensions=extensions)
+    assert isinstance(loaded, griffe.Object)
+    return loaded
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - GIVEN))
+def test_every_parameter_of_a_public_name_is_described(package: griffe.Object, name: str) -> None:
+    target = package[name.removeprefix("umix.")]
+    target = target.final_target if target.is_alias else target
+    if not (target.is_class or target.is_function):
+        return
+    assert target.docstring, f"{name} has no docstring"
+    style = "numpy" if "\nParameters\n---" in target.docstring.value else "google"
+    sections = [part.value for part in target.docstring.parse(style) if part.kind.value in ("parameters", "attributes")]
+    described = {one.name.lstrip("*") for section in sections for one in section}
+    kind = getattr(umix, target.name, None)
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+    wanted = set(kind.model_fields) if is_model else {parameter.name for parameter in target.parameters} - {"self"}
+    assert wanted <= described, f"describe {sorted(wanted - described)} in the docstring of {name}"
 
 
 def test_every_file_of_a_run_is_on_its_page() -> None:

@@ -314,7 +314,12 @@ def known_threshold(threshold: str) -> Threshold:
 
 
 def load_run(directory: str | Path) -> RunRecord:
-    """The record of the finished run in ``directory``."""
+    """The record of a finished run.
+
+    Args:
+        directory: folder of the run.
+
+    """
     path = Path(directory) / RECORD
     if not path.exists():
         why = "it is a file and no folder" if path.parent.is_file() else f"{RECORD} is missing"
