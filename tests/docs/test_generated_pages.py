@@ -1,5 +1,6 @@
 """The generated pages of the documentation are up to date with the code, also for a new method."""
 
+import json
 import re
 from pathlib import Path
 
@@ -154,6 +155,22 @@ def test_every_file_of_a_run_is_on_its_page() -> None:
     files = [value for name, value in vars(run_folder).items() if name.isupper() and not name.startswith("_")]
     assert len(files) > 10
     assert [name for name in files if f"`{name}`" not in page] == []
+
+
+def test_the_page_on_the_paper_has_every_published_number() -> None:
+    page = (ROOT / "docs" / "how-to" / "reproduce.md").read_text(encoding="utf-8")
+    rows = {row[0].strip("`"): row[1:] for row in (line.strip("| ").split(" | ") for line in page.splitlines())}
+    published = json.loads((ROOT / "src" / "umix" / "reports" / "published.json").read_text(encoding="utf-8"))
+    for method, tasks in published["methods"].items():
+        shown = dict(zip(("waterbirds", "celeba", "civilcomments", "camelyon17"), rows[method], strict=True))
+        for task, rates in tasks.items():
+            texts = {rate: _with_deviation(*numbers) for rate, numbers in rates.items()}
+            expected = f"{texts['worst']} ({texts['average']})" if "worst" in texts else texts["average"]
+            assert shown[task] == expected, f"{method} on {task}"
+
+
+def _with_deviation(mean: float, deviation: float | None) -> str:
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
 def test_every_page_lies_in_the_folder_of_its_kind() -> None:
