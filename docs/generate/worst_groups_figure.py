@@ -13,7 +13,7 @@ TABLES = {
     "bank": "Bank calls: says yes, by age",
     "compas": "COMPAS: reoffends, by sex",
 }
-ALONE, THRESHOLD, UMIX = "gradient boosting", "… with a tuned threshold", "umix run"
+ALONE, THRESHOLD, UMIX = "gradient boosting", "+ tuned threshold", "umix run"
 COLOURS = {
     "light": ("#6b6b6b", "#b9b9b9", "#c8500a", "#1f2430"),
     "dark": ("#a8abb5", "#656975", "#ff9a4d", "#e6e8ee"),
@@ -45,18 +45,20 @@ def _rows(title: str, measured: dict[str, dict]) -> list[dict[str, object]]:
 
 
 def _png(rows: list[dict[str, object]], alone: str, threshold: str, umix: str, ink: str) -> bytes:
-    y = alt.Y("table:N", sort=[*TABLES.values()], title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=320))
-    x = alt.X("worst:Q", title="accuracy in the worst group, percent of test rows", scale=alt.Scale(domain=[0, 100]))
+    labels = alt.Axis(ticks=False, domain=False, labelExpr="split(datum.label, ': ')")  # in two lines
+    y = alt.Y("table:N", sort=[*TABLES.values()], title=None, axis=labels)
+    percent = alt.Axis(title="accuracy in the worst group, percent", values=[*range(0, 101, 20)])
+    x = alt.X("worst:Q", axis=percent, scale=alt.Scale(domain=[0, 100]))
     colour = alt.Color(
         "model:N",
         scale=alt.Scale(domain=[ALONE, THRESHOLD, UMIX], range=[alone, threshold, umix]),
-        legend=alt.Legend(orient="top", title=None, symbolType="circle", symbolSize=140, labelLimit=400),
+        legend=alt.Legend(orient="top", title=None, symbolType="circle", symbolSize=140, offset=8),
     )
     base = alt.Chart(alt.Data(values=rows)).encode(y=y)
     line = base.mark_rule(color=alone, opacity=0.5, strokeWidth=2).encode(x="min(worst):Q", x2="max(worst):Q")
     dots = base.mark_circle(size=170, opacity=1).encode(x=x, color=colour)
     texts = base.mark_text(dy=-14, fontSize=13, color=ink).encode(x=x, text="text:N")
-    chart = (line + dots + texts).properties(width=400, height=alt.Step(46), background="transparent")
+    chart = (line + dots + texts).properties(width=290, height=alt.Step(46), background="transparent")
     chart = chart.configure(font="Liberation Sans")  # comes with vl-convert, so that every machine draws the same
     chart = (
         chart.configure_view(stroke=None)
@@ -68,6 +70,6 @@ def _png(rows: list[dict[str, object]], alone: str, threshold: str, umix: str, i
             titleFontWeight="normal",
             gridOpacity=0.2,
         )
-        .configure_legend(labelColor=ink, labelFontSize=14)
+        .configure_legend(labelColor=ink, labelFontSize=13)
     )
     return vl_convert.vegalite_to_png(chart.to_dict(), scale=2)
