@@ -314,12 +314,7 @@ def known_threshold(threshold: str) -> Threshold:
 
 
 def load_run(directory: str | Path) -> RunRecord:
-    """The record of a finished run.
-
-    Args:
-        directory: folder of the run.
-
-    """
+    """The record of the finished run in ``directory``."""
     path = Path(directory) / RECORD
     if not path.exists():
         why = "it is a file and no folder" if path.parent.is_file() else f"{RECORD} is missing"
