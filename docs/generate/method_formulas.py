@@ -54,8 +54,8 @@ _MIXTURE = r"\tilde x_{ij} = \lambda x_i + (1-\lambda) x_j, \qquad \lambda \sim 
 _MIXED = r"\lambda\,\ell(\tilde x_{ij}, y_i) + (1-\lambda)\,\ell(\tilde x_{ij}, y_j)"
 _WEIGHTED = r"\lambda\,w_i\,\ell(\tilde x_{ij}, y_i) + (1-\lambda)\,w_j\,\ell(\tilde x_{ij}, y_j)"
 _GROUP_DRO = (
-    r"\min_\theta \sum_g q_g L_g, \qquad q_g \leftarrow \frac{q_g \exp(\text{step\_size} \cdot L_g)}"
-    r"{\sum_h q_h \exp(\text{step\_size} \cdot L_h)}"
+    r"\min_\theta \sum_g q_g L_g, \qquad q_g \leftarrow \frac{q_g \exp(\text{step_size} \cdot L_g)}"
+    r"{\sum_h q_h \exp(\text{step_size} \cdot L_h)}"
 )
 _CVAR = (
     r"\min_\theta\; \max_{q \in Q} \sum_i q_i\,\ell_i, \qquad"
@@ -99,7 +99,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "erm": (r"\min_\theta\; \frac1n \sum_i \ell(x_i, y_i)",),
     "evals": (_LAST_LAYER + r"B \text{ the } k \text{ highest and } k \text{ lowest losses of each class}",),
     "fish": (
-        r"\theta \leftarrow \theta + \text{meta\_lr}\,(\tilde\theta - \theta),"
+        r"\theta \leftarrow \theta + \text{meta_lr}\,(\tilde\theta - \theta),"
         r" \qquad \tilde\theta \text{ after a step on each domain}",
     ),
     "focal": (r"\min_\theta\; -\frac1n \sum_i \alpha_{y_i} (1-p_i)^\gamma \log p_i, \qquad p_i = P(y_i \mid x_i)",),
@@ -118,7 +118,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "jtt": (r"\min_\theta \sum_i \bigl(1 + \text{upweight} \cdot 1[\hat y_i^{\text{ERM}} \ne y_i]\bigr)\,\ell_i",),
     "ldam": (
         r"\min_\theta\; \frac1{n s} \sum_i \ell\bigl(s\,(z_i - \Delta_{y_i} e_{y_i}), y_i\bigr),"
-        r" \qquad \Delta_y = \text{max\_margin} \cdot \Bigl(\frac{n_{\min}}{n_y}\Bigr)^{1/4}",
+        r" \qquad \Delta_y = \text{max_margin} \cdot \Bigl(\frac{n_{\min}}{n_y}\Bigr)^{1/4}",
     ),
     "lff": (
         r"\min_{\theta_b} \frac1n\sum_i \frac{1 - p_i^q}{q}, \qquad"
@@ -127,7 +127,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "lisa": (
         _MIXED,
         _MIXTURE,
-        r"\text{with probability same\_label: } y_i = y_j,\ a_i \ne a_j; \qquad \text{else: } y_i \ne y_j,\ a_i = a_j",
+        r"\text{with probability same_label: } y_i = y_j,\ a_i \ne a_j; \qquad \text{else: } y_i \ne y_j,\ a_i = a_j",
     ),
     "lisa_umix": (_WEIGHTED, _UNCERTAINTY, r"\text{pairs } (i, j) \text{ as in LISA}"),
     "logit_adjustment": (r"\min_\theta\; \frac1n \sum_i \ell(z_i + \tau \log \pi, y_i), \qquad \pi_y = \frac{n_y}{n}",),
