@@ -7,8 +7,8 @@ from umix.cli import app
 _INTRODUCTION = """\
 # The command line
 
-`umix COMMAND --help` shows one command, `umix --version` the version. Tables go to the standard output; warnings, notes and progress go
-to the standard error.
+`umix COMMAND --help` shows one command, `umix --version` the version. Tables go to the standard output; warnings, notes and
+progress go to the standard error.
 
 | exit code | |
 |---|---|
