@@ -1,7 +1,10 @@
-r"""The formula of each method in TeX, and where its paper can be read.
+"""The formula of each method in TeX, and where its paper can be read."""
 
-ℓ is the cross-entropy of one example, z its logits, w a weight; g, e and y count groups, environments and classes.
-"""
+#: What the letters mean; others are explained in the text of the method.
+SYMBOLS = (
+    r"<small>$\ell$: cross-entropy of an example; $z$: its logits; $n$: number of examples, $n_g$ those of a group or class; $L$: mean "
+    r"loss of a group or environment; $h$: features of a net, $\varphi$ its last layer.</small>"
+)
 
 _ARXIV = "https://arxiv.org/abs/"
 
@@ -72,7 +75,7 @@ _UNCERTAINTY = (
 _LAST_LAYER = r"\min_\varphi \sum_{i \in B} \ell(\varphi^\top h(x_i), y_i), \qquad "
 _SIZES = r"w_i \propto n_{g(i)}^{-\text{power}}"
 
-#: Lines of display formulas. h(x) are the features of a net, φ its last layer.
+#: Lines of display formulas.
 FORMULAS: dict[str, tuple[str, ...]] = {
     "afr": (
         r"\min_\varphi \sum_i \mu_i\,\ell_i(\varphi) + \text{lam}\,\lVert\varphi - \varphi_{\text{ERM}}\rVert^2,"

@@ -2,7 +2,7 @@
 
 from inspect import getmodule
 
-from method_formulas import FORMULAS, PAPERS
+from method_formulas import FORMULAS, PAPERS, SYMBOLS
 from setting_tables import setting_rows
 
 from umix.commands.catalogue import group_labels
@@ -24,7 +24,9 @@ def method_page(kind: type[Method], results: dict[str, dict]) -> str:
     if kind.stages:
         parts += [f"**Stages before the final fit:** {', '.join(f'`{stage}`' for stage in kind.stages)}", ""]
     parts += ["```sh", f"umix run colored_digits {kind.name}", "```", "", title, ""]
-    parts += [line for formula in FORMULAS.get(kind.name, ()) for line in ("$$", formula, "$$", "")]
+    if kind.name in FORMULAS:
+        parts += [line for formula in FORMULAS[kind.name] for line in ("$$", formula, "$$", "")]
+        parts += [SYMBOLS, ""]
     parts += [listed(body.strip()), ""]
     parts += hyperparameters(kind)
     parts += result_rows(kind.name, results)
