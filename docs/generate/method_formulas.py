@@ -2,8 +2,8 @@
 
 #: What the letters mean; others are explained in the text of the method.
 SYMBOLS = (
-    r"<small>$\ell$: cross-entropy of an example; $z$: its logits; $n$: number of examples, $n_g$ those of a group or class; $L$: mean "
-    r"loss of a group or environment; $h$: features of a net, $\varphi$ its last layer.</small>"
+    r"<small>$\ell$: cross-entropy of an example; $z$: its logits; $n$: number of examples, $n_g$ those of a group or class; "
+    r"$L$: mean loss of a group or environment; $h$: features of a net, $\varphi$ its last layer.</small>"
 )
 
 _ARXIV = "https://arxiv.org/abs/"
