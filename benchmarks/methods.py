@@ -378,7 +378,7 @@ def page(results: Results) -> str:
     text = [
         "# Every method, by what is known of groups\n",
         f"Worst-group test accuracy (average) in percent, means over {seeds} seeds. Every method has the same search budget of "
-        f"{TRIALS} settings, raced on validation; epoch, settings and class biases (the threshold of two classes) are chosen by "
+        f"{TRIALS} settings, compared on validation; epoch, settings and class biases (the threshold of two classes) are chosen by "
         "what may be known of groups. “erm, argmax” is ERM without the threshold. The highest worst group of a set is bold.\n",
     ]
     for name, result in results.items():

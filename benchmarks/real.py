@@ -436,7 +436,7 @@ def notes(results: Results) -> Iterator[str]:
 
 INTRODUCTION = """\
 Worst-group test accuracy with the default presets, without tuning, means over seeds ({seeds} per set). Groups are class ×
-attribute; those with fewer than 30 test examples are not judged.
+attribute; those with fewer than 30 test examples do not count.
 
 The reference is GroupDRO with the groups of all training rows, by argmax. A method's share of the gain is the sum over sets of
 (method − ERM), over the sum over sets of (GroupDRO − ERM). In the first sum ERM is plain ERM by argmax whose epoch is selected by

@@ -1,4 +1,4 @@
-"""Writes the pages whose only source is the code or a benchmark: methods, command line, settings, results.
+"""Writes the pages whose only source is the code or a benchmark: methods, command line, settings, results and the figure of them.
 
 Run: python docs/generate [FOLDER], where FOLDER is docs/ unless given. `make docs` runs it before it builds the site.
 Pages of reference/ that are written here are not in the repository.
@@ -11,6 +11,7 @@ from pathlib import Path
 from command_page import command_page
 from method_pages import method_index, method_page
 from setting_tables import settings_page
+from worst_groups_figure import worst_group_figures
 
 from umix.methods.registry import METHODS
 
@@ -30,6 +31,8 @@ def main() -> None:
             old.unlink()  # else the page of a method that is gone would stay
     for name, text in pages.items():
         (folder / "reference" / name).write_text(text, encoding="utf-8")
+    for name, figure in worst_group_figures(RESULTS / "tables.json").items():
+        (folder / "figures" / name).write_bytes(figure)
     for table, target in (("methods.md", "results.md"), ("real.md", "results-real.md")):
         (folder / "explanation" / target).write_text((RESULTS / table).read_text(encoding="utf-8"), encoding="utf-8")
 

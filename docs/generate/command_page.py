@@ -7,10 +7,15 @@ from umix.cli import app
 _INTRODUCTION = """\
 # The command line
 
-`umix COMMAND --help` shows one command, `umix --version` the version. Exit codes: 0 done, 1 a run has failed or the
-machine cannot go on (no memory, a full disk), 2 the input is wrong or the data are broken, 130 Ctrl-C, 143 SIGTERM; one sentence
-says what. Tables go to the standard output; warnings, notes and progress go
-to the standard error.
+`umix COMMAND --help` shows one command, `umix --version` the version. Tables go to the standard output; warnings, notes and
+progress go to the standard error.
+
+| exit code | |
+|---|---|
+| 0 | done |
+| 1 | a run has failed, or the machine has (no memory, a full disk) |
+| 2 | the input is wrong or the data are broken; one sentence says what |
+| 130, 143 | Ctrl-C, SIGTERM |
 """
 
 

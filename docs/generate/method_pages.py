@@ -2,6 +2,7 @@
 
 from inspect import getmodule
 
+from method_formulas import FORMULAS, PAPERS, SYMBOLS
 from setting_tables import setting_rows
 
 from umix.commands.catalogue import group_labels
@@ -16,12 +17,17 @@ def method_page(kind: type[Method], results: dict[str, dict]) -> str:
     module = getmodule(kind)
     text = (module.__doc__ or "") if module else ""
     title, _, body = text.partition("\n")
-    parts = [f"# {kind.name}", "", f"*{kind.__doc__}*", "", f"**Paper:** {kind.paper}", ""]
+    paper = f"[{kind.paper}]({PAPERS[kind.name]})" if kind.name in PAPERS else kind.paper
+    parts = [f"# {kind.name}", "", f"*{kind.__doc__}*", "", f"**Paper:** {paper}", ""]
     parts += [f"**Uses group labels:** {group_labels(kind)}", ""]
     parts += [f"**[`--use-groups`](../../explanation/groups.md):** {use_groups(kind)}", ""]
     if kind.stages:
         parts += [f"**Stages before the final fit:** {', '.join(f'`{stage}`' for stage in kind.stages)}", ""]
-    parts += ["```sh", f"umix run colored_digits {kind.name}", "```", "", title, "", listed(body.strip()), ""]
+    parts += ["```sh", f"umix run colored_digits {kind.name}", "```", "", title, ""]
+    if kind.name in FORMULAS:
+        parts += [line for formula in FORMULAS[kind.name] for line in ("$$", formula, "$$", "")]
+        parts += [SYMBOLS, ""]
+    parts += [listed(body.strip()), ""]
     parts += hyperparameters(kind)
     parts += result_rows(kind.name, results)
     return "\n".join(parts) + "\n"

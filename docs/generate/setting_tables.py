@@ -1,4 +1,4 @@
-"""Settings in tables, and the page that holds those of fits, judging, nets and data."""
+"""Settings in tables, and the page that holds those of fits, evaluation, nets and data."""
 
 from typing import Any
 

@@ -37,13 +37,15 @@ class Setting:
 class UserError(ValueError):
     """The user's input is wrong; the message is one sentence that names the thing, the rule, the value and the fix.
 
-    The message is made of texts, settings and other user errors, whose messages are inserted.
+    Args:
+        parts: texts, settings and other user errors, whose messages are inserted.
 
     >>> error = UserError("The task has no groups; name their columns with ", Setting("groups"), ".")
     >>> str(error)
     'The task has no groups; name their columns with groups=.'
     >>> error.message(lambda setting: f"--{setting.name}")
     'The task has no groups; name their columns with --groups.'
+
     """
 
     def __init__(self, *parts: "Part") -> None:

@@ -37,11 +37,11 @@ class Settings(BaseModel):
 
 @final
 class Range(Settings):
-    """An interval of numbers to search; with ``log`` the logarithm is uniform."""
+    """An interval of numbers to search."""
 
-    low: float
-    high: float
-    log: bool = Field(False)
+    low: float = Field(description="smallest value")
+    high: float = Field(description="largest value")
+    log: bool = Field(False, description="whether the logarithm is uniform, instead of the number")
 
     @model_validator(mode="after")
     def _is_an_interval(self) -> "Range":

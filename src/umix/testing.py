@@ -50,7 +50,12 @@ class ContractError(AssertionError):
 
 
 def check_method(method: Method) -> None:
-    """Raise ContractError if ``method`` violates the contract of methods."""
+    """Raise ContractError if ``method`` violates the contract of methods.
+
+    Args:
+        method: the method with its hyperparameters.
+
+    """
     for check in CHECKS:
         check(method)
 

@@ -1,9 +1,12 @@
 """The generated pages of the documentation are up to date with the code, also for a new method."""
 
+import json
 import re
 from pathlib import Path
 
+import griffe
 import pytest
+from pydantic import BaseModel
 
 import umix
 from umix import run_folder
@@ -19,6 +22,16 @@ pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
 OWN = tuple(METHODS.own)
+ADAPTERS = {
+    "umix.adapters.lightning": ("TrainsByUMIX", "TrajectoryCallback"),
+    "umix.adapters.sklearn": ("worst_group_accuracy", "worst_group_scorer"),
+    "umix.adapters.transformers": ("GroupMetrics", "RecordingTrainer", "UMIXTrainer"),
+}
+PUBLIC = {f"umix.{name}" for name in umix.__all__ if name != "__version__"} | {
+    f"{module}.{name}" for module, names in ADAPTERS.items() for name in names
+}
+#: What people are given and do not make themselves; the reference shows what it offers.
+GIVEN = {"umix.Context", "umix.RunRecord", "umix.RunResult", "umix.StudyResult"}
 
 
 @pytest.fixture
@@ -94,11 +107,49 @@ def test_every_setting_of_fits_evaluation_and_nets_is_on_the_page_of_settings(ge
             assert name == "path" or (f"`{part}.{name}`" in text and (field.description or "") in text)
 
 
+def reference() -> set[str]:
+    """The names that have an entry in the reference."""
+    pages = (ROOT / "docs" / "reference" / "api").glob("*.md")
+    return {name for page in pages for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.M)}
+
+
 def test_every_public_name_is_in_the_reference() -> None:
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference" / "api").glob("*.md"))
-    named = {*re.findall(r"^::: umix\.(\w+)$", pages, re.M), *re.findall(r"^`umix\.(\w+)` is a mapping", pages, re.M)}
-    missing = set(umix.__all__) - named - {"__version__"}
-    assert not missing, f"add `::: umix.NAME` to a page of docs/reference/api for each of {sorted(missing)}"
+    missing = {*PUBLIC, *named_for_plug_ins()} - reference()
+    assert not missing, f"add `::: NAME` to a page of docs/reference/api for each of {sorted(missing)}"
+
+
+def named_for_plug_ins() -> set[str]:
+    """What the page on plug-ins tells people to import."""
+    text = (ROOT / "docs" / "how-to" / "extending.md").read_text(encoding="utf-8")
+    parts = {f"{module}.{name}" for name, module in re.findall(r"`(\w+)` of\s+`(umix[\w.]+)`", text)}
+    return parts | set(re.findall(r"`(umix(?:\.[a-z_]+){2,}\.[A-Z]\w+)`", text))
+
+
+@pytest.fixture(scope="module")
+def package() -> griffe.Object:
+    """The source as the reference reads it."""
+    extensions = griffe.load_extensions(str(ROOT / "docs" / "field_tables.py"))
+    loaded = griffe.load("umix", search_paths=[ROOT / "src"], extensions=extensions)
+    assert isinstance(loaded, griffe.Object)
+    return loaded
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - GIVEN))
+def test_every_parameter_of_a_public_name_is_described(package: griffe.Object, name: str) -> None:
+    target = package[name.removeprefix("umix.")]
+    target = target.final_target if target.is_alias else target
+    if not (target.is_class or target.is_function):
+        return
+    assert target.docstring, f"{name} has no docstring"
+    style = "numpy" if "\nParameters\n---" in target.docstring.value else "google"
+    sections = [part.value for part in target.docstring.parse(style) if part.kind.value in ("parameters", "attributes")]
+    described = {one.name.lstrip("*") for section in sections for one in section}
+    kind = getattr(umix, target.name, None)
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+    wanted = set(kind.model_fields) if is_model else {parameter.name for parameter in target.parameters} - {"self"}
+    if len(wanted) == 1:  # then its first sentence is about it
+        described |= set(re.findall(r"``(\w+)``", target.docstring.value))
+    assert wanted <= described, f"describe {sorted(wanted - described)} in the docstring of {name}"
 
 
 def test_every_file_of_a_run_is_on_its_page() -> None:
@@ -106,6 +157,22 @@ def test_every_file_of_a_run_is_on_its_page() -> None:
     files = [value for name, value in vars(run_folder).items() if name.isupper() and not name.startswith("_")]
     assert len(files) > 10
     assert [name for name in files if f"`{name}`" not in page] == []
+
+
+def test_the_page_on_the_paper_has_every_published_number() -> None:
+    page = (ROOT / "docs" / "how-to" / "reproduce.md").read_text(encoding="utf-8")
+    rows = {row[0].strip("`"): row[1:] for row in (line.strip("| ").split(" | ") for line in page.splitlines())}
+    published = json.loads((ROOT / "src" / "umix" / "reports" / "published.json").read_text(encoding="utf-8"))
+    for method, tasks in published["methods"].items():
+        shown = dict(zip(("waterbirds", "celeba", "civilcomments", "camelyon17"), rows[method], strict=True))
+        for task, rates in tasks.items():
+            texts = {rate: _with_deviation(*numbers) for rate, numbers in rates.items()}
+            expected = f"{texts['worst']} ({texts['average']})" if "worst" in texts else texts["average"]
+            assert shown[task] == expected, f"{method} on {task}"
+
+
+def _with_deviation(mean: float, deviation: float | None) -> str:
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
 def test_every_page_lies_in_the_folder_of_its_kind() -> None:

@@ -22,11 +22,21 @@ from umix.errors import UserError
 @final
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """``hits`` of ``sizes`` examples of every group in ``names``, and ``all_hits`` of all ``n`` examples.
+    """How many examples of every group were predicted correctly; ``umix.group_counts`` makes it.
 
-    Counts of batches, or of parts of a test set, are added with ``+`` or ``sum``: groups are matched by their names. ``margins``
-    (groups of one column alone, where there are several) and ``classes`` have the hits and size of each by name; ``class_of`` is
-    the class of a group or margin.
+    Counts of batches, or of parts of a test set, are added with ``+`` or ``sum``: groups are matched by their names.
+
+    Args:
+        names: names of the groups.
+        hits: correct predictions in each group.
+        sizes: examples in each group.
+        all_hits: correct predictions over all examples, also those whose group is not known.
+        n: number of all examples.
+        min_group: size from which on a group may be the worst by its rate alone.
+        margins: hits and size of the groups that one column alone makes, by name, where there are several columns.
+        classes: hits and size of each class, by name.
+        class_of: the class of each group or margin.
+
     """
 
     names: tuple[str, ...]
@@ -53,8 +63,8 @@ class GroupCounts:
     def worst(self) -> float:
         """The accuracy of the worst group, as ``Summary.worst`` defines it.
 
-        Groups of ``min_group`` examples are judged, and smaller ones whose 95 % interval lies wholly below that of the worst
-        larger one. ``rates`` has the raw rate of every group.
+        Groups of ``min_group`` examples count, and smaller ones whose 95 % interval lies wholly below that of the worst larger
+        one. ``rates`` has the raw rate of every group.
         """
         return self._worst.rate
 
@@ -161,12 +171,16 @@ def group_counts(
 ) -> GroupCounts:
     """The hits and sizes of every group: each combination of label and group, as everywhere in umix.
 
-    ``predicted`` are classes [n] or logits [n, classes], ``y`` [n] the true classes. ``groups`` are values [n], several
-    columns of values (a dict, a frame or an array [n, columns]), or ``Groups``; where a value is missing the example has no group.
-    Without groups the classes are counted. From ``min_group`` examples on a group is judged by its rate; 1 judges all.
+    Args:
+        predicted: classes [n] or logits [n, classes].
+        y: the true classes, [n].
+        groups: values [n], several columns of values (a dict, a frame or an array [n, columns]), or ``Groups``; an example with a
+            missing value has no group. Without groups the classes are counted.
+        min_group: size from which on a group may be the worst by its rate alone; 1 compares all groups.
 
     >>> print(group_counts([0, 1, 1, 1], [0, 0, 1, 1], ["a", "b", "a", "b"]).rates)
     {'0, a': 1.0, '0, b': 0.0, '1, a': 1.0, '1, b': 1.0}
+
     """
     truth, guess = as_array(y), as_array(predicted)
     if guess.ndim == 2 and truth.ndim == 1 and guess.shape[1] > 1:
@@ -211,9 +225,14 @@ def group_counts(
 class GroupMetrics:
     """``Trainer(compute_metrics=GroupMetrics(groups))``: ``average``, ``worst`` and ``group/NAME`` of every group.
 
-    ``groups`` are those of the evaluation set in its order: values [n], several columns of them, or ``Groups``. A group is a
-    combination of label and value; without values the classes are the groups. ``metric_for_best_model="worst"`` keeps the
-    checkpoint that is best on the worst group. ``min_group`` is that of ``group_counts``.
+    A group is a combination of label and value. ``metric_for_best_model="worst"`` keeps the checkpoint that is best on the worst
+    group.
+
+    Args:
+        groups: those of the evaluation set in its order: values [n], several columns of them, or ``Groups``. Without them the
+            classes are the groups.
+        min_group: as in ``group_counts``.
+
     """
 
     def __init__(self, groups: Any = None, *, min_group: int = MIN_GROUP) -> None:

@@ -18,8 +18,12 @@ class IndexedDataset(Dataset[Any]):
 
     The index is the place in ``dataset``, whatever order, sampler or process reads it.
 
+    Args:
+        dataset: any dataset with a length and examples by number; a list will do.
+
     >>> IndexedDataset([("a", 0), ("b", 1)])[1]
     ('b', 1, 1)
+
     """
 
     def __init__(self, dataset: Any) -> None:

@@ -32,12 +32,16 @@ _LABELS = ("y", "label", "labels", "target")
 class TrajectoryCallback(pl.Callback):
     """Records which examples are predicted correctly in which epoch of training.
 
-    ``module`` names the part of the LightningModule whose output are the logits; by default the module itself, whose
-    ``training_step`` calls ``self(x)``. ``n`` is the number of training examples, by default that of the training loader's dataset.
     The trajectory is saved in Lightning's checkpoints. In several processes it is gathered at the end of an epoch.
 
     A fit that begins with the first batch begins a new trajectory; one that is resumed, or continued by the same Trainer, goes on
     with it. An epoch that ``max_steps`` or early stopping cuts off at the end of a fit is not counted.
+
+    Args:
+        module: name of the part of the LightningModule that gives the logits; by default the module itself, whose
+            ``training_step`` calls ``self(x)``.
+        n: number of training examples; by default that of the training loader's dataset.
+
     """
 
     def __init__(self, *, module: str = "", n: int | None = None) -> None:
@@ -154,9 +158,13 @@ class TrainsByUMIX:
             )
 
     def with_weights(self, weights: Tensor, *, before: str | None = None, **options: Any) -> Self:
-        """This module, ready for the second stage; ``options`` are those of ``WeightedMixup``.
+        """This module, ready for the second stage.
 
-        ``before`` names the last layer, a part of this module, where features are to be mixed instead of inputs.
+        Args:
+            weights: a weight for every training example, [n].
+            before: name of the last layer, a part of this module, to mix features instead of inputs.
+            options: other arguments of ``WeightedMixup``.
+
         """
         self.mixup, self.mixed_before = WeightedMixup(weights, **options), before
         return self

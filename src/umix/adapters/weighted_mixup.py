@@ -31,10 +31,17 @@ from umix.training.stage import FINAL
 class WeightedMixup:
     """The weighted loss of mixed pairs with probability ``sigma``, else of the batch as it is (UMIX Algorithm 1).
 
-    ``weights`` [n] has a weight for every training example; ``Trajectory.weights`` gives them. λ ~ Beta(alpha, alpha), and
-    whether to mix at all, are drawn once per batch, or per example with ``per_example``. ``mixing`` is what is mixed where inputs
-    are: all of them, or boxes of images (``cutmix``). ``loss(logits, y)`` gives a loss per example, [batch]; by default the
-    cross-entropy. The same seed, weights and batches give the same numbers as ``umix run``, in several processes others in each.
+    The same seed, weights and batches give the same numbers as ``umix run``. Each of several processes draws its own numbers.
+
+    Args:
+        weights: a weight for every training example, [n]; ``Trajectory.weights`` gives them.
+        sigma: probability of mixing a batch.
+        alpha: λ ~ Beta(alpha, alpha) is the share of an example in its mixture.
+        mixing: ``input`` mixes whole inputs, ``cutmix`` boxes of images.
+        per_example: draw λ, and whether to mix, for every example instead of once per batch.
+        loss: ``loss(logits, y)`` gives a loss per example, [batch]; by default the cross-entropy.
+        seed: seed of everything that is drawn.
+
     """
 
     def __init__(

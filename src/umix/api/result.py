@@ -243,9 +243,12 @@ class RunResult:
 
 
 def load_result(directory: str | Path, *, trust_code: bool = False) -> RunResult:
-    """The result of the finished run in ``directory``.
+    """The result of a finished run.
 
-    A run with a net of your own, ``module:factory``, predicts with ``trust_code`` only: its record names code, which is imported.
+    Args:
+        directory: folder of the run.
+        trust_code: whether the record may name code as its net, ``module:factory``, which is then imported.
+
     """
     return RunResult.in_folder(load_run(directory), trust_code=trust_code)
 
@@ -266,9 +269,17 @@ def predict(
     progress: Progress | None = None,
     trust_code: bool = False,
 ) -> "polars.DataFrame":
-    """Predictions of a finished run for ``new``: see ``RunResult.predict``. ``run`` is a result, a record or a run's folder.
+    """The predicted label and the probability of every class for each example in ``new``, as a polars frame.
 
-    With ``trust_code`` the record of the run may name code as its net, as it does after ``net="module:factory"``.
+    Args:
+        run: a result, a record or a run's folder.
+        new: data of the kind that the run was trained on; for a table a path, a polars or a pandas frame, or an open file with CSV.
+            No labels are needed.
+        select: rule that picks the epoch and, with ``threshold``, the threshold.
+        threshold: ``tuned`` or ``off``; by default as the run was told.
+        progress: is told how far the work is.
+        trust_code: whether the record of the run may name code as its net, ``module:factory``, which is then imported.
+
     """
     result = as_result(run, trust_code=trust_code)
     return result.predict(new, select=select, threshold=threshold, progress=progress)

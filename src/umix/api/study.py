@@ -110,7 +110,7 @@ class StudyResult:
     ) -> ComparisonTable:
         """Rates over seeds and differences to ``baseline``; with ``groups`` the rate of every group too.
 
-        ``threshold`` (``biases`` or ``argmax``) is by default what each run was told.
+        ``threshold`` (``tuned`` or ``off``) is by default what each run was told.
         """
         if not self._results.records:
             raise UserError("A table must have finished runs, but every run of this study failed; see failures.")

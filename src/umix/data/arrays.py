@@ -131,14 +131,22 @@ class ArraySource(RowRoles, TaskSource):
 def task_from_arrays(
     x: Any, y: Any, *, groups: Any = None, split: Any = None, weight: Any = None, id: Any = None, **options: Any
 ) -> Task:
-    """The task of inputs ``x`` [n, ...] and labels ``y`` [n]; ``options`` are those of ``ArraySource`` that name no array.
+    """The task of inputs ``x`` and labels ``y`` in memory: arrays, lists or tensors.
 
-    ``groups`` is an array [n] or a mapping from names to arrays [n], whose values make the groups, with the label.
+    Args:
+        x: inputs, [n, ...].
+        y: labels, [n].
+        groups: an array [n], or a mapping from names to arrays [n]; a group is a label with these values.
+        split: train, val or test of every row, [n]; by default rows are divided at random, 60/20/20.
+        weight: what each training row counts for, [n].
+        id: a name of each row, [n].
+        options: settings of arrays that name no array, as ``standardize=False`` or ``val_share=0.1``.
 
     >>> import numpy as np
     >>> x, place = np.random.default_rng(0).normal(size=(40, 3)), ["land", "water"] * 20
     >>> task_from_arrays(x, ["bird", "bird", "none", "none"] * 10, groups=place).groups
     ('bird, land', 'bird, water', 'none, land', 'none, water')
+
     """
     values = in_memory(x)
     check_shape(values, "x")

@@ -14,11 +14,18 @@ from umix.errors import Setting, UserError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """Membership ``member`` bool [n, groups] in named groups; ``attribute`` [n] is known where groups are label×attribute cells.
+    """Which examples are in which group; ``Groups.cells`` and ``Groups.from_ids`` make it.
 
-    ``parts`` has the label and the attribute values of every group and ``columns`` the names of these parts, if groups are
-    combinations of them; ``column_values`` has all values of each column. ``column_codes`` int64 [n, columns] says which of them
-    each example has, -1 where it is blank, if some examples have a blank in some columns only; else the group says it.
+    Args:
+        member: membership, bool [n, groups].
+        names: names of the groups.
+        attribute: the attribute of each example, int64 [n], where groups are label×attribute cells.
+        columns: names of the parts of a group, where groups are combinations of a label and values of columns.
+        parts: the label and the values of every group.
+        column_values: all values of each column.
+        column_codes: which of them each example has, int64 [n, columns], -1 where it is blank; needed only where some examples
+            have a blank in some columns, else the group says it.
+
     """
 
     member: Tensor

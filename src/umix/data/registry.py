@@ -87,10 +87,16 @@ def task_source(name: str, **options: Any) -> TaskSource:
 
 
 def load_task(name: str, root: str | Path | None = None, **options: Any) -> Task:
-    """The task called ``name``; if it has files, they are read from the local folder ``root``.
+    """The task called ``name``; nothing is downloaded.
+
+    Args:
+        name: a name that ``umix tasks`` lists, or the path of data of your own.
+        root: folder of a benchmark's files.
+        options: settings of the task, as ``label="income"`` for data of your own; the page of settings lists them.
 
     >>> load_task("four_moons").groups
     ('moon 0', 'moon 1', 'moon 2', 'moon 3')
+
     """
     source = task_source(name, **options)
     return replace(source.load(None if root is None else Path(root)), kind=source.name, source=source)

@@ -34,11 +34,16 @@ Augment = Callable[[Tensor, np.random.Generator], Tensor]
 class Split:
     """Examples ``x``, labels ``y`` [n] and groups of one split.
 
-    ``groups`` are those of evaluation. Where they overlap, ``training_groups`` may declare the disjoint groups that
-    group-aware methods train with. Where ``x`` is stored in another form than nets take, ``transform`` turns a batch of
-    it into their inputs. In training ``augment`` does so, where there is one. Both have a repr that tells their settings.
-    ``weight`` [n], of mean 1, is what each example counts for in training; None where all count the same. Rates never use it.
-    ``origin`` [n] is the row of each example in the file it came from, where it came from rows: for people, never for training.
+    Args:
+        x: inputs, a tensor [n, ...] or an object that reads them batch by batch.
+        y: labels, int64 [n].
+        groups: the groups that are reported.
+        training_groups: disjoint groups to train with, where ``groups`` overlap.
+        transform: turns a batch of ``x`` into the inputs of a net, where it is stored in another form; its repr tells its settings.
+        augment: does the same in training, with random numbers.
+        weight: what each example counts for in training, [n], of mean 1; None where all count the same. Rates never use it.
+        origin: the row of each example in the file it came from, [n], for people to look it up.
+
     """
 
     x: Tensor | Inputs
@@ -160,10 +165,10 @@ def _rows(x: Tensor, n_bytes: int = 2**24) -> Iterator[Tensor]:
 class Task:
     """Splits ``train``, ``val`` and ``test`` with one set of classes and one set of groups, which belong to the task."""
 
-    name: str
-    splits: Mapping[str, Split]
-    classes: tuple[str, ...]
-    preprocessing: Preprocessing | None = None
+    name: str  # what tables and folders call it
+    splits: Mapping[str, Split]  # train, val and test
+    classes: tuple[str, ...]  # names of the classes 0, 1, …
+    preprocessing: Preprocessing | None = None  # how raw data become inputs, saved with a run
     notes: tuple[str, ...] = ()  # what people should know about how the data were read
     kind: str = ""  # kind of data whose presets apply: table, arrays, images, text or the name of a benchmark
     source: "TaskSource | None" = None  # what loads the same task again, if it came from files or is embedded

@@ -68,7 +68,12 @@ METHODS: "Registry[Method]" = Registry(
 def method(name: str, **settings: Any) -> "Method":
     """The method called ``name`` with these hyperparameters.
 
+    Args:
+        name: a name that ``umix methods`` lists.
+        settings: its hyperparameters, as ``eta=20``; the others have their defaults.
+
     >>> method("umix", eta=20, sigma=0).eta
     20.0
+
     """
     return METHODS.find(name)(**settings)

@@ -15,8 +15,13 @@ from umix.training.history import History
 class Notes:
     """What a step of a method adds to the run's record.
 
-    ``per_example`` holds what was computed for each training example, [n]. ``choices`` are the values that were chosen for settings
-    that were left open, with the reasons. Notes are added: ``estimate.notes + Notes(warnings=("…",))``.
+    Notes are added: ``estimate.notes + Notes(warnings=("…",))``.
+
+    Args:
+        per_example: by name, what was computed for each training example, [n].
+        choices: values that were chosen for settings that were left open, with the reasons.
+        warnings: sentences that every report of the run shows.
+
     """
 
     per_example: Mapping[str, Tensor] = field(default_factory=dict)
@@ -36,7 +41,12 @@ class Notes:
 class TrainResult:
     """The trained net, the history of its final fit, and the notes of the method.
 
-    ``group_use`` says whose groups the fit was trained with, where the method leaves that open.
+    Args:
+        net: the trained net.
+        history: counts of every epoch, and the weights of the best ones.
+        notes: what the method adds to the run's record.
+        group_use: whose groups the fit was trained with, where the method leaves that open.
+
     """
 
     net: Model

@@ -38,7 +38,12 @@ _BLOCK = 2**16  # examples unpacked at a time; a multiple of 8
 class Trajectory:
     """Which of ``n`` examples were predicted correctly in which epoch.
 
-    ``fingerprint`` is that of their split.
+    Args:
+        n: number of training examples.
+        fingerprint: that of their split, which is stored with the trajectory; your own loop needs none.
+        val: trajectory of the validation examples, if they are recorded too.
+        test: likewise of the test examples.
+
     """
 
     def __init__(

@@ -36,12 +36,30 @@ def sample_weights(
 ) -> NDArray[np.float64]:
     """What every row should count for when ``estimator`` is fitted to ``X`` and ``y``, float64 [n], mean 1.
 
-    What the ``settings`` of the method leave to ``auto`` is chosen on a held-out share of the rows, ``val_share``, by the most
-    probable class. Then copies of ``estimator`` are cross-fitted to all rows: how often a row is wrong in models that have not seen
-    it gives its weight. ``groups`` choose too, and methods such as ``reweight`` with ``settings={"by": "group"}`` weigh by them.
-    Weights that are given as ``sample_weight`` are multiplied. See UMIXClassifier for what an estimator, ``groups`` and
-    ``random_state`` may be.
+    Copies of ``estimator`` are cross-fitted to all rows: how often a row is wrong in models that have not seen it gives its weight.
 
+    Parameters
+    ----------
+    estimator : classifier
+        What is trained later; as in UMIXClassifier.
+    X, y : array-like, frame
+        The rows and their labels.
+    groups : array-like, default=None
+        Values of an attribute or of several. Known groups choose too, and methods such as ``reweight`` with
+        ``settings={"by": "group"}`` weigh by them.
+    method : str, default="umix"
+        A method that weighs rows: umix, jtt, reweight or group_mixup.
+    settings : dict, default=None
+        Settings of the method. What they leave to ``auto`` is chosen on held-out rows, by the most probable class.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of your own, by which the others are multiplied.
+    val_share : float, default=0.2
+        Share of the rows that are held out for that choice.
+    random_state : int, RandomState instance or None, default=0
+        As in UMIXClassifier.
+
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(300, weights=[0.8], flip_y=0.1, random_state=0)
@@ -49,6 +67,7 @@ def sample_weights(
     >>> model = LogisticRegression().fit(X, y, sample_weight=weight)
     >>> bool(weight[model.predict(X) != y].mean() > weight[model.predict(X) == y].mean())
     True
+
     """
     recipe = chosen_method(method, settings, groups=groups is not None, offers=GivenEstimator.offers)
     seed = seed_of(random_state)

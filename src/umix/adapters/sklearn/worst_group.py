@@ -14,13 +14,18 @@ from umix.errors import UserError
 
 
 def worst_group_accuracy(y_true: Any, y_pred: Any, *, groups: Any, min_group: int = MIN_GROUP) -> float:
-    """The accuracy of the worst group; groups are label × value of ``groups`` (see ``UMIXClassifier.fit``).
+    """The accuracy of the worst group; a group is a label with a value of ``groups``.
 
-    A group of ``min_group`` examples is judged by its rate; a smaller one where its 95 % interval lies wholly below that of the
-    worst larger one. With ``min_group=1`` it is the lowest rate of all groups.
+    Args:
+        y_true: the true labels, [n].
+        y_pred: the predicted labels, [n].
+        groups: values of an attribute or of several, as in ``UMIXClassifier.fit``.
+        min_group: size from which on a group may be the worst by its rate alone. A smaller one counts where its 95 % interval lies
+            wholly below that of the worst larger one. With 1 the result is the lowest rate of all groups.
 
     >>> worst_group_accuracy([0, 0, 0, 1], [0, 0, 1, 1], groups=["a", "a", "b", "b"], min_group=1)
     0.0
+
     """
     true, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(true, predicted)
@@ -33,6 +38,10 @@ def worst_group_scorer(*, min_group: int = MIN_GROUP) -> Any:
     """A scorer by ``worst_group_accuracy`` for GridSearchCV and cross_validate, which are given ``groups`` when they fit.
 
     It needs ``sklearn.set_config(enable_metadata_routing=True)``.
+
+    Args:
+        min_group: as in ``worst_group_accuracy``.
+
     """
     if not get_config()["enable_metadata_routing"]:
         raise UserError(

@@ -38,6 +38,11 @@ class RecordingTrainer(IndexedTrainer):
     """A ``transformers.Trainer`` that also fills ``trajectory``; it trains as ever, with the same loss and random numbers.
 
     The predictions are those of the training pass. All epochs must visit all examples, so ``dataloader_drop_last`` is refused.
+
+    Args:
+        args: positional arguments of ``Trainer``.
+        options: named arguments of ``Trainer``.
+
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -98,13 +103,21 @@ class RecordingTrainer(IndexedTrainer):
 class UMIXTrainer(IndexedTrainer):
     """A ``transformers.Trainer`` that trains with ``WeightedMixup(weights, sigma=…, alpha=…)``, seeded by ``args.seed``.
 
-    ``weights`` [n] belong to the examples of ``train_dataset`` in its order; ``RecordingTrainer.trajectory`` gives them. By
-    default the features are mixed: what enters the head of the model, which is found for transformers' models for classification,
-    else is given as ``head``, a module or its name. ``mixing`` ``input`` or ``cutmix`` mixes images instead.
-    ``loss(logits, labels)`` gives a loss per example, [batch]; by default the cross-entropy with ``args.label_smoothing_factor``.
-
     Examples are mixed within a batch that goes through the model at once. With gradient accumulation and in several processes,
     the loss of a step is the mean over all its examples. ``eval_loss`` is the same loss without weights and mixing.
+
+    Args:
+        args: positional arguments of ``Trainer``.
+        weights: a weight for every example of ``train_dataset`` in its order, [n]; ``RecordingTrainer.trajectory`` gives them.
+        sigma: probability of mixing a batch.
+        alpha: λ ~ Beta(alpha, alpha) is the share of an example in its mixture.
+        mixing: ``features`` mixes what enters the head of the model; ``input`` and ``cutmix`` mix images.
+        per_example: draw λ, and whether to mix, for every example instead of once per batch.
+        head: the module that makes the logits, or its name; found by itself in transformers' models for classification.
+        loss: ``loss(logits, labels)`` gives a loss per example, [batch]; by default the cross-entropy with
+            ``args.label_smoothing_factor``.
+        options: named arguments of ``Trainer``.
+
     """
 
     def __init__(

@@ -27,9 +27,14 @@ def load_net(
     """The trained net of a finished run, in evaluation mode, at the epoch that the rule ``select`` chooses on validation.
 
     The threshold that was chosen with the epoch is not part of the net: ``record.choice`` and ``record.biases`` tell it.
-    ``epoch`` names the epoch instead; the weights of an epoch are kept if some rule selects it.
-    ``net_name`` (for example ``hf:FOLDER``) says where the net's files are now, if they were moved. Their content must be the same.
-    A record that names code as its net, ``module:factory``, is loaded with ``trust_code`` only: the module is imported and run.
+
+    Args:
+        record: the record of the run, as ``load_run`` gives it.
+        select: rule that picks the epoch; by default the run's.
+        epoch: the epoch itself instead, counted from 0; its weights are kept if some rule selects it.
+        net_name: where the net's files are now, if they were moved, as ``hf:FOLDER``. Their content must be the same.
+        trust_code: whether the record may name code as its net, ``module:factory``, which is then imported.
+
     """
     _check_code(record, net_name, trust_code=trust_code)
     path = weights_path(record.directory, record.best_epoch(select) if epoch is None else epoch)

@@ -33,7 +33,7 @@ class RunPaths:
     cache: Path | None = None  # decoded images and features of frozen nets; default: ``cache`` below ``out``
     stages: Path | None = None  # shared stages; default: ``stages`` below ``out``
     stream: bool = False  # decode images in every epoch instead of once into the cache
-    pace: CheckpointPace = USUAL
+    pace: CheckpointPace = USUAL  # how often checkpoints are written
     tasks: "Mapping[str, Task]" = field(default_factory=dict)  # tasks made in Python, by the name in the spec
 
     def __post_init__(self) -> None:

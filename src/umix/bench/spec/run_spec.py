@@ -20,17 +20,15 @@ _SHOWN = 8  # digits of the key in the name of a folder: a run that shares them 
 class RunSpec(Settings):
     """Everything that decides a run's numbers, and nothing else: task, method, settings, seed.
 
-    ``settings`` has the same keys as ``--set`` on the command line. The task's preset gives the other settings.
-
     >>> RunSpec(task="four_moons", method="umix", settings={"eta": 3}, seed=1).plan.method.eta
     3.0
     """
 
-    task: str
-    method: str
-    settings: dict[str, Any] = Field(default_factory=dict)
-    seed: int = Field(default=0, ge=0, lt=2**32)
-    preset: str = "default"
+    task: str = Field(description="a task's name, or the path of data of your own")
+    method: str = Field(description="a method's name")
+    settings: dict[str, Any] = Field(default_factory=dict, description="by the names that --set takes: eta, fit.epochs")
+    seed: int = Field(default=0, ge=0, lt=2**32, description="seed of everything random")
+    preset: str = Field(default="default", description="named settings that the others come from")
     trust_code: bool = Field(
         default=False, exclude=True, description="whether a preset file may name code as its net; no part of the key"
     )

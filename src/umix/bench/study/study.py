@@ -142,9 +142,12 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def load_study(path: str | Path, *, trust_code: bool = False) -> Study:
-    """The study in the TOML file at ``path``; errors name the file and the place in it.
+    """The study in a TOML file; errors name the file and the place in it.
 
-    The file may name code, nets and estimators ``module:factory``, only with ``trust_code``.
+    Args:
+        path: the file.
+        trust_code: whether the file may name code, nets and estimators ``module:factory``, which is then imported.
+
     """
     path = Path(path)
     content = read_toml(path, what="study")

@@ -113,12 +113,19 @@ class TableSource(RowRoles, TaskSource):
 
 
 def task_from_table(table: Any, *, label: str, groups: Any = None, **options: Any) -> Task:
-    """The task in a table: a path, a polars or a pandas frame; ``options`` are those of ``TableSource``.
+    """The task in a table.
+
+    Args:
+        table: the path of a file, a polars or a pandas frame.
+        label: column of the class to predict.
+        groups: a column or a list of columns; a group is a label with values of these.
+        options: settings of a table, as ``split="part"``, ``drop=["name"]`` or ``val_share=0.1``.
 
     >>> import polars
     >>> frame = polars.DataFrame({"x": range(40), "sex": ["f", "m"] * 20, "y": ["no", "no", "yes", "yes"] * 10})
     >>> task_from_table(frame, label="y", groups="sex").groups
     ('no, f', 'no, m', 'yes, f', 'yes, m')
+
     """
     if isinstance(table, str | Path):
         source = TableSource(path=Path(table), label=label, groups=groups or (), **options)
