@@ -57,7 +57,7 @@ def ordinary_of(record: RunRecord) -> RunRecord | None:
 
 def _is_plug_in(names: set[str]) -> bool:
     """Whether an installed package adds a method or net with one of these ``names``: then its own version decides its settings."""
-    return any(entry.name in names for group in ("umix.methods", "umix.models") for entry in entry_points(group=group))
+    return any(entry.name in names for group in ("umix.methods", "umix.nets") for entry in entry_points(group=group))
 
 
 def _is_current(path: Path, record: Mapping[str, Any]) -> bool:
