@@ -86,6 +86,15 @@ def check_training(method: Method) -> None:
     _require_described_stages(method, context)
 
 
+def check_weights(method: Method) -> None:
+    """A method that declares ``takes_weights`` trains another net where the training examples have weights."""
+    if not method.takes_weights:
+        return
+    plain = _train(method, _context(settings=_SHORT_FIT)).net
+    weighted = _train(method, _context(task=_task(_weighted), settings=_SHORT_FIT)).net
+    _require(not _equal(plain, weighted), method, "must use the weights of examples, because it declares takes_weights")
+
+
 def check_resume(method: Method) -> None:
     """A run that is killed again and again goes on where it was each time, and leaves what a run leaves that is not killed.
 
@@ -141,6 +150,7 @@ def check_beats_chance(method: Method) -> None:
 
 CHECKS: tuple[Callable[[Method], None], ...] = (
     check_training,
+    check_weights,
     check_resume,
     check_picklable,
     check_finite_on_hostile_batches,
@@ -278,6 +288,11 @@ def _task(change: Callable[[Split], Split] = lambda split: split) -> Task:
 
 def _in_one_group(split: Split) -> Split:
     return replace(split, groups=Groups.from_ids(torch.zeros(len(split), dtype=torch.int64), split.groups.names))
+
+
+def _weighted(split: Split) -> Split:
+    """Examples of weight 1, 2 and 3 in turn."""
+    return replace(split, weight=1.0 + torch.arange(len(split)) % 3)
 
 
 def _few(split: Split) -> Split:

@@ -26,6 +26,7 @@ from umix.testing import (
     check_picklable,
     check_resume,
     check_training,
+    check_weights,
 )
 from umix.training.context import Context
 from umix.training.objective import MeanRisk, Objective, State
@@ -227,6 +228,22 @@ class Unseeded(Objective):
         return net(batch.x + np.random.default_rng().random()).square().mean(), state
 
 
+class DropsWeights(Objective):
+    takes_weights = True
+
+    def risk(self, net: Net, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
+        return torch.nn.functional.cross_entropy(net(batch.x), batch.y), state
+
+
+class IgnoresWeights(Method):
+    name: ClassVar[str] = "ignores"
+    paper: ClassVar[str] = "none"
+    takes_weights: ClassVar[bool] = True
+
+    def train(self, context: Context) -> TrainResult:
+        return context.fit(DropsWeights())
+
+
 class CountsItsAttempts(Method):
     name: ClassVar[str] = "counts"
     paper: ClassVar[str] = "none"
@@ -275,6 +292,7 @@ class DoesNotListItsStage(Method):
         pytest.param(broken(GlobalNoise, "noise")(), check_training, "global generators", id="global noise"),
         pytest.param(broken(Unseeded, "unseeded")(), check_training, "same net for the same seed", id="unseeded"),
         pytest.param(PeeksAtGroups(), check_training, "without declaring needs_groups", id="peeks at groups"),
+        pytest.param(IgnoresWeights(), check_weights, "must use the weights of examples", id="ignores weights"),
         pytest.param(HidesItsStage(), check_training, r"must name \['reference'\] in", id="hides a stage"),
         pytest.param(DoesNotListItsStage(), check_training, "must name {'reference'} in", id="unlisted stage"),
         pytest.param(broken(Drifts, "drifts")(), check_resume, "same net when it was killed", id="forgets on resume"),

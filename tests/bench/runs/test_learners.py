@@ -97,7 +97,7 @@ def test_best_takes_the_run_of_the_better_learner(shop: Path, tmp_path: Path) ->
     assert [row["learner"] for row in learners["candidates"]] == ["mlp", "trees"]
     alone = next(one for one in learner_specs(best) if one.plan.net.title == learners["name"])
     chosen = execute(alone, out=tmp_path / "alone")
-    assert not list((tmp_path / LEARNERS).iterdir())
+    assert not (tmp_path / LEARNERS).exists()
     assert record.split_counts == chosen.split_counts
     assert record.net == learners["name"]
     assert record.key == best.key
@@ -127,7 +127,7 @@ def test_a_run_that_is_killed_when_its_learner_is_chosen_ends_with_the_same(
     assert again.split_counts == whole.split_counts
     assert again.choices == whole.choices
     assert {path.name for path in directory.iterdir()} == {path.name for path in whole.directory.iterdir()}
-    assert not list((tmp_path / "killed" / LEARNERS).iterdir())
+    assert not (tmp_path / "killed" / LEARNERS).exists()
 
 
 @pytest.mark.parametrize("key", ["time", "best.time"])

@@ -5,6 +5,7 @@ What is chosen is an ordinary run, bit for bit: it predicts, and is shown and co
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -136,6 +137,8 @@ def move_up(source: Path, directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)  # the error of an earlier attempt
     source.rename(directory)
     shutil.rmtree(source.parent)
+    with suppress(OSError):  # other runs are choosing too
+        source.parent.parent.rmdir()
 
 
 def as_run_of(choice: LearnerChoice, spec: RunSpec) -> RunRecord:
