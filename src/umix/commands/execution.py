@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 #: How long stages take, relative to each other, roughly: the estimate of the time left.
-_LENGTHS = {"trajectory": 3.0, "race": 5.0, "fit": 2.0}
+_LENGTHS = {"trajectory": 3.0, "race": 8.0, "fit": 2.0}
 
 
 def execute_all(
