@@ -48,7 +48,7 @@ from umix.training.train_result import Notes, TrainResult
 from umix.training.trajectory import Trajectory
 
 _ENCODER_ROWS = 2**16  # so many training rows, evenly spaced, decide scales well enough
-NOTHING_MIXED = {"words": "nothing is mixed: an estimator is fitted to rows as they are, so examples are only weighted"}
+WEIGHTS_ALONE = {"words": "the weights of examples are used, but nothing is mixed: that needs a net"}
 
 
 @final
@@ -151,7 +151,7 @@ class Context:
         history = self.new_history(self.final_settings.epochs, uncertainty=uncertainty)
         result = self.final_fit(net, objective, self.final_settings, history, sampler, step, content=content)
         if objective.mixes and "mixing" not in self.net.offers and not self.only_weigh:
-            return result.after(Notes(choices={"mixing": NOTHING_MIXED}))
+            return result.after(Notes(choices={"mixing": WEIGHTS_ALONE}))
         return result
 
     def final_fit(

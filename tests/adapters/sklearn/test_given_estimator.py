@@ -170,7 +170,7 @@ def test_the_method_weighs_the_rows_of_the_estimator(three: tuple[np.ndarray, np
     own = LogisticRegression().fit(x[rows], y[rows], sample_weight=model.weights_[rows])
     np.testing.assert_allclose(model.predict_proba(x), own.predict_proba(x), rtol=0, atol=1e-12)
     assert model.stages_ == 1
-    assert model.choices_["mixing"]["words"].startswith("nothing is mixed")
+    assert model.choices_["mixing"]["words"].startswith("the weights of examples are used")
 
 
 def test_what_is_left_open_is_decided_on_held_out_rows(three: tuple[np.ndarray, np.ndarray]) -> None:

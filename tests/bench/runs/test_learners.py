@@ -61,7 +61,7 @@ def test_methods_that_weigh_examples_train_trees(shop: Path, tmp_path: Path, met
     assert record.summary().average > 0.6
     assert execute(given, out=tmp_path).model_dump() == record.model_dump()
     if method in ("umix", "group_mixup"):
-        assert record.choices["mixing"]["words"].startswith("nothing is mixed")
+        assert record.choices["mixing"]["words"].startswith("the weights of examples are used")
 
 
 @pytest.mark.parametrize("method", ["afr", "crt", "evals"])
@@ -211,7 +211,7 @@ def test_a_table_is_run_with_trees_from_the_command_line(
     run = ["run", str(shop), "umix", "--label", "bought", "--groups", "town", "--net", "trees", "--set", "epochs=4"]
     assert main([*run, "--out", str(tmp_path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["choices"]["mixing"]["words"].startswith("nothing is mixed")
+    assert shown["choices"]["mixing"]["words"].startswith("the weights of examples are used")
     (folder,) = tmp_path.glob("*-umix-*")
     assert main(["predict", str(folder), str(shop), "--output", str(tmp_path / "p.csv")]) == 0
     assert main(["run", str(shop), "mixup", "--label", "bought", "--net", "trees", "--out", str(tmp_path)]) == 2

@@ -134,7 +134,9 @@ def test_settings_of_published_results_judge_every_group_by_its_raw_rate_and_by_
 
 
 def test_a_run_can_be_read_as_papers_judge(record: RunRecord) -> None:
+    assert record.threshold_counts["val"].evaluation.prior > 0
     raw = record.by_raw_rates()
+    assert raw.threshold_counts["val"].evaluation.prior == 0
     assert (raw.threshold, raw.counts["test"].evaluation) == ("off", EVERY_GROUP)
     assert record.counts["test"].evaluation != EVERY_GROUP
     assert raw.summary().epoch == record.summary(threshold="off").epoch  # its groups are large

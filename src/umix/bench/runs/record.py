@@ -162,7 +162,7 @@ class RunRecord(Stored):
     def by_raw_rates(self) -> "RunRecord":
         """This run, judged as papers do: every group by its own rate, however small, and classes by argmax."""
         other = self.model_copy(update={"min_group": EVERY_GROUP.min_group, "prior": EVERY_GROUP.prior})
-        for name in ("counts", "decided_counts"):  # cached for the rule of this record
+        for name in ("counts", "threshold_counts"):  # cached for the rule of this record
             other.__dict__.pop(name, None)
         other._threshold = "off"
         return other
