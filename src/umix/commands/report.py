@@ -67,7 +67,7 @@ def _paper_figures(runs: Path, form: "FileFormat", root: Path | None, *, quiet: 
     from umix.bench.runs.paths import RunPaths
     from umix.bench.spec.run_spec import RunSpec
     from umix.reports.charts.figure import write_figures
-    from umix.reports.charts.paper_figures import uncertainty_figure, training_figure
+    from umix.reports.charts.paper_figures import training_figure, uncertainty_figure
 
     real = [] if root is None else _present(root)
     long = {"trajectory.epochs": 30}  # the accuracy of rare groups rises late
