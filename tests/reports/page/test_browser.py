@@ -94,6 +94,7 @@ def test_no_text_of_a_chart_is_cut_or_lies_over_another(visit: Callable[..., Vis
     seen.see_everything()
     seen.page.evaluate(DRAWN)
     assert seen.page.evaluate(OVERLAPS) == []
+    assert seen.page.evaluate("Math.min(...[...views.values()].map(view => view.width()))") > 150  # the rest is labels
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

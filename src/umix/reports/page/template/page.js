@@ -35,11 +35,13 @@ const draw = async (place) => {
   started.add(place);
   watcher.unobserve(place);
   const options = { actions: false, renderer: "svg", mode: "vega-lite", logLevel: 1, tooltip: { theme: "page", disableDefaultStyle: true } };
+  // Whether space is narrow is told at once: the room for labels is measured when the chart is drawn first.
+  const spec = specs[place.id];
+  const params = spec.params.map((param) => (param.name === "narrow" ? { ...param, value: isNarrow(place) } : param));
   try {
-    const { view } = await vegaEmbed(place, specs[place.id], options);
+    const { view } = await vegaEmbed(place, { ...spec, params }, options);
     views.set(place, view);
-    view.signal("narrow", isNarrow(place)).signal("picked", pickedIn(place));
-    await view.runAsync();
+    await view.signal("picked", pickedIn(place)).runAsync();
   } catch (error) {
     place.textContent = "This chart cannot be drawn here; its numbers are below.";
     console.error(error);
@@ -56,7 +58,7 @@ const drawRest = () => {
   if (next) whenIdle(() => draw(next).then(drawRest));
 };
 window.addEventListener("load", drawRest);
-window.addEventListener("resize", () => views.forEach((view, place) => view.signal("narrow", isNarrow(place)).runAsync()));
+window.addEventListener("resize", () => views.forEach((view, place) => view.signal("narrow", isNarrow(place)).resize().runAsync()));
 
 // A legend is a row of buttons: pressed names stay, the others turn faint; with none pressed all are shown.
 for (const place of places) {
