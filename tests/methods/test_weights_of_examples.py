@@ -80,7 +80,7 @@ def test_a_mixed_pair_costs_each_part_by_its_own_weight() -> None:
 )
 def test_class_weights_count_copies(scheme: object) -> None:
     ids = torch.arange(N) % 3
-    weighted = scheme(ids, by=COPIES)  # type: ignore[operator]
+    weighted = scheme(ids, sample_weight=COPIES)  # type: ignore[operator]
     assert weighted[ROWS].tolist() == pytest.approx(scheme(ids[ROWS]).tolist(), rel=1e-6)  # type: ignore[operator]
 
 

@@ -129,8 +129,8 @@ class EvaluationFlags:
         Literal["tuned", "off"] | None,
         Parameter(
             converter=_chosen,
-            help="How classes are predicted: biases of the classes (of two, a threshold), chosen on validation with the epoch, or "
-            "argmax. Default biases; argmax for the presets paper and reference.",
+            help="tuned: the threshold of two classes, or biases of several, chosen on validation with the epoch; off: the most "
+            "probable class. Default tuned; off for the presets paper and reference.",
         ),
     ] = None
 
@@ -143,7 +143,7 @@ ReadThreshold = Annotated[
     Literal["tuned", "off"] | None,
     Parameter(
         converter=_chosen,
-        help="How classes are predicted: biases, chosen on validation with the epoch, or argmax. Default: as each run was told.",
+        help="tuned: the threshold chosen on validation; off: the most probable class. Default: as each run was told.",
     ),
 ]
 

@@ -26,9 +26,9 @@ def test_a_class_without_examples_is_never_raised_against_another() -> None:
 
 def test_sizes_count_copies() -> None:
     y, copies = torch.tensor([0, 2, 2, 0]), torch.tensor([0, 3, 1, 2])
-    assert class_sizes(y, n_classes=4, by=copies).tolist() == [2, 0, 4, 0]
+    assert class_sizes(y, n_classes=4, sample_weight=copies).tolist() == [2, 0, 4, 0]
     repeated = class_sizes(torch.repeat_interleave(y, copies), n_classes=4)
-    assert repeated.tolist() == class_sizes(y, n_classes=4, by=copies).tolist()
+    assert repeated.tolist() == class_sizes(y, n_classes=4, sample_weight=copies).tolist()
     assert class_sizes(y[:0], n_classes=2).tolist() == [0, 0]
 
 
@@ -48,7 +48,7 @@ def test_shares_given_a_prediction_are_those_of_a_loop(temperature: float, weigh
         torch.from_numpy(logits),
         torch.from_numpy(y),
         temperature=temperature,
-        by=torch.from_numpy(copies) if weighted else None,
+        sample_weight=torch.from_numpy(copies) if weighted else None,
     )
     np.testing.assert_allclose(found, np.log(expected / expected.sum(1, keepdims=True)), rtol=1e-10)
 

@@ -72,6 +72,16 @@ def test_a_method_without_group_labels_is_recommended_and_the_best_with_labels_i
     assert any(note.startswith(second) for note in said.notes)
 
 
+def test_the_ordinary_model_with_a_threshold_is_no_choice_beside_one_that_trained_with_groups(record: Make) -> None:
+    runs = {
+        "erm": [record(0, [9, 3])],
+        "erm + threshold": [record(0, [8, 5])],
+        "best": [record(0, [8, 7], "best", group_use="training")],
+    }
+    assert headline(runs, select=None, baseline="erm").method == "best"
+    assert headline({**runs, "best": runs["erm"]}, select=None, baseline="best").method in ("erm", "erm + threshold")
+
+
 def test_groups_that_are_too_small_are_told_and_not_the_worst_unless_they_fail_beyond_doubt(record: Make) -> None:
     counts = {"hits": [[30, 1]], "sizes": [40, 3], "class_hits": [[31]], "class_sizes": [43]}
     both = {"val": counts, "test": counts}

@@ -15,7 +15,7 @@ _PUBLISHED = {"threshold": "off", "min_group": EVERY_GROUP.min_group, "prior": E
 
 
 def preset_evaluation(preset: str) -> dict[str, Any]:
-    """The settings of ``JudgeSettings`` that runs of ``preset`` have unless they are told others."""
+    """The settings of ``EvaluationSettings`` that runs of ``preset`` have unless they are told others."""
     return dict(_PUBLISHED) if preset in _PUBLISHED_PRESETS else {}
 
 

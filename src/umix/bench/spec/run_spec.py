@@ -26,7 +26,7 @@ class RunSpec(Settings):
 
     task: str = Field(description="a task's name, or the path of data of your own")
     method: str = Field(description="a method's name")
-    settings: dict[str, Any] = Field(default_factory=dict, description="by the names that --set takes: eta, fit.epochs")
+    settings: dict[str, Any] = Field(default_factory=dict, description="by name: eta, fit.epochs")
     seed: int = Field(default=0, ge=0, lt=2**32, description="seed of everything random")
     preset: str = Field(default="default", description="named settings that the others come from")
     trust_code: bool = Field(

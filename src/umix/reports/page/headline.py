@@ -63,14 +63,15 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
     It recommends the method that validation prefers among those that use no group labels in training; the best one that uses
     them is named second. Test rates do not choose what is recommended.
     """
-    others = {label: records for label, records in runs.items() if label != baseline} or runs
+    named = [baseline, f"{baseline}{THRESHOLD}"] if baseline is not None else []
+    others = {label: records for label, records in runs.items() if label not in named}
+    others = others or {label: records for label, records in runs.items() if label != baseline} or runs
     method = _recommended(others, select)
     summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in runs.items()}
     own, records = summaries[method], runs[method]
     kind = "group" if records[0].groups else "class"
     worst = _worst_of(records[0], own)
     sentences = [f"The {'chosen ' * (len(runs) > 1)}model ({method}) is least accurate for {worst}."]
-    named = [baseline, f"{baseline}{THRESHOLD}"] if baseline is not None else []
     rivals = [label for label in named if label in runs and label != method]
     pairs = {label: different_pairs(records, runs[label]) for label in rivals} if method != baseline else {}
     differences = {
