@@ -64,8 +64,9 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
     them is named second. Test rates do not choose what is recommended.
     """
     named = [baseline, f"{baseline}{THRESHOLD}"] if baseline is not None else []
-    others = {label: records for label, records in runs.items() if label not in named}
-    others = others or {label: records for label, records in runs.items() if label != baseline} or runs
+    others = {label: records for label, records in runs.items() if label not in named} or {
+        label: records for label, records in runs.items() if label != baseline or len(runs) == 1
+    }
     method = _recommended(others, select)
     summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in runs.items()}
     own, records = summaries[method], runs[method]
