@@ -280,6 +280,10 @@ def content(path: Path) -> Any:
         tensors, metadata = read_tensors(path, kind="checkpoint")
         timed = "history/epochs/measures"  # seconds of epochs are in it
         return metadata, {name: digest(t.numpy().tobytes()) for name, t in tensors.items() if name != timed}
+    if path.parent.name == "weights":
+        tensors, metadata = read_tensors(path, kind="weights")
+        # The bytes of a forest hold the time and addresses of the process that wrote them; its predictions are compared.
+        return metadata, {name: digest(t.numpy().tobytes()) for name, t in tensors.items() if name != "model"}
     if path.name == "study.db":
         return trials(path)
     if path.suffix == ".toml":
