@@ -99,18 +99,20 @@ class _TimeLeft(ProgressColumn):
         if share < _LEAST_SHARE or task.elapsed is None:
             return Text("")
         seconds = (task.elapsed - task.fields["before"]) * (1 - share) / share
-        return Text(f"about {_duration(seconds)} left", style="progress.remaining")
+        return Text(f"about {duration(round(seconds))} left", style="progress.remaining")
 
 
-def _duration(seconds: float) -> str:
-    """A duration in round numbers.
+def duration(seconds: float) -> str:
+    """A duration in words.
 
-    >>> _duration(8.3), _duration(150), _duration(9000)
-    ('8 s', '2 min', '2.5 h')
+    >>> duration(2.34), duration(59.6), duration(125), duration(9000)
+    ('2.3 s', '60 s', '2 min 5 s', '2 h 30 min')
     """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
 
 
 @final

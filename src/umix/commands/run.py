@@ -32,7 +32,7 @@ from umix.commands.flags import (
 from umix.core.words import NOT_FINITE, counted
 from umix.errors import UserError
 from umix.limits import require_count
-from umix.terminal import OUT, Bars, print_json
+from umix.terminal import OUT, Bars, duration, print_json
 
 if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord
@@ -127,7 +127,7 @@ def run(
         print_json({**run_json(record, select), "ordinary": _ordinary_json(ordinary, compared)})
         return
     _print_result(record, record.summary(select), ordinary, compared, verbose=verbose)
-    _print(f"Took {_duration(perf_counter() - start)}. Saved in {record.directory}")
+    _print(f"Took {duration(perf_counter() - start)}. Saved in {record.directory}")
     _print(f"Next: {_next(record)}")
 
 
@@ -175,17 +175,6 @@ def _print_details(record: "RunRecord", summary: "Summary") -> None:
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"
         OUT.print(f"stage {name}: {counted(stage.epochs, 'epoch')}, {duration}", highlight=False)
-
-
-def _duration(seconds: float) -> str:
-    """Seconds in words.
-
-    >>> _duration(2.34), _duration(59.6), _duration(125)
-    ('2.3 s', '60 s', '2 min 5 s')
-    """
-    if seconds < 120:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
 def _next(record: "RunRecord") -> str:

@@ -181,7 +181,7 @@ def candidate_words(record: RunRecord) -> str:
 
 
 def column_words(record: RunRecord) -> str:
-    """How many columns of a table were read as what; empty for other data and in runs of earlier versions."""
+    """How many columns of a table were read as what; empty for other data."""
     types = record.column_types
     if not types:
         return ""

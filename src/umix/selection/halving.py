@@ -235,8 +235,8 @@ def successive_halving(
                     reused = reused and report.reused
                 before[place] = (stage, batch)
                 done += round_.until - first
-                for place, name in enumerate(batch.names):
-                    results[name] = observer.result(place, epochs=round_.until)
+                for member, name in enumerate(batch.names):
+                    results[name] = observer.result(member, epochs=round_.until)
             running = [name for batch in batches for name in batch.names]
             scores = score({name: results[name] for name in running})
             ranked = sorted(

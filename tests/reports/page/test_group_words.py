@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from umix.bench.runs.record import RunRecord
-from umix.reports.page.group_words import class_words, group_words
+from umix.reports.page.group_words import group_words
 
 Make = Callable[..., RunRecord]
 TABLE = {
@@ -35,9 +35,3 @@ def test_the_groups_of_a_benchmark_keep_their_names(record: Make) -> None:
     parts = {"group_columns": ["label", "attribute"], "group_parts": [["a", "x"], ["b", "x"]]}
     assert group_words(record(0, [5, 5], **parts), "a") == "a"
     assert group_words(record(0, [5, 5]), "a") == "a"
-
-
-def test_a_class_that_is_a_number_has_its_column(record: Make) -> None:
-    run = record(0, [5, 5], plan={"task": {"name": "table", "label": "paid"}, "method": {"name": "erm"}})
-    assert [class_words(run, name) for name in ("1", "-0.5", "yes")] == ["paid = 1", "paid = -0.5", "yes"]
-    assert class_words(record(0, [5, 5]), "1") == "1"

@@ -10,9 +10,9 @@ from umix.bench.runs.record import RunRecord
 from umix.reports.charts.figure import Figure
 from umix.reports.charts.palette import group_colours
 from umix.reports.charts.probabilities import calibration_chart, calibration_rows, roc_chart, roc_rows
-from umix.reports.page.group_words import class_words
 from umix.reports.page.threshold import OVERALL
 from umix.reports.predictions import Predictions, attribute_groups
+from umix.reports.sentences import class_title
 
 _MOST_GROUPS = 24
 _MOST_CLASSES = 10  # with more, the table of a group would be wider than a page
@@ -89,7 +89,7 @@ def _figures(
     colours = group_colours(list(groups), worst=list(groups))
     if len(record.classes) != 2 or test.probability is None or threshold is None:
         return [calibration_chart(calibration_rows(test, groups), colours, positive=None)]
-    positive, curves = class_words(record, record.classes[1]), roc_rows(test, groups)
+    positive, curves = class_title(record, record.classes[1]), roc_rows(test, groups)
     return [
         *([roc_chart(curves, colours, positive=positive, threshold=threshold)] if curves else []),
         calibration_chart(calibration_rows(test, groups), colours, positive=positive),

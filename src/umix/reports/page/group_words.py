@@ -24,13 +24,6 @@ def group_words(record: RunRecord, name: str) -> str:
     return _joined(columns[:1], [classes[name]]) if name in classes else name
 
 
-def class_words(record: RunRecord, name: str) -> str:
-    """The class ``name``; a number, which says nothing alone, with its column: ``recid = 1``."""
-    column = record.plan.get("task", {}).get("label")
-    number = name.replace(".", "", 1).removeprefix("-").isdigit()
-    return f"{column} = {name}" if column and number else name
-
-
 def _joined(columns: list[str], values: list[str]) -> str:
     """The values beside their columns; some values have the column's name already: ``recid=1``."""
     pairs = zip(columns, values, strict=True)
