@@ -127,6 +127,7 @@ KNOWN = (
         "average",
         "last",
         "worst_class",
+        "balanced",
         "oracle",
         "tuned",
         "off",

@@ -156,12 +156,12 @@ def test_predictions_never_take_the_place_of_a_file_of_the_run(record: RunRecord
     assert (record.directory / name).read_bytes() == before
 
 
-def test_a_run_whose_validation_groups_are_all_blank_selects_by_the_worst_class(tmp_path: Path) -> None:
+def test_a_run_whose_validation_groups_are_all_blank_selects_by_the_classes(tmp_path: Path) -> None:
     frame = table().with_columns(place=polars.when(polars.col("part") != "val").then("place"))
     frame.write_csv(tmp_path / "birds.csv")
     found = execute(spec(tmp_path / "birds.csv", groups="place"), out=tmp_path / "runs")
-    assert found.rule() == "worst_class"
-    assert found.summary().select == "worst_class"
+    assert found.rule() == "balanced"
+    assert found.summary().select == "balanced"
 
 
 def test_a_run_on_data_that_nobody_brings_cannot_predict(tmp_path: Path) -> None:
@@ -222,11 +222,11 @@ def test_a_run_on_arrays_predicts_new_arrays_as_the_record_says(tmp_path: Path) 
     assert predict(load_run(run.directory), x).equals(predicted)
 
 
-def test_without_groups_the_worst_class_selects_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
+def test_without_groups_the_classes_select_and_the_worst_group_is_unknown(groupless: RunRecord) -> None:
     again = load_run(groupless.directory)
     assert again.counts["val"].hits.shape == (3, 0)
     summary = again.summary()
-    assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("worst_class", None, None, None)
+    assert (summary.select, summary.worst, summary.group_mean, summary.adjusted) == ("balanced", None, None, None)
     assert set(summary.classes) == {"no", "yes"}
     assert summary.average is not None
     plain = again.summary(threshold="off")

@@ -105,7 +105,7 @@ def test_all_rules_are_compared_with_the_oracle_which_is_marked(
     rows = json.loads(output(capsys, "table", folder, "--select", "all", "-f", "json"))
     assert {row["rule"]: row["legitimate"] for row in rows}["oracle_test"] is False
     assert all(row["regret"]["mean"] == 0 for row in rows)
-    assert {row["rule"] for row in rows} == {"worst", "average", "worst_class", "last", "oracle_test"}
+    assert {row["rule"] for row in rows} == {"worst", "balanced", "average", "worst_class", "last", "oracle_test"}
 
 
 @pytest.mark.parametrize(

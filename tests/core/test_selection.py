@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umix.core.epoch_counts import Counts
-from umix.core.selection import ORACLE, RULES, Choice, best_epoch, group_free_scores, oracle_choice
+from umix.core.selection import ORACLE, RULES, Choice, best_epoch, oracle_choice
 
 
 @st.composite
@@ -35,6 +35,9 @@ def _scores(val, rule):
         return [_lowest(row, val.sizes) for row in val.hits]
     if rule == "worst_class":
         return [_lowest(row, val.class_sizes) for row in val.class_hits]
+    if rule == "balanced":
+        rates = [row / val.class_sizes for row in val.class_hits]
+        return [(row.mean() + row.min()) / 2 for row in rates]
     if rule == "worst_recall":  # the classes of these groups are not known
         return [None] if val.sizes.any() else _scores(val, "worst_class")
     if rule == "average":
@@ -94,6 +97,7 @@ def val():
         ("worst", 1),
         ("average", 0),
         ("worst_class", 0),
+        ("balanced", 0),
         ("class_difference", 1),
         ("uncertainty_quintile", 1),
         ("cvar", 2),
@@ -159,27 +163,17 @@ def test_class_difference_is_the_mean_over_all_pairs_of_classes() -> None:
     assert RULES["class_difference"](val) == pytest.approx(expected, abs=1e-11)
 
 
-def test_the_score_is_the_mean_of_certain_uncertain_and_worst_class():
+def test_the_balanced_score_is_the_mean_of_the_class_rates_and_the_worst_of_them():
     rng = np.random.default_rng(0)
-    y, uncertain = rng.integers(3, size=200), rng.random(200) < 0.3
-    correct = rng.random((4, 200)) < 0.6
-    hits = np.array([[(row & (y == c)).sum() for c in range(3)] for row in correct])
-    sizes = np.bincount(y)
-    found = group_free_scores(
-        Counts(hits[:, :0], sizes[:0], hits, sizes), (correct & uncertain).sum(axis=1), uncertain.sum()
-    )
-    for score, row in zip(found, correct, strict=True):
-        parts = [row[~uncertain].mean(), row[uncertain].mean(), min(row[y == c].mean() for c in range(3))]
-        np.testing.assert_allclose(score, np.mean(parts))
+    y, correct = rng.integers(3, size=200), rng.random((4, 200)) < 0.6
+    hits = np.array([[(row & (y == c)).sum() for c in range(4)] for row in correct])  # class 3 has no examples
+    sizes = np.bincount(y, minlength=4)
+    scores = RULES["balanced"](Counts(hits[:, :0], sizes[:0], hits, sizes))
+    for score, row in zip(scores, correct, strict=True):
+        rates = [row[y == c].mean() for c in range(3)]
+        np.testing.assert_allclose(score, (np.mean(rates) + min(rates)) / 2)
 
 
-def test_parts_without_examples_are_left_out():
-    hits, sizes = np.array([[3, 0]]), np.array([4, 0])
-    counts = Counts(hits[:, :0], sizes[:0], hits, sizes)
-    assert group_free_scores(counts, np.array([0]), 0).tolist() == [0.75]
-    assert group_free_scores(counts, np.array([3]), 4).tolist() == [0.75]
-
-
-def test_a_split_without_examples_has_no_score():
+def test_a_split_without_examples_has_no_balanced_score():
     hits, sizes = np.array([[0, 0]]), np.array([0, 0])
-    assert np.isnan(group_free_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([0]), 0)).all()
+    assert np.isnan(RULES["balanced"](Counts(hits[:, :0], sizes[:0], hits, sizes))).all()

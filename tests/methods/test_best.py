@@ -142,7 +142,7 @@ def test_what_every_kind_reached_says_what_is_over_the_budget_and_names_no_thres
         result("umix eta=3", 0.6, 0.85), result("erm", 0.5, 0.8), result("group_dro", 0.7, 0.6, float("nan"))
     )
     assert selection_summary(found, erm=0.9)["others"] == (
-        "The best of every kind by the same score: UMIX 50.0 %, ordinary + threshold 50.0 %, GroupDRO over the budget."
+        "The best of every kind by the same score: UMIX 50.0 %, ordinary + threshold 50.0 %, GroupDRO costs too much."
     )
     assert "threshold" not in selection_summary(found, erm=0.9, decides=False)["others"]
 

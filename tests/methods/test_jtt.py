@@ -154,11 +154,11 @@ def test_only_what_is_auto_is_tried(context: Make) -> None:
     assert {one["candidate"].split()[2] for one in epochs.choices["candidates"]} == {"upweight=4"}
 
 
-def test_where_no_groups_choose_the_cost_is_limited_by_the_accuracy_of_erm(context: Make) -> None:
-    result = JTT(**AUTO).train(context(evaluation=Evaluation(choose=False)))
+def test_a_budget_is_counted_from_the_accuracy_of_erm(context: Make) -> None:
+    result = JTT(**AUTO).train(context(evaluation=Evaluation(choose=False, budget=0.1)))
     best = max(context().trajectory(ErmStage("trajectory", 2, record="epoch_end")).val_rates())
     assert result.history.evaluation.floor == pytest.approx(best - 0.1)
-    assert "(mean of the worst class, of what ERM gets right and of what it gets wrong)" in result.choices["reason"]
+    assert "(half the mean of the class rates, half the worst class)" in result.choices["reason"]
 
 
 def test_where_labels_are_noisy_auto_stays_near_erm_and_twenty_copies_do_not(context: Make) -> None:

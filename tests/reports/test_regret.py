@@ -33,7 +33,14 @@ def test_regret_is_what_the_worst_group_loses_against_the_oracle_seed_by_seed(ru
 
 def test_rules_without_a_score_are_left_out(runs: dict) -> None:
     rules = [outcome.rule for outcome in outcomes(runs)]
-    assert rules == ["worst", "average", "worst_class", "last", "oracle_test"]  # one class, no losses, no first stage
+    assert rules == [
+        "worst",
+        "balanced",
+        "average",
+        "worst_class",
+        "last",
+        "oracle_test",
+    ]  # one class, no losses, no first stage
 
 
 def test_the_grid_marks_the_oracle_and_never_prints_it_as_the_best(runs: dict) -> None:

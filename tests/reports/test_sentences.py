@@ -108,7 +108,7 @@ def test_a_choice_that_no_candidate_was_worth_is_called_that(record: Make) -> No
 def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES})
     assert candidate_words(chosen) == (
-        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   "
+        "group weights 80.0 · ordinary + threshold 60.0 · UMIX costs too much   "
         "(%, worst validation group, small groups pulled towards their class)"
     )
     assert " · ordinary 60.0 · " in candidate_words(chosen.with_threshold("off"))
@@ -118,6 +118,7 @@ def test_the_best_of_every_kind_is_listed_with_the_score_that_decided(record: Ma
 def test_without_groups_the_score_is_explained(record: Make) -> None:
     chosen = record(0, [9, 8], "best", choices={"method": "group_mixup", "candidates": CANDIDATES}, use_groups="test")
     said = candidate_words(chosen)
-    assert said.startswith(
-        "group weights 80.0 · ordinary + threshold 60.0 · UMIX over the budget   (%, mean of the worst class"
+    assert said == (
+        "group weights 80.0 · ordinary + threshold 60.0 · UMIX costs too much   "
+        "(%, on validation, half the mean of the classes, half the worst class)"
     )

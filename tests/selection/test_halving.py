@@ -49,7 +49,7 @@ def alone(members: int = 6) -> list[CandidateBatch]:
 
 
 def by_class(results):
-    return {name: best_score(result.counts, "worst_class") for name, result in results.items()}
+    return {name: best_score(result, "worst_class") for name, result in results.items()}
 
 
 def test_rounds_halve_the_candidates_down_to_two():
@@ -68,18 +68,18 @@ def test_rounds_end_within_the_epochs_and_in_rising_order(epochs):
 @pytest.mark.parametrize("batches", [[stacked()], alone()], ids=["stacked", "alone"])
 def test_those_that_drop_out_train_less(batches):
     results = successive_halving(context(), batches, by_class, content="test")
-    epochs = sorted(result.counts.epochs for result in results.values())
+    epochs = sorted(result.epochs for result in results.values())
     assert epochs == [1, 1, 1, 2, 6, 6]  # of 8: judged after 1, 2, 4 and 6
 
 
 def test_a_candidate_that_stays_is_trained_to_the_end():
     def first_is_worst(results):
-        return {name: -float(result.counts.class_hits[0, 0]) for name, result in results.items()}
+        return {name: -float(result.class_hits[0, 0]) for name, result in results.items()}
 
     plain = successive_halving(context(), alone(), first_is_worst, content="test")
-    worst = min(plain, key=lambda name: plain[name].counts.epochs)
+    worst = min(plain, key=lambda name: plain[name].epochs)
     again = successive_halving(context(), alone(), first_is_worst, content="test", stays={worst})
-    assert again[worst].counts.epochs == 6
+    assert again[worst].epochs == 6
 
 
 class Positions:
@@ -115,14 +115,14 @@ def test_all_rounds_are_one_stage_that_goes_from_its_beginning_to_its_end(batche
 @pytest.mark.parametrize(("stop", "epochs"), [(0.0, 1), (math.inf, 6)], ids=["past", "far"])
 def test_no_round_begins_that_would_end_too_late(stop, epochs):
     results = successive_halving(context(), alone(), by_class, content="test", stop=stop)
-    assert max(result.counts.epochs for result in results.values()) == epochs
+    assert max(result.epochs for result in results.values()) == epochs
 
 
 def test_stacked_nets_count_what_nets_of_their_own_count():
     together = successive_halving(context(), [stacked(2)], by_class, content="test")
     single = successive_halving(context(), alone(2), by_class, content="test")
     for name, result in together.items():
-        assert abs(result.counts.threshold_hits - single[name].counts.threshold_hits).max() <= 2
+        assert abs(result.threshold_hits - single[name].threshold_hits).max() <= 2
 
 
 @pytest.mark.parametrize("make", [lambda: [stacked()], alone], ids=["stacked", "alone"])
@@ -144,7 +144,7 @@ def test_a_killed_halving_goes_on_and_ends_the_same(tmp_path, monkeypatch, make,
     monkeypatch.setattr(module, "fit", real)
     again = successive_halving(context(tmp_path / "killed"), make(), by_class, content="test")
     for name, result in whole.items():
-        assert (result.counts.threshold_hits == again[name].counts.threshold_hits).all()
+        assert (result.threshold_hits == again[name].threshold_hits).all()
 
 
 def test_a_halving_that_is_killed_between_two_rounds_leaves_no_net(tmp_path, monkeypatch):
@@ -213,7 +213,7 @@ def test_a_halving_with_another_score_goes_on_where_a_finished_one_dropped_other
 
     results = successive_halving(context(tmp_path), make(), last_first, content="test")
     assert set(results) == set(names)
-    assert max(result.counts.epochs for result in results.values()) == 6
+    assert max(result.epochs for result in results.values()) == 6
 
 
 def test_a_part_of_a_stack_goes_on_as_it_would_have_in_the_whole(monkeypatch):
@@ -222,8 +222,8 @@ def test_a_part_of_a_stack_goes_on_as_it_would_have_in_the_whole(monkeypatch):
     monkeypatch.setattr(module, "rounds_of", lambda epochs, candidates: (Round(6, 6),))
     full = successive_halving(context(), [stacked()], by_class, content="test")
     for name, result in halved.items():
-        known = result.counts.epochs
-        assert abs(result.counts.threshold_hits - full[name].counts.threshold_hits[:known]).max() <= 1
+        known = result.epochs
+        assert abs(result.threshold_hits - full[name].threshold_hits[:known]).max() <= 1
 
 
 def test_gradients_of_members_are_clipped_one_by_one():
@@ -234,13 +234,4 @@ def test_gradients_of_members_are_clipped_one_by_one():
     both = successive_halving(clipped, [CandidateBatch(("a", "b"), huge)], by_class, content="test")
     single = CandidateBatch(("a",), MixupRisk(weights=torch.ones(N), sigma=0.5, alpha=0.5))
     one = successive_halving(context(net=MLP(hidden=(4,)), clip_norm=0.5), [single], by_class, content="test")
-    assert abs(both["a"].counts.threshold_hits - one["a"].counts.threshold_hits).max() <= 2
-
-
-def test_uncertain_examples_are_counted_apart():
-    uncertain = torch.arange(N) < 50
-    results = successive_halving(context(), [stacked(2)], by_class, content="test", uncertain=uncertain)
-    result = results["m0"]
-    assert result.n_uncertain == 50
-    assert (result.uncertain_hits <= 50).all()
-    assert (result.uncertain_hits <= result.counts.threshold_hits.sum(axis=2)).all()
+    assert abs(both["a"].threshold_hits - one["a"].threshold_hits).max() <= 2

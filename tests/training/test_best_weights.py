@@ -22,6 +22,7 @@ Make = Callable[..., Context]
 def test_without_groups_there_is_no_worst_group_to_select_by() -> None:
     val = Counts(np.zeros((1, 0)), np.zeros(0), np.array([[3, 4]]), np.array([10, 10]))
     assert scored_rules(val) == [
+        "balanced",
         "average",
         "worst_class",
         "worst_recall",

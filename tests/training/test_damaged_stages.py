@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from umix.checkpoint_pace import EVERY_EPOCH
+from umix.core.epoch_counts import Counts
 from umix.models.estimators.boosted import Trees
 from umix.models.net import Net
-from umix.selection.halving import CandidateBatch, CandidateCounts, successive_halving
+from umix.selection.halving import CandidateBatch, successive_halving
 from umix.training.context import Context
 from umix.training.mixup_risk import MixupRisk
 from umix.training.objective import MeanRisk
@@ -107,8 +108,8 @@ def test_a_trajectory_file_behind_its_checkpoint_is_recorded_again(context: Make
     assert "must hold the 3 epochs of the checkpoint beside it, got 1" in noted.notes[0]
 
 
-def _by_hits(results: Mapping[str, CandidateCounts]) -> dict[str, float]:
-    return {name: float(result.counts.hits[-1].sum()) for name, result in results.items()}
+def _by_hits(results: Mapping[str, Counts]) -> dict[str, float]:
+    return {name: float(result.hits[-1].sum()) for name, result in results.items()}
 
 
 def test_candidates_whose_counts_are_damaged_are_trained_again(context: Make, tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_candidates_whose_counts_are_damaged_are_trained_again(context: Make, tm
             for name in ("a", "b")
         ]
         results = successive_halving(run, batches, _by_hits, content="test")
-        return {name: result.counts.hits for name, result in results.items()}
+        return {name: result.hits for name, result in results.items()}
 
     expected, noted = hits(context(cache=tmp_path)), Noted()
     for path in tmp_path.glob("*/selection.safetensors"):

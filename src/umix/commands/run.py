@@ -54,7 +54,7 @@ def run(
         float | None,
         Parameter(
             help="How far a choice (METHOD best, eta=auto) may lower average validation accuracy below ERM's: 0.02 is two points. "
-            "Default: 0.1 where no groups decide, else any."
+            "Default: any."
         ),
     ] = None,
     trials: Annotated[int | None, Parameter(help="With METHOD best: most candidates to try.")] = None,
@@ -192,7 +192,7 @@ def _check_select(select: str | None, spec: "RunSpec") -> None:
 
     source: object = spec.plan.source
     if select == "worst" and isinstance(source, RowRoles) and not source.groups:
-        raise UserError("--select worst must know the groups: name their columns with --groups, or select worst_class.")
+        raise UserError("--select worst must know the groups: name their columns with --groups, or select balanced.")
     if select == "uncertainty_quintile" and "trajectory" not in spec.plan.method.stages:
         raise UserError(
             f"--select {select} must be given a method with a trajectory stage, such as umix, got {spec.method!r}."

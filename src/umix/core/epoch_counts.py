@@ -85,7 +85,12 @@ class Counts:
 
     @property
     def every_threshold(self) -> "Counts":
-        """All epochs under the first threshold, then all epochs under the second, and so on, as if each were an epoch."""
+        """All epochs under the first threshold, then all epochs under the second, and so on, as if each were an epoch.
+
+        Where thresholds were not counted, the epochs themselves.
+        """
+        if not self.has_thresholds:
+            return self
         return self._under(self.threshold_hits.swapaxes(0, 1).reshape(-1, self.threshold_hits.shape[2]))
 
     def only(self, epochs: Sequence[int]) -> "Counts":

@@ -25,10 +25,6 @@ MIN_GROUP = 30
 FEWEST = 5
 #: Examples that the prior of a group's validation rate is worth.
 PRIOR = 20.0
-#: What a point of average accuracy is worth in points of the worst class, where no groups choose and nobody sees who pays for it.
-AVERAGE_WEIGHT = 1.5
-#: How far a selection may lower the average on validation below ERM's there, where no groups choose.
-BUDGET = 0.1
 #: How far a choice without groups may lower the mean of the class rates on validation below that of the simple methods.
 GUARD = 0.01
 
@@ -48,7 +44,7 @@ class Evaluation:
     min_group: int = MIN_GROUP
     prior: float = PRIOR
     choose: bool = True  # whether groups may select an epoch, or are only reported
-    #: How far a selection may lower the average on validation below ERM's; None: as ``floor_below`` says.
+    #: How far a selection may lower the average on validation below ERM's; None: any.
     budget: float | None = None
     #: The lowest average on validation that an epoch and a threshold may have; None: any.
     floor: float | None = None
@@ -71,16 +67,6 @@ class Evaluation:
         (True, False, False)
         """
         return self.choose and bool((np.asarray(sizes) >= max(1, self.fewest)).any())
-
-    def floor_below(self, baseline: float, *, groups_choose: bool) -> float | None:
-        """The lowest average accuracy on validation that a choice may have, where ERM's is ``baseline``; None: any.
-
-        >>> Evaluation().floor_below(0.9, groups_choose=False), Evaluation(budget=0.02).floor_below(0.9, groups_choose=True)
-        (0.8, 0.88)
-        """
-        if self.budget is None and groups_choose:
-            return None
-        return baseline - (BUDGET if self.budget is None else self.budget)
 
 
 #: Every group that has an example is judged by its own rate, as papers do.

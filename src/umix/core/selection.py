@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.core.epoch_counts import Counts
-from umix.core.evaluation import AVERAGE_WEIGHT, GUARD, EvaluationGroups, class_targets, shrunk_rates
+from umix.core.evaluation import GUARD, EvaluationGroups, class_targets, shrunk_rates
 from umix.core.rates import per_group
 
 #: Looks at the test split: shown for regret only, never a way to choose a model.
 ORACLE = "oracle_test"
-
-#: The share of wrong epochs from which on a validation example is called uncertain.
-UNCERTAIN = 0.5
 
 #: How a class is predicted from logits: the largest one, or the largest after biases that are chosen with the epoch.
 Threshold = Literal["tuned", "off"]
@@ -99,6 +96,14 @@ def _worst_class(val: Counts) -> Scores:
     return _class_rates(val).min(axis=1) if val.n else _unknown(val)
 
 
+def _balanced(val: Counts) -> Scores:
+    """Half the mean of the class rates, half the lowest of them.
+
+    A minority that nobody knows of lowers the rate of its class. The worst class alone would buy a point at any price to others.
+    """
+    return (mean_class(val) + _worst_class(val)) / 2
+
+
 def _class_difference(val: Counts) -> Scores:
     rates = np.sort(_class_rates(val), axis=1)
     k = rates.shape[1]
@@ -123,11 +128,13 @@ def _last(val: Counts) -> Scores:
 
 
 #: The score of every epoch under each rule: higher is better, NaN where the rule has none. ``worst`` needs groups in the
-#: validation split. ``worst_recall`` is the lowest recall of a class within a group. ``uncertainty_quintile`` needs a first stage
-#: that looked at the split. ``class_difference`` is the mean difference between two classes' accuracies, as small as possible.
+#: validation split. ``balanced`` is half the mean of the class rates, half the worst of them. ``worst_recall`` is the lowest recall
+#: of a class within a group. ``uncertainty_quintile`` needs a first stage that looked at the split.
+#: ``class_difference`` is the mean difference between two classes' accuracies, as small as possible.
 RULES: Mapping[str, Callable[[Counts], Scores]] = MappingProxyType(
     {
         "worst": _worst,
+        "balanced": _balanced,
         "average": _average,
         "worst_class": _worst_class,
         "worst_recall": _worst_recall,
@@ -148,10 +155,15 @@ def best_epoch(val: Counts, rule: str) -> int:
     >>> best_epoch(Counts(counts, sizes, counts, sizes), "worst")
     1
     """
+    return _best(val, _some_score(val, rule))
+
+
+def _some_score(val: Counts, rule: str) -> Scores:
+    """The scores under ``rule``; raises if no epoch has one."""
     scores = RULES[rule](val)
     if not len(scores) or np.isnan(scores).all():
         raise ValueError(f"No epoch has a validation score under the rule {rule!r}, got {val.epochs} epochs.")
-    return _best(val, scores)
+    return scores
 
 
 def _best(val: Counts, scores: Scores) -> int:
@@ -174,14 +186,21 @@ class Choice:
 
 
 #: Rules that compare thresholds too. The others look at losses, at uncertainty or at nothing, which biases do not change.
-THRESHOLD_RULES = ("worst", "average", "worst_class", "worst_recall", "class_difference")
+THRESHOLD_RULES = ("worst", "balanced", "average", "worst_class", "worst_recall", "class_difference")
+#: Rules that no choice may follow beyond the limits of ``Evaluation``; the others are averages, or losses.
+_LIMITED = ("worst", "balanced", "worst_class", "worst_recall")
+
+
+def default_rule(val: Counts) -> str:
+    """The rule that selects where none is named: the worst group where known groups choose, else the classes alone."""
+    return "worst" if val.groups_choose else "balanced"
 
 
 def best_choice(val: Counts, rule: str, threshold: Threshold = "tuned") -> Choice:
     """The epoch and the threshold with the highest validation score under ``rule``, chosen together.
 
     Of equal ones the smallest biases win, then the earlier epoch. Where thresholds were not counted, or ``threshold`` is off, or
-    the rule has no score for them, the epoch is chosen as ``best_epoch`` does.
+    the rule has no score for them, the epoch is chosen alone.
 
     >>> sizes, hits = np.array([10, 10]), np.array([[10, 2]])
     >>> decided = {"biases": np.array([[0, 0], [0, 1.0]]), "threshold_hits": np.array([[[10, 2], [8, 7]]])}
@@ -191,39 +210,31 @@ def best_choice(val: Counts, rule: str, threshold: Threshold = "tuned") -> Choic
     """
     if rule not in THRESHOLD_RULES:
         return Choice(best_epoch(val, rule))
-    if threshold == "off" or not val.has_thresholds:
-        scores = within_limits(RULES[rule](val), val)
-        return Choice(best_epoch(val, rule) if np.isnan(scores).all() else _best(val, scores))
-    every = val.every_threshold
-    scores = allowed_scores(RULES[rule](every), every, rule)
+    every = val.every_threshold if threshold == "tuned" else val
     if np.isnan(
-        scores
-    ).all():  # nothing is allowed: what the budget allows and is best for the classes, else the best average
+        RULES[rule](every)
+    ).all():  # worst_recall of groups with several classes is not counted under thresholds
+        every = val
+    allowed = allowed_scores(_some_score(every, rule), every, rule)
+    if np.isnan(allowed).all():  # what the budget allows and is best for the classes, else the best average
         affordable = replace(every, evaluation=replace(every.evaluation, class_floor=None))
-        scores = within_limits(mean_class(every), affordable)
-    if np.isnan(scores).all():
-        scores = _average(every)
-    place, epoch = divmod(_best(every, scores), val.epochs)
+        allowed = within_limits(mean_class(every), affordable)
+    if np.isnan(allowed).all():
+        allowed = _average(every)
+    place, epoch = divmod(_best(every, allowed), val.epochs)
     return Choice(epoch, place)
 
 
 def best_score(val: Counts, rule: str) -> float:
     """The highest score under ``rule`` of an epoch and a threshold that is allowed; NaN if none is."""
-    every = val.every_threshold if val.has_thresholds else val
+    every = val.every_threshold
     scores = allowed_scores(RULES[rule](every), every, rule)
     return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
 def allowed_scores(scores: Scores, every: Counts, rule: str) -> Scores:
-    """``scores`` of every epoch and threshold with what they cost; NaN where ``evaluation`` does not allow them.
-
-    Where no groups choose, nobody can see who pays for a better worst class. There a point of average accuracy is worth ``PRICE``
-    points of it, and the mean of the class rates must not be below ``evaluation.class_floor``.
-    """
-    if rule not in ("worst", "worst_recall", "worst_class"):
-        return scores  # the others are averages themselves, or do not depend on thresholds
-    by_groups = rule != "worst_class" and every.groups_choose
-    return within_limits(scores if by_groups else scores + AVERAGE_WEIGHT * _average(every), every)
+    """``scores`` under ``rule`` of every epoch and threshold; NaN where ``evaluation`` does not allow them."""
+    return within_limits(scores, every) if rule in _LIMITED else scores
 
 
 def within_limits(scores: Scores, every: Counts) -> Scores:
@@ -253,31 +264,6 @@ def class_floor(val: Counts) -> float:
     rates, sizes = _class_rates(every)[best], every.class_sizes[every.class_sizes > 0]
     error = float(np.sqrt((rates * (1 - rates) / sizes).sum()) / len(sizes))
     return float(means[best]) - max(GUARD, error)
-
-
-def group_free_scores(every: Counts, uncertain_hits: np.ndarray, n_uncertain: int) -> Scores:
-    """How well an epoch does where a first stage was certain, where it was uncertain, and in the worst class, [epochs].
-
-    The mean of the three rates. Larger weights on misclassified examples raise the accuracy on uncertain examples. If labels are
-    noise, the accuracy on certain examples falls by as much; if there is something to learn, by less. The worst class guards a
-    small class against paying for it. Parts without examples are left out.
-
-    ``every`` counts validation examples by class, ``uncertain_hits`` [epochs] those of which the first stage was uncertain.
-
-    >>> hits, sizes = np.array([[12, 2]]), np.array([15, 5])
-    >>> group_free_scores(Counts(hits[:, :0], sizes[:0], hits, sizes), np.array([1]), 4).round(3).tolist()  # 13/16, 1/4, 2/5
-    [0.488]
-    """
-    if not every.n:
-        return np.full(every.epochs, np.nan)
-    present = every.class_sizes > 0
-    parts = [per_group(every.class_hits[:, present], every.class_sizes[present]).min(axis=1)]
-    if n_uncertain:
-        parts.append(uncertain_hits / n_uncertain)
-    if every.n > n_uncertain:
-        parts.append((every.all_hits - uncertain_hits) / (every.n - n_uncertain))
-    score: Scores = np.mean(parts, axis=0)
-    return score
 
 
 def _group_mean(val: Counts) -> Scores:

@@ -6,8 +6,8 @@ Every candidate is judged with the threshold (class biases) that suits it, so "E
 validation itself: there it is judged by two last layers, each on the half that the other was fitted to. Whoever wins is trained as
 an ordinary run of its method.
 
-Where validation groups may be used, the worst of them decides. Where they may not, a rule decides that sees classes, the average
-and how certain ERM was (``selection.select``).
+Where validation groups may be used, the worst of them decides. Where they may not, the mean of the class rates and the worst class
+decide (``selection.select``).
 
 Differs from the paper: there is none.
 Differs from the released code: there is none.
@@ -93,7 +93,6 @@ class Best(Method):
         selection = select(
             context,
             candidates,
-            uncertain=measured.uncertain,
             content=self.model_dump_json(exclude={"time", "trials"}) + context.use_groups,
             stop=self._stop(context),
         )

@@ -11,8 +11,8 @@ Where no ``k`` helps, as on the table ``adult``, the result is ERM after its las
 ``erm``, which selects its epoch.
 
 Differs from the paper:
-- ``auto`` also tries 0, which keeps ERM's layer, and where no groups choose it takes no ``k`` that lowers the average on validation
-  by more than the run's budget: where labels are noise, the rows of highest loss teach the opposite of the truth;
+- ``auto`` also tries 0, which keeps ERM's layer, and where no groups choose it takes no ``k`` that lowers the mean of the class
+  rates on validation by more than a point: where labels are noise, the rows of highest loss teach the opposite of the truth;
 - where validation groups are known and may be used, the worst of them chooses ``k``, as it selects epochs in all methods;
 - rates of small cells are pulled towards that of their class (``core.evaluation``), so a cell of a few rows does not choose alone;
 - the last layer is a penalised logistic regression on standardised features, as DFR fits it, and has no epochs to select;
@@ -36,7 +36,7 @@ from umix.core.environments import infer_environments
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import Evaluation
 from umix.core.losses import cross_entropy
-from umix.core.selection import RULES, best_epoch
+from umix.core.selection import RULES, best_epoch, class_floor, within_limits
 from umix.core.streams import stream
 from umix.data.groups import Groups
 from umix.data.task import Split
@@ -133,13 +133,15 @@ class EVaLS(Method):
         counts = counts_of(correct, y, groups, n_classes=context.task.n_classes, evaluation=context.evaluation)
         averages, tried = counts.all_hits / counts.n, list(layers)
         context = limited_cost(context, float(averages[0]))  # the first is ERM's layer
-        floor = -np.inf if context.evaluation.floor is None else context.evaluation.floor
-        allowed = np.flatnonzero(averages >= floor - 1e-12)
+        if not by_groups:
+            context = context.evaluated_by(replace(context.evaluation, class_floor=class_floor(counts.only([0]))))
+        limited = replace(counts, evaluation=replace(context.evaluation, choose=by_groups))
+        allowed = np.flatnonzero(~np.isnan(within_limits(averages, limited)))
         warnings: tuple[str, ...] = ()
         if len(allowed) == 1:
             warnings = (
-                f"No k of {', '.join(map(str, tried[1:]))} kept validation accuracy within the budget: ERM's last layer stays; "
-                "what ERM gets wrong here looks like noise.",
+                f"Every k of {', '.join(map(str, tried[1:]))} cost too much accuracy on validation: ERM's last layer stays; what "
+                "ERM gets wrong here looks like noise.",
             )
         best = int(allowed[best_epoch(counts.only(allowed.tolist()), "worst")])
         results = [

@@ -15,6 +15,7 @@ from umix.reports.comparison import lowest
 #: Which part of validation decides under each rule of selection.
 RULE_WORDS = {
     "worst": "the worst group",
+    "balanced": "the mean of the classes and the worst one",
     "average": "the average",
     "worst_class": "the worst class",
     "worst_recall": "the worst recall of a class in a group",
@@ -172,11 +173,8 @@ def candidate_words(record: RunRecord) -> str:
         scores.setdefault(kind, one["score"])
     of = "worst validation group, small groups pulled towards their class"
     if not record.counts["val"].groups_choose:
-        of = (
-            "mean of the worst class, of what an ordinary model gets right and of what it gets wrong; the simplest is kept unless "
-            "another is a point better"
-        )
-    shown = [f"{kind} {'over the budget' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
+        of = "on validation, half the mean of the classes, half the worst class"
+    shown = [f"{kind} {'costs too much' if score is None else f'{100 * score:.1f}'}" for kind, score in scores.items()]
     return f"{' · '.join(shown)}   (%, {of})"
 
 

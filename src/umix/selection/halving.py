@@ -118,42 +118,13 @@ def rounds_of(epochs: int, candidates: int) -> tuple[Round, ...]:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class CandidateCounts:
-    """The validation counts of one candidate, and of the examples of which an earlier stage was uncertain.
-
-    ``uncertain_hits`` is [epochs, thresholds].
-    """
-
-    counts: Counts
-    uncertain_hits: np.ndarray
-    n_uncertain: int
-
-
-@final
 class ValidationCounter:
-    """Counts hits on the validation split by group and class, of one net or of each of a stack.
+    """Counts hits on the validation split by group and class, of one net or of each of a stack. Test examples are not used."""
 
-    ``uncertain`` is bool [n_val]: of which examples an earlier stage was uncertain. They are counted apart. Test examples are not
-    used.
-    """
-
-    def __init__(
-        self,
-        val: Split,
-        biases: Tensor,
-        *,
-        batch_size: int,
-        evaluation: Evaluation,
-        uncertain: Tensor | None = None,
-    ) -> None:
+    def __init__(self, val: Split, biases: Tensor, *, batch_size: int, evaluation: Evaluation) -> None:
         self._val = val
         self._biases = biases
-        self._uncertain = torch.zeros_like(val.y, dtype=torch.bool) if uncertain is None else uncertain.to(val.y.device)
-        rows, units = val.groups.unit_pairs
         self._n_units = len(val.groups.names) + len(val.groups.margins)
-        apart = self._uncertain.nonzero(as_tuple=True)[0]  # one more unit, behind the groups and margins
-        self._pairs = (torch.cat([rows, apart]), torch.cat([units, torch.full_like(apart, self._n_units)]))
         self._batch_size = batch_size
         self._evaluation = evaluation
         self._hits: list[Tensor] = []  # of every epoch: [nets, thresholds, groups + classes]
@@ -163,31 +134,30 @@ class ValidationCounter:
 
     def count(self, logits: Tensor) -> None:
         """Count the hits of another epoch, whose ``logits`` are [nets, n_val, classes]."""
-        hits = hits_by_threshold(logits, self._val.y, self._pairs, self._biases, n_groups=self._n_units + 1)
+        pairs = self._val.groups.unit_pairs
+        hits = hits_by_threshold(logits, self._val.y, pairs, self._biases, n_groups=self._n_units)
         self._hits.append(hits.int().cpu())
 
-    def result(self, net: int, *, epochs: int) -> CandidateCounts:
+    def result(self, net: int, *, epochs: int) -> Counts:
         """What was counted of one candidate in its first ``epochs``."""
         groups, n_classes = self._val.groups, self._biases.shape[1]
         n_groups, n_units = len(groups.names), self._n_units
         hits = torch.stack([hits[net] for hits in self._hits[:epochs]]).long().numpy()
-        decided = np.delete(hits, n_units, axis=2)
         composition = class_composition(self._val.y, groups.unit_pairs, n_groups=n_units, n_classes=n_classes)
         of_units = composition.cpu().numpy()
-        counts = Counts(
-            hits=decided[:, 0, :n_groups],
+        return Counts(
+            hits=hits[:, 0, :n_groups],
             sizes=groups.sizes.cpu().numpy(),
-            class_hits=decided[:, 0, n_units:],
+            class_hits=hits[:, 0, n_units:],
             class_sizes=torch.bincount(self._val.y, minlength=n_classes).cpu().numpy(),
             composition=of_units[:n_groups],
-            margin_hits=decided[:, 0, n_groups:n_units],
+            margin_hits=hits[:, 0, n_groups:n_units],
             margin_sizes=of_units[n_groups:].sum(axis=1),
             margin_composition=of_units[n_groups:],
             evaluation=self._evaluation,
             biases=self._biases.cpu().numpy(),
-            threshold_hits=decided,
+            threshold_hits=hits,
         )
-        return CandidateCounts(counts, hits[:, :, n_units], int(self._uncertain.sum()))
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
         self._hits = list(kept["selection/hits"])
@@ -201,20 +171,19 @@ class ValidationCounter:
 def successive_halving(
     context: Context,
     batches: Sequence[CandidateBatch],
-    score: Callable[[Mapping[str, CandidateCounts]], Mapping[str, float]],
+    score: Callable[[Mapping[str, Counts]], Mapping[str, float]],
     *,
     content: str,
-    uncertain: Tensor | None = None,
     stop: float | None = None,
     stays: Collection[str] = (),
-) -> dict[str, CandidateCounts]:
+) -> dict[str, Counts]:
     """Train the candidates of all ``batches`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges the candidates that are left by their validation counts: higher is better, NaN is worst. ``content`` and
-    the earlier stages identify the objectives. Validation examples that are ``uncertain`` are counted apart. No round begins that
-    would probably end after ``stop``, a time by ``time.perf_counter``. The candidates ``stays`` do not drop out.
+    the earlier stages identify the objectives. No round begins that would probably end after ``stop``, a time by
+    ``time.perf_counter``. The candidates ``stays`` do not drop out.
     """
-    began, results, reused = time.perf_counter(), dict[str, CandidateCounts](), True
+    began, results, reused = time.perf_counter(), dict[str, Counts](), True
     batches = list(batches)
     rounds = rounds_of(context.final_settings.epochs, sum(len(batch.names) for batch in batches))
     first, done = 0, 0  # epochs of each candidate, and of all batches together
@@ -227,7 +196,7 @@ def successive_halving(
                 if not batch.names:
                     continue
                 stage = _stage(context, batch, folder, content=content, number=number)
-                observer = _observer(context, uncertain)
+                observer = _observer(context)
                 known = _known(context, stage, observer, until=round_.until)
                 if not known:
                     progress = PartOfStage(context.progress, first, round_.until, done, epochs)
@@ -273,9 +242,9 @@ def _epochs_left(rounds: Sequence[Round], first: int, batches: int) -> int:
 
 def counts_of(context: Context, logits: Tensor) -> Counts:
     """What is counted of a candidate with these validation ``logits`` [n_val, classes], as if it had trained for an epoch."""
-    observer = _observer(context, None)
+    observer = _observer(context)
     observer.count(logits[None])
-    return observer.result(0, epochs=1).counts
+    return observer.result(0, epochs=1)
 
 
 @contextmanager
@@ -350,9 +319,9 @@ def _biases(context: Context) -> Tensor:
     return biases if all_of_them else biases[:1]
 
 
-def _observer(context: Context, uncertain: Tensor | None) -> ValidationCounter:
+def _observer(context: Context) -> ValidationCounter:
     val, size, biases = context.splits["val"], context.settings.batch_size, _biases(context).to(context.device)
-    return ValidationCounter(val, biases, batch_size=size, evaluation=context.evaluation, uncertain=uncertain)
+    return ValidationCounter(val, biases, batch_size=size, evaluation=context.evaluation)
 
 
 def _run(

@@ -1,10 +1,10 @@
 """Selecting one of several candidates on validation, with what is known of the groups.
 
 A candidate stands for an ordinary run: a method with settings. Where validation groups may be used, the worst of them decides.
-Where they may not, the examples that ERM was certain of, those that it was not, and the worst class decide together
-(``group_free_scores``). There ERM and class reweighting are trained beside the candidates, and no choice may lower the mean of the
-class rates on validation more than a point (or its standard error) below the better of the two, each with the threshold that suits
-it: lifting a minority or balancing classes does not cost that, relearning noise does.
+Where they may not, the mean of the class rates and the worst of them decide (the rule ``balanced``). There ERM and class
+reweighting are trained beside the candidates, and no choice may lower the mean of the class rates on validation more than a point
+(or its standard error) below the better of the two, each with the threshold that suits it: lifting a minority or balancing classes
+does not cost that, learning noise does.
 """
 
 import hashlib
@@ -20,19 +20,11 @@ from torch import Tensor
 
 from umix.core.epoch_counts import Counts
 from umix.core.rates import frontier, per_group
-from umix.core.selection import (
-    UNCERTAIN,
-    Threshold,
-    best_choice,
-    best_score,
-    class_floor,
-    group_free_scores,
-    within_limits,
-)
+from umix.core.selection import Threshold, best_choice, best_score, class_floor
 from umix.core.weights import inverse_frequency
 from umix.data.samplers import Sampler, Shuffled
 from umix.models.stacked import can_stack
-from umix.selection.halving import CandidateBatch, CandidateCounts, StackedMixup, successive_halving
+from umix.selection.halving import CandidateBatch, StackedMixup, successive_halving
 from umix.settings import Settings
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
@@ -43,9 +35,10 @@ from umix.training.trajectory import Trajectory
 
 #: The value of an option that is chosen on validation.
 Auto = Literal["auto"]
+#: How candidates are compared: by the worst group, or by the mean of the class rates and the worst of them.
+Rule = Literal["worst", "balanced"]
 
 _MOST_POINTS = 40  # of the frontier that are kept
-_CLEARLY = 0.01  # by how much a candidate's score must beat the first one's where groups do not decide
 ERM, REWEIGHT = "erm", "reweight by=class"  # the names of the simple candidates
 
 
@@ -117,7 +110,7 @@ class Point:
 class Selection:
     """The winner and the results of all candidates, best first.
 
-    ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``worst_class``. ``frontier`` has the points of all
+    ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``balanced``. ``frontier`` has the points of all
     candidates, epochs and thresholds that no other beats in both rates. ``context`` limits what the winner's epoch and threshold
     may cost as it limited the candidates. ``warnings`` are for the run's record.
     """
@@ -125,7 +118,7 @@ class Selection:
     winner: Candidate
     results: tuple[CandidateResult, ...]
     frontier: tuple[Point, ...]
-    rule: Literal["worst", "worst_class"]
+    rule: Rule
     context: Context
     warnings: tuple[str, ...] = ()
 
@@ -147,7 +140,7 @@ class Selection:
         average = f"average {100 * best.average:.1f} %"
         if self.rule == "worst":
             return f"worst group {score_words(best)} (small groups are pulled towards their class), {average}"
-        return f"score {score_words(best)} (mean of the worst class, of what ERM gets right and of what it gets wrong), {average}"
+        return f"score {score_words(best)} (half the mean of the class rates, half the worst class), {average}"
 
     def as_json(self) -> dict[str, Any]:
         """The reason of the choice, the results of all candidates and the frontier, as they are saved with the run."""
@@ -164,31 +157,28 @@ class Selection:
         return Notes(choices=settings | self.as_json(), warnings=self.warnings)
 
 
-def select(
-    context: Context,
-    candidates: Sequence[Candidate],
-    *,
-    uncertain: Tensor,
-    content: str,
-    stop: float | None = None,
-) -> Selection:
+def select(context: Context, candidates: Sequence[Candidate], *, content: str, stop: float | None = None) -> Selection:
     """Train the ``candidates`` by successive halving and choose one of them by its validation counts.
 
-    ``uncertain`` [n_val] says which validation examples the first stage was uncertain of. ``content`` identifies what decides the
-    candidates' objectives beside their names and weights, so that runs can share what was trained. No round begins that would
-    probably end after ``stop``, a time by ``time.perf_counter``. The first candidate, the simplest, wins if none is allowed, and
-    where groups do not choose also if none is clearly better: what may be noise is not worth a more complicated method.
+    ``content`` identifies what decides the candidates' objectives beside their names and weights, so that runs can share what was
+    trained. No round begins that would probably end after ``stop``, a time by ``time.perf_counter``. The first candidate, the
+    simplest, wins if none is allowed.
     """
-    rule: Literal["worst", "worst_class"] = "worst" if chooses_by_groups(context) else "worst_class"
+    rule: Rule = "worst" if chooses_by_groups(context) else "balanced"
     simple = [] if rule == "worst" else simple_candidates(context)
     names = {one.name for one in candidates}
     trained = [*candidates, *(one for one in simple if one.name not in names)]
 
-    def scores(counts: Mapping[str, CandidateCounts]) -> dict[str, float]:
-        if rule == "worst":
-            return {name: best_score(one.counts, rule) for name, one in counts.items()}
-        floor = max(class_floor(counts[one.name].counts) for one in simple)
-        return {name: _trust(_limited(one, floor)) for name, one in counts.items()}
+    def limited(counts: Mapping[str, Counts]) -> Mapping[str, Counts]:
+        if not simple:
+            return counts
+        floor = max(class_floor(counts[one.name]) for one in simple)
+        return {
+            name: replace(one, evaluation=replace(one.evaluation, class_floor=floor)) for name, one in counts.items()
+        }
+
+    def scores(counts: Mapping[str, Counts]) -> dict[str, float]:
+        return {name: best_score(one, rule) for name, one in limited(counts).items()}
 
     # What the others are compared with is trained as far as they are.
     stays = set() if rule == "worst" else {candidates[0].name, *(one.name for one in simple)}
@@ -197,16 +187,12 @@ def select(
         _batches(context, trained),
         scores,
         content=content + _digest(trained),
-        uncertain=uncertain,
         stop=stop,
         stays=stays,
     )
-    if simple:
-        floor = max(class_floor(counts[one.name].counts) for one in simple)
-        context = context.evaluated_by(replace(context.evaluation, class_floor=floor))
-        counts = {name: _limited(one, floor) for name, one in counts.items()}
-    final = scores(counts)
-    results = [result_of(one.name, counts[one.name].counts, final[one.name], rule) for one in candidates]
+    final, judged = scores(counts), limited(counts)
+    context = context.evaluated_by(judged[candidates[0].name].evaluation)
+    results = [result_of(one.name, judged[one.name], final[one.name], rule) for one in candidates]
     ranked = by_score(results)
     warnings: tuple[str, ...] = ()
     if np.isnan(ranked[0].score):
@@ -214,16 +200,14 @@ def select(
             f"All {len(candidates)} candidates cost too much accuracy on validation, so {candidates[0].name} is trained: what ERM "
             "gets wrong here looks like noise.",
         )
-    elif rule == "worst_class" and ranked[0].score < results[0].score + _CLEARLY:
-        ranked = [results[0], *(one for one in ranked if one is not results[0])]
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
-    points = _frontier({one.name: counts[one.name] for one in candidates}, rule)
+    points = _frontier({one.name: judged[one.name] for one in candidates}, rule)
     return Selection(winner, tuple(ranked), points, rule, context, warnings)
 
 
 def score_words(result: CandidateResult) -> str:
     """The score of ``result`` in percent; in words where it has none."""
-    return "over the budget" if np.isnan(result.score) else f"{100 * result.score:.1f} %"
+    return "costs too much" if np.isnan(result.score) else f"{100 * result.score:.1f} %"
 
 
 def simple_candidates(context: Context) -> list[Candidate]:
@@ -236,18 +220,13 @@ def simple_candidates(context: Context) -> list[Candidate]:
     ]
 
 
-def _limited(counts: CandidateCounts, floor: float) -> CandidateCounts:
-    evaluation = replace(counts.counts.evaluation, class_floor=floor)
-    return replace(counts, counts=replace(counts.counts, evaluation=evaluation))
-
-
 def limited_cost(context: Context, baseline: float, budget: float | None = None) -> Context:
     """``context``, where no choice may lower validation accuracy further below ``baseline``, that of ERM, than the budget allows.
 
-    ``budget`` overrides that of the run.
+    ``budget`` overrides that of the run; without any there is no limit.
     """
-    evaluation = context.evaluation if budget is None else replace(context.evaluation, budget=budget)
-    floor = evaluation.floor_below(baseline, groups_choose=chooses_by_groups(context))
+    allowed = context.evaluation.budget if budget is None else budget
+    floor = None if allowed is None else baseline - allowed
     return context.evaluated_by(replace(context.evaluation, floor=floor))
 
 
@@ -256,13 +235,6 @@ def chooses_by_groups(context: Context) -> bool:
     groups = context.splits["val"].groups
     sizes = torch.cat([groups.sizes, groups.in_margins.sum(dim=0)])
     return context.evaluation.groups_choose(sizes.cpu().numpy())
-
-
-def _trust(counts: CandidateCounts) -> float:
-    """The best score of an epoch and threshold that is allowed where no groups choose; NaN if none is."""
-    every, hits = counts.counts.every_threshold, counts.uncertain_hits.T.reshape(-1)
-    scores = within_limits(group_free_scores(every, hits, counts.n_uncertain), every)
-    return float("nan") if np.isnan(scores).all() else float(np.nanmax(scores))
 
 
 def result_of(name: str, counts: Counts, score: float, rule: str, *, threshold: Threshold = "tuned") -> CandidateResult:
@@ -286,11 +258,11 @@ def worst_rates(counts: Counts, rule: str) -> NDArray[np.float64]:
     return np.asarray(rates.min(axis=1)) if rates.shape[1] else np.full(counts.epochs, np.nan)
 
 
-def _frontier(counts: Mapping[str, CandidateCounts], rule: str) -> tuple[Point, ...]:
+def _frontier(counts: Mapping[str, Counts], rule: str) -> tuple[Point, ...]:
     """The frontier of all candidates, epochs and thresholds on validation."""
     points: list[Point] = []
     for name, one in counts.items():
-        every = one.counts.every_threshold
+        every = one.every_threshold
         worst, average = worst_rates(every, rule), every.all_hits / max(1, every.n)
         points += [Point(name, float(worst[k]), float(average[k])) for k in frontier(worst, average)]
     chosen = frontier([point.worst for point in points], [point.average for point in points])
@@ -352,13 +324,9 @@ def resolve_auto(
 ) -> Selection:
     """The selection among ``candidates``, which stand for the options that ``method`` leaves open.
 
-    ``erm`` is the trajectory of an ERM fit. It says what a choice may cost on average, and where no groups may choose, which
-    validation examples are uncertain. Without it known groups must choose.
+    ``erm`` is the trajectory of an ERM fit, from whose accuracy the run's budget is counted; without it there is no limit.
     """
-    if erm is None:
-        uncertain = torch.zeros(len(context.splits["val"]), dtype=torch.bool)
-    else:
+    if erm is not None:
         context = limited_cost(context, max(erm.val_rates()))
-        uncertain = erm.val_uncertainty(start=0, length=erm.epochs) >= UNCERTAIN
     open_options = {key.removeprefix(f"{one.method}.") for one in candidates for key in one.settings}
-    return select(context, candidates, uncertain=uncertain, content=method.model_dump_json(exclude=open_options))
+    return select(context, candidates, content=method.model_dump_json(exclude=open_options))

@@ -12,7 +12,7 @@ from umix.core.counts import class_composition, class_counts, confusion_counts, 
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.evaluation import EVERY_GROUP, Evaluation
 from umix.core.risks import cvar
-from umix.core.selection import best_choice
+from umix.core.selection import best_choice, default_rule
 from umix.core.thresholds import candidate_biases, hits_by_threshold, predicted_classes
 from umix.core.words import NOT_FINITE
 from umix.data.task import Split
@@ -245,7 +245,7 @@ def fit_warnings(net: Model, val: Counts) -> tuple[str, ...]:
     if not all(parameter.isfinite().all() for parameter in net.parameters()):
         warnings.append(f"{NOT_FINITE} after the fit: try a smaller fit.lr, or fit.clip_norm=1.")
     if (val.collapsed >= 0).any():
-        choice = best_choice(val, "worst" if val.groups_choose else "worst_class")
+        choice = best_choice(val, default_rule(val))
         if val.at_threshold(choice.threshold).collapsed[choice.epoch] >= 0:
             warnings.append("The selected model predicts a single class for every validation row.")
     return tuple(warnings)

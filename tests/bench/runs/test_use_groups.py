@@ -19,7 +19,7 @@ def spec(method: str = "erm", **settings: object) -> RunSpec:
 
 def test_groups_that_are_only_reported_choose_nothing(tmp_path: Path) -> None:
     record = execute(spec(use_groups="test"), out=tmp_path)
-    assert record.rule() == "worst_class"
+    assert record.rule() == "balanced"
     assert record.summary().worst is not None
     assert not record.has("worst")
     assert record.oracle().worst >= record.summary().worst

@@ -18,9 +18,9 @@ def test_the_score_is_that_of_the_epoch_the_rule_selects(select: str | None, sco
     assert validation_score(VAL, select) == score
 
 
-def test_without_groups_the_worst_class_counts() -> None:
+def test_without_groups_the_classes_count() -> None:
     bare = Counts(np.zeros((3, 0)), np.zeros(0), VAL.class_hits, SIZES)
-    assert validation_score(bare, None) == 0.9
+    assert validation_score(bare, None) == 0.9  # both classes
     assert validation_score(bare, "last") == 0.9
     with pytest.raises(UserError, match="select=worst must have a score"):
         validation_score(bare, "worst")

@@ -136,7 +136,7 @@ def test_a_task_without_groups_has_no_worst_group(record: Make) -> None:
     one = record(0, [1, 1], groups=[], train_sizes=[], split_counts={"val": counts, "test": counts})
     (table,) = comparison_tables(compare({"toy": {"erm": [one]}}))
     assert texts(table)[1] == ["erm", "1", "70.0", "–", "–", "–", "–"]
-    assert table.title == "toy: test rates, selected by worst_class"
+    assert table.title == "toy: test rates, selected by balanced"
 
 
 def test_published_numbers_stand_beside_ours_where_the_paper_has_them(runs: Runs) -> None:

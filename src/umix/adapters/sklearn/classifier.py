@@ -135,8 +135,8 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     val_share : float, default=0.2
         Share of the rows that are held out.
     select : str, default=None
-        Rule that selects the epoch on them: worst (group), worst_class, average, cvar, last and others; by default worst where
-        groups are given, else worst_class.
+        Rule that selects the epoch on them: worst (group), balanced, worst_class, average, cvar, last and others; by default
+        worst where groups are given, else balanced, the mean of the class rates and of the worst one.
     threshold : {"tuned", "off"}, default="tuned"
         ``tuned`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class before the
         largest one is predicted (of two classes a threshold); ``off`` predicts the most probable class. Take ``off`` inside
@@ -472,11 +472,11 @@ def _options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def chosen_rule(select: str | None, *, groups: bool) -> str:
-    """The rule ``select``; by default the worst group, or the worst class where there are no groups."""
+    """The rule ``select``; by default the worst group, or the classes where there are no groups."""
     if select is None:
-        return "worst" if groups else "worst_class"
+        return "worst" if groups else "balanced"
     if known_rule(select) == "worst" and not groups:
-        raise UserError("select='worst' must know the groups, but none are given; select worst_class or average.")
+        raise UserError("select='worst' must know the groups, but none are given; select balanced or average.")
     return select
 
 
@@ -484,7 +484,7 @@ def selected(val: Counts, rule: str, threshold: Threshold, *, method: str) -> Ch
     """The epoch and threshold that ``rule`` selects; raises where no epoch of ``method`` has a score under that rule."""
     if np.isnan(RULES[rule](val)).all():
         raise UserError(
-            f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select worst_class or average."
+            f"select={rule!r} must have a score on held-out rows, but method={method!r} gives none; select balanced or average."
         )
     return best_choice(val, rule, threshold)
 

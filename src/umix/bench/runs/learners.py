@@ -16,7 +16,7 @@ from umix.bench.runs.paths import RunPaths
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
 from umix.core.epoch_counts import Counts
-from umix.core.selection import RULES, best_score, worst_size
+from umix.core.selection import RULES, best_score, choice_score, worst_size
 from umix.methods.registry import METHODS
 from umix.models.model import AutoNet
 from umix.models.registry import net_kind
@@ -70,7 +70,8 @@ class LearnerChoice:
 def choose_learner(records: Sequence[RunRecord]) -> LearnerChoice:
     """The run with the best validation score, chosen by the rule that selects its epoch.
 
-    Where the scores of two runs are closer than the standard error of the better one, the average decides.
+    Where the scores of two runs are closer than the standard error of the worst group or class of the better one, the average
+    decides.
     """
     results = [_LearnerResult.of(record) for record in records]
     best = max(results, key=lambda one: (one.score, one.average))
@@ -120,7 +121,7 @@ class _LearnerResult:
         choice = record.choice()
         at = val.at_threshold(choice.threshold).only([choice.epoch])
         score = best_score(val, rule) if record.threshold == "tuned" else record.validation_score()
-        worst = record.validation_score()
+        worst = choice_score(val, "worst" if rule == "worst" else "worst_class", choice)
         error = float(np.sqrt(max(worst * (1 - worst), 0.0) / worst_size(at, rule)))
         average = float(at.all_hits[0] / max(1, at.n))
         return cls(record, -np.inf if np.isnan(score) else score, worst, average, error)

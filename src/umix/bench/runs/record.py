@@ -23,6 +23,7 @@ from umix.core.selection import (
     Threshold,
     best_choice,
     choice_score,
+    default_rule,
     oracle_choice,
 )
 from umix.core.words import Margin, margins_of, quoted
@@ -177,9 +178,9 @@ class RunRecord(Stored):
         return margins_of(self.group_columns, self.group_values) if self.group_values else ()
 
     def rule(self, select: str | None = None) -> str:
-        """The selection rule ``select``; by default the worst group, or the worst class where no validation groups may choose."""
+        """The selection rule ``select``; by default ``default_rule``: the worst group, or the classes where no groups choose."""
         if select is None:
-            return "worst" if self.counts["val"].groups_choose else "worst_class"
+            return default_rule(self.counts["val"])
         if select in ("worst", "worst_recall") and self.use_groups == "test":
             raise UserError(
                 Setting("select", select),
@@ -188,7 +189,7 @@ class RunRecord(Stored):
                 " forbids it.",
             )
         if not self.has(known_rule(select)):
-            raise UserError(Setting("select", select), f" must {_NEEDS[select]}; select worst_class or average.")
+            raise UserError(Setting("select", select), f" must {_NEEDS[select]}; select balanced or average.")
         return select
 
     def has(self, rule: str) -> bool:

@@ -38,7 +38,7 @@ from umix.bench.search.search_plan import Search, plan_search
 from umix.bench.search.search_result import SearchResult
 from umix.bench.search.search_space import SearchedSetting, SearchSpace
 from umix.core.epoch_counts import Counts
-from umix.core.selection import Threshold, best_choice, choice_score
+from umix.core.selection import Threshold, best_choice, choice_score, default_rule
 from umix.core.words import counted
 from umix.data.task import Task
 from umix.errors import MachineError, Setting, UserError
@@ -237,8 +237,8 @@ def _draw(trial: "optuna.Trial", key: str, setting: SearchedSetting) -> Any:
 
 
 def selection_rule(val: Counts, select: str | None) -> str:
-    """The selection rule: ``select`` if given, else the worst group, or the worst class if there are no groups."""
-    return select or ("worst" if (val.sizes > 0).any() and val.evaluation.choose else "worst_class")
+    """The selection rule: ``select`` if given, else ``default_rule``: the worst group, or the classes where no groups choose."""
+    return select or default_rule(val)
 
 
 def validation_score(val: Counts, select: str | None, threshold: Threshold = "off") -> float:
@@ -253,6 +253,6 @@ def validation_score(val: Counts, select: str | None, threshold: Threshold = "of
     except ValueError:
         raise UserError(
             Setting("select", rule),
-            " must have a score on validation, but this task gives it none; select worst_class or average.",
+            " must have a score on validation, but this task gives it none; select balanced or average.",
         ) from None
     return choice_score(val, selection_rule(val, None) if rule == "last" else rule, choice)

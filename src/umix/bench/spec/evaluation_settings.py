@@ -43,8 +43,7 @@ class EvaluationSettings(Settings):
         default=None,
         ge=0,
         le=1,
-        description="how far a selection (best, eta=auto) may lower average validation accuracy below ERM's; none: 0.1 where no "
-        "groups decide, else any",
+        description="how far a selection (best, eta=auto) may lower average validation accuracy below ERM's; none: any",
     )
     threshold: Threshold = Field(
         default="tuned",

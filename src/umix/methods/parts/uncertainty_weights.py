@@ -19,7 +19,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.selection import UNCERTAIN
 from umix.core.weights import (
     cells,
     class_means,
@@ -168,7 +167,7 @@ class UncertaintyWeights(Method, abc.ABC):
         None,
         ge=0,
         le=1,
-        description="with auto: how far validation accuracy may fall below ERM's; none: 0.1 where no groups decide, else any",
+        description="with auto: how far validation accuracy may fall below ERM's; none: any",
     )
     uncertainty: Literal["trajectory", "ensemble"] = Field(
         "trajectory",
@@ -258,7 +257,6 @@ class UncertaintyWeights(Method, abc.ABC):
         return select(
             limited_cost(context, measured.best_val, self.budget),
             candidates,
-            uncertain=measured.uncertain,
             content=self.model_dump_json(exclude={"eta", "pool", "length", "power", "budget"}),
         )
 
@@ -305,11 +303,6 @@ class Measured:
     def longest(self) -> int:
         """The length of the longest window."""
         return max(self.parts)
-
-    @property
-    def uncertain(self) -> Tensor:
-        """Which validation examples were wrong in at least half of the longest window, bool [n_val]."""
-        return self.parts[self.longest]["val"] >= UNCERTAIN
 
     def train(self, length: int) -> Tensor:
         """The uncertainty of the training examples, [n]."""
