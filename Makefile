@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_SYSTEM := $(VENV)/.ready-system
 # Compiled files are kept, whatever the environment says: without them every test process compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # What make test runs. The files that are left out are system tests as a whole, and import their library first, which takes seconds.
 ORDINARY := -n logical --maxprocesses 4 -m "not system" --ignore=tests/adapters/test_lightning.py --ignore=tests/bench/executors/test_ray.py
 
-.PHONY: help setup demo test test-system chromium check lint types layers pytest format bench docs dist flakes test-minimum clean
+.PHONY: help setup demo test test-system chromium postgresql check lint types layers pytest format bench docs dist flakes test-minimum clean
 
 help:
 	@echo "make demo   train ERM and UMIX on embedded data and print the comparison"
@@ -38,7 +39,12 @@ demo: $(READY)
 test: lint layers
 	@$(MAKE) --no-print-directory -j2 types pytest
 
-test-system: $(READY) chromium
+# Libraries that only system tests need; xgboost-cpu is XGBoost without its gigabytes for GPUs.
+$(READY_SYSTEM): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt catboost xgboost-cpu 'psycopg[binary]'
+	@touch $@
+
+test-system: $(READY_SYSTEM) chromium postgresql
 	$(BIN)/pytest -n logical --maxprocesses 4 -m system
 
 # The report and the documentation are tested in a browser; where none can be installed, those tests are skipped and say so.
@@ -47,6 +53,13 @@ chromium:
 	  { [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
 	  echo "chromium cannot be installed: the tests of pages in a browser are skipped"
+
+# A search in a shared database is tested with a server of its own; where none can be installed, that test is skipped and says so.
+postgresql:
+	@command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1 || \
+	  echo "PostgreSQL cannot be installed: the test of a search in its database is skipped"
 
 # A few quick tests of every package; of the contract, that of ERM.
 SLICE := $(addprefix tests/,core/test_weights.py core/test_mixing.py core/test_selection.py data/test_task.py data/test_samplers.py \
