@@ -13,6 +13,8 @@ method's share of the total gain is, in worst-group test accuracy, the sum over 
 (GroupDRO - ERM). In the first sum ERM is plain ERM by argmax, its epoch selected by what the use allows. In the second sum the
 worst validation group selects the epoch of both.
 
+Four tables are measured a second time without the column that their groups are made of ("hidden"); they have a sum of their own.
+
 Sets that are not in FOLDER are skipped with a message. Finished runs are loaded from --out, so an interrupted benchmark goes on.
 Results are written after every set; sets that are not named keep their earlier results. Census has 200,000 rows: 40,000 random
 training rows of it are used (--rows 0: all).
@@ -122,9 +124,24 @@ SETS: dict[str, tuple[str, Callable[[Path, Path], Data | str]]] = {
         table_task("census_income.parquet", label="income", groups="race", split="split", drop="instance_weight"),
     ),
 }
+#: The same tables without the column that the groups are made of: what a few known groups are worth depends on what tells them.
+HIDDEN_SETS: dict[str, tuple[str, Callable[[Path, Path], Data | str]]] = {
+    "adult, sex hidden": (
+        "adult.csv",
+        table_task("adult.csv", label="income", groups="sex", split="split", drop="sex"),
+    ),
+    "compas, sex hidden": ("compas.csv", table_task("compas.csv", label="two_year_recid", groups="sex", drop="id,sex")),
+    "bank, age hidden": (
+        "bank.csv",
+        table_task("bank.csv", label="y", groups="age_group", drop="duration,age,age_group"),
+    ),
+    "credit, sex hidden": ("credit.csv", table_task("credit.csv", label="default", groups="SEX", drop="SEX")),
+}
+SETS |= HIDDEN_SETS
+HIDDEN = tuple(HIDDEN_SETS)
 #: Sets with groups of a few test examples: they can be measured and are shown, but they are not in the sums.
 EXTRA = ("adult, race", "compas, race", "census, race")
-COUNTED = tuple(name for name in SETS if name not in EXTRA)
+COUNTED = tuple(name for name in SETS if name not in EXTRA + HIDDEN)
 LARGE = ("census, sex", "census, race")  # of which --rows keeps so many training rows
 
 
@@ -333,11 +350,9 @@ class Gain:
     sets: int
 
 
-def gain(results: Results, use: str, column: str) -> Gain | None:
-    """The gain of ``column`` under ``use``; None if no set has it."""
-    counted = [
-        name for name in COUNTED if name in results and {column, "erm"} <= set(results[name]["uses"].get(use, {}))
-    ]
+def gain(results: Results, use: str, column: str, sets: Sequence[str] = COUNTED) -> Gain | None:
+    """The gain of ``column`` under ``use`` over ``sets``; None if none of them has it."""
+    counted = [name for name in sets if name in results and {column, "erm"} <= set(results[name]["uses"].get(use, {}))]
     if not counted:
         return None
     rows = {name: (results[name]["uses"][use][column], results[name]["uses"][use]["erm"]) for name in counted}
@@ -360,12 +375,12 @@ def _gain(rows: Mapping[str, tuple[Rates, Rates]], results: Results) -> Gain:
     return Gain(share, gains[lowest], lowest, average, len(rows))
 
 
-def shares_table(results: Results) -> list[str]:
-    """The share of the total gain of every method under every use."""
-    uses = [use for use in USES if any(use in result["uses"] for result in results.values())]
+def shares_table(results: Results, sets: Sequence[str] = COUNTED) -> list[str]:
+    """The share of the total gain over ``sets`` of every method under every use."""
+    uses = [use for use in USES if any(use in results[name]["uses"] for name in sets if name in results)]
     lines = ["| method | " + " | ".join(uses) + " |", "|---|" + "--:|" * len(uses)]
     for column in COLUMNS:
-        found = [gain(results, use, column) for use in uses]
+        found = [gain(results, use, column, sets) for use in uses]
         if any(found):
             lines.append(f"| {column} | {' | '.join(_share(one) for one in found)} |")
     return lines
@@ -400,7 +415,7 @@ def rates_table(results: Results, use: str) -> list[str]:
         if use in result["uses"]:
             found = [result["uses"][use].get(column) for column in COLUMNS]
             found += [result["reference"][column] for column in references]
-            shown = name if name in COUNTED else f"{name} (not counted)"
+            shown = name if name in COUNTED else f"{name} (not in the sums)"
             lines.append(f"| {shown} | {' | '.join(_cell(one) for one in found)} |")
     return lines
 
@@ -458,6 +473,14 @@ def page(results: Results) -> str:
     if found := list(notes(results)):
         text += [*found, ""]
     text += ["## Share of the gain, by what is known of groups\n", *shares_table(results), ""]
+    if hidden := [name for name in HIDDEN if name in results]:
+        text += [
+            "## Where the group is no input\n",
+            f"Over {', '.join(hidden)}: the columns that the groups are made of are left out of the inputs. These "
+            "sets are not in the other sums.\n",
+            *shares_table(results, HIDDEN),
+            "",
+        ]
     if chosen := chosen_table(results):
         text += ["## What best chose\n", "Of all seeds, where they differ.\n", *chosen, ""]
     for use, (_, title, _) in USES.items():
@@ -487,7 +510,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs"))
-    parser.add_argument("--sets", nargs="*", default=list(COUNTED), choices=list(SETS), metavar="SET")
+    parser.add_argument("--sets", nargs="*", default=[*COUNTED, *HIDDEN], choices=list(SETS), metavar="SET")
     parser.add_argument("--uses", nargs="*", default=list(USES), choices=list(USES), metavar="USE")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--rows", type=int, default=40_000, help="training rows of census; 0: all")
