@@ -16,13 +16,13 @@ METHOD_ORDER = (
     "lisa_umix", "chi2_dro", "ingroup_mixup", "coral", "fish", "ib_irm", "domainmix",
     "cvar_doro", "chi2_doro", "group_mixup", "best",
 )  # fmt: skip
-#: Colours of groups: crimson, blue, green and violet, which no method has. They are readable on light and on dark pages, and far
+#: Colours of groups: crimson, blue, green and violet, which no method has. They stand out from light and dark pages, and are far
 #: apart for every kind of colour vision (tests/reports/charts/test_palette.py measures it).
 GROUP_COLOURS = ("#BB3355", "#5566AA", "#44AA00", "#CC66FF")
 #: Line dashes of the groups, in the order of their colours.
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
 #: Everything that has no colour of its own: groups beyond the worst four, and groups with too few examples.
-GREY = "#9AA1AC"
+GREY = "#8E95A0"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 _BASELINE = "erm"
 
@@ -61,7 +61,7 @@ def group_colours(names: Sequence[str], worst: Sequence[str] = ()) -> dict[str, 
     >>> group_colours(["a", "b"])
     {'a': '#BB3355', 'b': '#5566AA'}
     >>> group_colours(["a", "b", "c", "d", "e"], worst=["d"])
-    {'a': '#9AA1AC', 'b': '#9AA1AC', 'c': '#9AA1AC', 'd': '#BB3355', 'e': '#9AA1AC'}
+    {'a': '#8E95A0', 'b': '#8E95A0', 'c': '#8E95A0', 'd': '#BB3355', 'e': '#8E95A0'}
     """
     most = len(GROUP_COLOURS)
     coloured = names if len(names) <= most else worst[:most]
