@@ -129,7 +129,7 @@ def test_erm_has_a_row_by_argmax_and_one_with_a_threshold(decided: Make) -> None
     assert [cell.threshold for cell in cells.values()] == ["off", "tuned", "tuned"]
     assert comparison.baseline == "erm"
     assert cells["erm + threshold"].gains["worst"].spread.mean == pytest.approx(0.3)
-    assert cells["erm + threshold"].uses == cells["erm"].uses == "choose"
+    assert cells["erm + threshold"].groups_used_for == cells["erm"].groups_used_for == "choosing"
     notes = rates_table(comparison, "toy").notes
     assert any(note.startswith("Decided by argmax: erm. The others: with biases") for note in notes)
 

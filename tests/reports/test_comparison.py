@@ -130,17 +130,17 @@ def test_what_is_drawn_for_a_method_depends_on_its_own_records_and_the_baselines
     assert beside.gains == among.gains
 
 
-def test_methods_are_ranked_by_worst_group_and_say_which_labels_they_use(record: Make) -> None:
+def test_methods_are_ranked_by_worst_group_and_say_what_groups_were_used_for(record: Make) -> None:
     runs = {
         "erm": [record(seed, [9, 3], group_use="none") for seed in range(3)],
         "umix": [record(seed, [8, 6], "umix", group_use="none") for seed in range(3)],
         "group_dro": [record(seed, [8, 7], "group_dro", group_use="training") for seed in range(3)],
     }
     ranked = compare({"toy": runs}, baseline="erm").ranked("toy")
-    assert [(label, cell.uses) for label, cell in ranked.items()] == [
-        ("group_dro", "train"),
-        ("umix", "choose"),
-        ("erm", "choose"),
+    assert [(label, cell.groups_used_for) for label, cell in ranked.items()] == [
+        ("group_dro", "training"),
+        ("umix", "choosing"),
+        ("erm", "choosing"),
     ]
     assert ranked["umix"].worst_groups == ("b",)
     assert ranked["umix"].gains["worst"].spread.mean == pytest.approx(0.3)
@@ -157,6 +157,15 @@ def test_a_method_names_the_learners_that_its_seeds_trained(record: Make) -> Non
     assert {label: cell.learner for label, cell in cells.items()} == {"erm": "mlp", "best": "trees, mlp"}
 
 
-def test_by_the_average_rule_no_group_label_is_used(record: Make) -> None:
-    comparison = compare({"toy": {"erm": [record(0, [9, 3], group_use="none")]}}, select="average")
-    assert comparison.cells["toy"]["erm"].uses == "none"
+def test_by_the_average_rule_groups_are_used_for_nothing_unless_they_chose_a_candidate(record: Make) -> None:
+    runs = {
+        "erm": [record(0, [9, 3], group_use="none")],
+        "best": [record(0, [9, 3], "best", group_use="none", choices={"method": "umix"})],
+        "dfr": [record(0, [9, 3], "dfr", group_use="validation")],
+    }
+    cells = compare({"toy": runs}, select="average").cells["toy"]
+    assert {label: cell.groups_used_for for label, cell in cells.items()} == {
+        "erm": "nothing",
+        "best": "choosing",
+        "dfr": "training (validation)",
+    }

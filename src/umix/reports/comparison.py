@@ -42,7 +42,7 @@ class MethodRates:
     gains: Mapping[str, Paired]
     doubts: tuple[str, ...]
     margins: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)  # by group column
-    uses: str = ""  # group labels behind its numbers: none, choose (an epoch), val train, train; empty if not known
+    groups_used_for: str = ""  # nothing, choosing, training, training (validation); empty if not known
     worst_groups: tuple[str, ...] = ()  # of its seeds
     collapsed: tuple[int, ...] = ()  # seeds whose selected net predicts one class
     threshold: Threshold = "off"  # tuned, where validation chose one in some run
@@ -219,7 +219,7 @@ def _cell(
             column: {name: spread(summary.margins[column][name].rate for summary in summaries) for name in rates}
             for column, rates in summaries[0].margins.items()
         },
-        uses=_uses(first, summaries[0].select),
+        groups_used_for=_groups_used_for(first, summaries[0].select),
         worst_groups=tuple(dict.fromkeys(name for summary in summaries if (name := summary.worst_group))),
         fits=fits,
         learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
@@ -233,11 +233,12 @@ def _cell(
     )
 
 
-def _uses(record: RunRecord, rule: str) -> str:
-    """Which group labels stand behind the numbers of ``record``."""
-    words = {"training": "train", "validation": "val train", "none": "none", "": ""}
-    choosing = record.group_use == "none" and record.groups and rule == "worst"
-    return "choose" if choosing else words.get(record.group_use, "")
+def _groups_used_for(record: RunRecord, rule: str) -> str:
+    """What group labels were used for in ``record``, whose epoch and threshold ``rule`` chooses."""
+    rules = {rule, record.rule()} if record.choices else {rule}  # candidates are chosen by the default rule
+    if record.group_use == "none" and record.groups and rules & {"worst", "worst_recall"}:
+        return "choosing"
+    return {"none": "nothing", "training": "training", "validation": "training (validation)"}.get(record.group_use, "")
 
 
 def _rates(by_seed: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:

@@ -221,3 +221,17 @@ def test_published_numbers_are_rates_of_methods_that_can_be_run() -> None:
     assert published_for_rule("waterbirds", "erm", "worst") == {}
     content = json.loads((resources.files("umix.reports") / "published.json").read_text())
     assert set(content["methods"]) <= set(METHODS)
+
+
+def test_a_column_says_what_each_method_used_groups_for(record: Make) -> None:
+    runs = {
+        "erm": [record(0, [9, 3], group_use="none")],
+        "group_dro": [record(0, [8, 7], "group_dro", group_use="training")],
+    }
+    comparison = compare({"toy": runs})
+    header, *rows = texts(rates_table(comparison, "toy"))
+    assert [row[header.index("groups used for")] for row in rows] == ["training", "choosing"]
+    assert {row["method"]: row["groups_used_for"] for row in csv.DictReader(io.StringIO(as_csv([comparison])))} == {
+        "erm": "choosing",
+        "group_dro": "training",
+    }

@@ -98,7 +98,7 @@ def _environment() -> "jinja2.Environment":
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "count": "{:,}".format, "bits": bits, "numbers": numbers, "cell": cell}
-    environment.filters |= {"shape_path": SHAPE_PATHS.__getitem__, "p_value": p_value, "groups_used": groups_used}
+    environment.filters |= {"shape_path": SHAPE_PATHS.__getitem__, "p_value": p_value}
     return environment
 
 
@@ -124,17 +124,6 @@ def percent(rate: float | None, digits: int = 1) -> str:
     ('84.3\xa0%', '–')
     """
     return "–" if rate is None or math.isnan(rate) else f"{100 * rate:.{digits}f}\u00a0%"
-
-
-def groups_used(uses: str) -> str:
-    """What the group labels behind a method's numbers were used for."""
-    words = {
-        "none": "nothing",
-        "choose": "choosing",
-        "val train": "training (those of validation)",
-        "train": "training",
-    }
-    return words.get(uses, uses) or "not known"
 
 
 def cell(value: Any) -> str:

@@ -19,9 +19,10 @@ _RATES = (
 )
 _ADJUSTED = "Adjusted average: group rates weighted by the groups' shares of the training split."
 _INTERVAL = "CI: 95 % interval of the worst group within a run (Wilson's; its ends averaged over seeds)."
+_USED_FOR = "groups used for"
 _USES = (
-    "Group labels used: none, to choose epoch and threshold by validation groups (choose), or to train, with those of validation "
-    "(val train) or of training (train)."
+    "Groups used for: choosing epoch, threshold or candidate by the worst validation group; training, also where only validation "
+    "rows have groups."
 )
 #: What must be said wherever published numbers are shown.
 CAVEAT = (
@@ -51,7 +52,7 @@ def comparison_tables(comparison: Comparison, *, with_published: bool = False, g
 
 
 def rates_table(comparison: Comparison, task: str, *, with_published: bool = False) -> TextTable:
-    """Methods as rows, the best worst group first: seeds, which group labels it uses, the named rates, the published numbers."""
+    """Methods as rows, the best worst group first: seeds, the named rates, what groups were used for, the published numbers."""
     cells = comparison.ranked(task)
     learners = list(dict.fromkeys(cell.learner for cell in cells.values()))
     columns = [[Entry(cell.learner) for cell in cells.values()]] if len(learners) > 1 else []
@@ -64,9 +65,9 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         *(TITLES[rate] for rate in RATES),
         "95 % CI",
     ]
-    if any(cell.uses for cell in cells.values()):
-        header.append("group labels")
-        columns.append([Entry(cell.uses) for cell in cells.values()])
+    if any(cell.groups_used_for for cell in cells.values()):
+        header.append(_USED_FOR)
+        columns.append([Entry(cell.groups_used_for) for cell in cells.values()])
     numbers = [published(task, cell.method) for cell in cells.values()] if with_published else []
     if any(numbers):
         header += ["paper's average", "paper's worst"]
@@ -81,7 +82,7 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
         ],
         [
             *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
-            *([_USES] if "group labels" in header else []),
+            *([_USES] if _USED_FOR in header else []),
             *([f"Learner of every method: {learners[0]}."] if len(learners) == 1 and learners[0] else []),
             *threshold_notes(cells),
             *filter(None, [comparison.judged.get(task)]),
@@ -310,7 +311,7 @@ def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[s
 
 def _flat(task: str, label: str, cell: MethodRates, *, with_published: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"task": task, "method": label, "learner": cell.learner}
-    row |= {"select": cell.select, "threshold": cell.threshold}
+    row |= {"select": cell.select, "threshold": cell.threshold, "groups_used_for": cell.groups_used_for}
     row |= {"seeds": " ".join(map(str, cell.seeds)), "n_seeds": len(cell.seeds), "n_fits": cell.fits}
     for rate in RATES:
         row |= {f"{rate}_mean": _number(cell.rates[rate].mean), f"{rate}_std": _number(cell.rates[rate].std)}
