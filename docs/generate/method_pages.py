@@ -37,7 +37,7 @@ def use_groups(kind: type[Method]) -> str:
     """Under which ``--use-groups`` the method can be trained, and what it knows of groups then."""
     if kind.uses_known_groups:
         return "`test`: trains without groups; `val`, `train`: with those that are known there"
-    selects = "with `val` or `train` the worst validation group selects the epoch, with `test` the worst class does"
+    selects = "with `val` or `train` the worst validation group selects the epoch, with `test` the classes do (the rule `balanced`)"
     if kind.needs_val_groups:
         return "`val` or `train`; with `test` it is refused, because it is fitted to validation groups"
     if kind.needs_some_groups is True:

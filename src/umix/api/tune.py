@@ -49,7 +49,7 @@ def tune(
         seeds: seeds of every trial; its score is their mean.
         net: a net's name or options.
         preset: named settings to start from.
-        select: rule that scores an epoch; default worst group, without groups worst class.
+        select: rule that scores an epoch; default ``worst``, the worst group, or ``balanced`` without groups.
         out: folder of the search and of its runs. The same call goes on with an interrupted search.
         root: folder of a benchmark's files.
         cache: folder of decoded images and features.

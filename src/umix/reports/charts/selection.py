@@ -16,7 +16,7 @@ from umix.reports.sentences import threshold_words
 FRONTIER = "frontier"
 _BY = {
     "group": "The score is the worst rate, in which groups of few examples are pulled towards their class.",
-    "class": "The score is the mean of three rates: what ERM was sure of, what it was not, and the worst class.",
+    "class": "The score is half the mean of the class rates, half the worst of them.",
 }
 
 
