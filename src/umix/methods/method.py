@@ -1,6 +1,7 @@
 """The base class of all methods."""
 
 import abc
+from collections.abc import Mapping
 from typing import ClassVar
 
 from umix.models.model import Capability
@@ -27,6 +28,7 @@ class Method(Settings, abc.ABC):
     takes_weights: ClassVar[bool] = False  # whether a training example of weight k counts as k copies of it
     needs: ClassVar[Needs] = frozenset({"gradients"})  # of the model; planning compares it with what the model offers
     mixing_options: ClassVar[tuple[str, ...]] = ()  # options that mean nothing to a model whose examples are not mixed
+    open_with: ClassVar[Mapping[str, str]] = {}  # options that a preset leaves ``auto`` only as long as another one is
     stages: ClassVar[tuple[str, ...]] = ()  # settings names that the stages before its final fit may have
 
     def erm_stages(self, epochs: int) -> tuple[ErmStage, ...]:

@@ -257,3 +257,17 @@ def test_the_methods_themselves_and_the_benchmarks_keep_the_papers_values():
     for task in ("waterbirds", "celeba", "camelyon17", "civilcomments"):
         for name in ("paper", "reference"):
             assert "auto" not in str(presets_of(task)[name])
+
+
+@pytest.mark.parametrize("task", ["waterbirds", "civilcomments"])
+def test_with_an_eta_of_ones_own_the_weights_are_the_papers_and_no_pool_is_tried(task):
+    weights = {"umix.eta": 20, "umix.start": 2, "umix.length": 5}
+    assert plan(task, "umix", "default", **weights).method.pool == "example"
+    assert plan(task, "umix", "default", eta=20).method.pool == "example"
+
+
+def test_a_pool_is_tried_where_eta_is_open_or_somebody_asks_for_it():
+    assert plan("waterbirds", "umix", "default", **{"umix.length": 5}).method.pool == "auto"
+    assert plan("waterbirds", "umix", "default", **{"umix.eta": "auto"}).method.pool == "auto"
+    assert plan("waterbirds", "umix", "default", **{"umix.eta": 20, "umix.pool": "auto"}).method.pool == "auto"
+    assert plan("waterbirds", "umix", "default", **{"umix.eta": 20, "pool": "class"}).method.pool == "class"

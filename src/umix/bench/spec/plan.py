@@ -263,6 +263,7 @@ def _overridden(
             Setting("net", "hf:FOLDER"),
             f", for example), got {net_name!r}.",
         )
+    asked: dict[str, Any] = {}  # options of the method
     for key, value in settings.items():
         if net_name == AutoNet.name and key.startswith("net.") and key.removeprefix("net.") not in parts["net"]:
             raise UserError(
@@ -273,6 +274,11 @@ def _overridden(
         part, field = _locate(key, parts, data=data)
         _check_used(part, field, value, net, net_name, method)
         tables = {**tables, part: {**tables.get(part, {}), field: value}}
+        if part == method.name:
+            asked[field] = value
+    for field, other in method.open_with.items():
+        if asked.get(other, "auto") != "auto" and field not in asked and tables[method.name].get(field) == "auto":
+            tables = {**tables, method.name: {k: v for k, v in tables[method.name].items() if k != field}}
     used = {part: values for part, values in tables.items() if part in parts and values}
     for part, field in [(part, field) for part, values in used.items() for field in values]:
         if field not in parts[part]:  # also what only the name of the task or of the net may say

@@ -150,6 +150,7 @@ class UncertaintyWeights(Method, abc.ABC):
     """
 
     takes_weights: ClassVar[bool] = True
+    open_with: ClassVar[Mapping[str, str]] = {"pool": "eta"}  # who sets eta asks for eta·u + c
     stages: ClassVar[tuple[str, ...]] = ("trajectory", "ensemble")
 
     eta: Eta  # every method gives its own default and search range
