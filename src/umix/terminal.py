@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from umix.core.words import duration
 from umix.errors import one_line
 
 _WIDTH = 100  # columns of tables that are not printed to a terminal
@@ -100,19 +101,6 @@ class _TimeLeft(ProgressColumn):
             return Text("")
         seconds = (task.elapsed - task.fields["before"]) * (1 - share) / share
         return Text(f"about {duration(round(seconds))} left", style="progress.remaining")
-
-
-def duration(seconds: float) -> str:
-    """A duration in words.
-
-    >>> duration(2.34), duration(59.6), duration(125), duration(9000)
-    ('2.3 s', '60 s', '2 min 5 s', '2 h 30 min')
-    """
-    if seconds < 120:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
 
 
 @final

@@ -124,7 +124,7 @@ def result(name: str, worst: float, average: float, score: float = 0.5) -> Candi
 
 def selection(*results: CandidateResult) -> Selection:
     context = Context(shortcut(10), MLP(hidden=()))
-    return Selection(Candidate("erm", "erm", {}, MeanRisk()), results, (), "worst", context)
+    return Selection(Candidate("erm", "erm", {}, MeanRisk()), results, (), "worst", context, context)
 
 
 def test_the_average_is_compared_with_the_best_of_erm_and_not_with_its_epochs_in_the_selection():

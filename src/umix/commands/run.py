@@ -29,10 +29,10 @@ from umix.commands.flags import (
     parse_names,
     parse_settings,
 )
-from umix.core.words import NOT_FINITE, counted
+from umix.core.words import NOT_FINITE, counted, duration
 from umix.errors import UserError
 from umix.limits import require_count
-from umix.terminal import OUT, Bars, duration, print_json
+from umix.terminal import OUT, Bars, print_json
 
 if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord

@@ -1,4 +1,4 @@
-"""Numbers in sentences, names of groups and margins, which are made of several values, and names of kinds of candidates."""
+"""Numbers and durations in sentences, names of groups and margins, made of several values, and names of kinds of candidates."""
 
 import json
 from collections.abc import Sequence
@@ -26,6 +26,19 @@ def counted(number: int, thing: str) -> str:
     ('1 run', '1,200 runs')
     """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def duration(seconds: float) -> str:
+    """A duration in words.
+
+    >>> duration(2.34), duration(59.6), duration(125), duration(9000)
+    ('2.3 s', '60 s', '2 min 5 s', '2 h 30 min')
+    """
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
 
 
 def group_name(parts: Sequence[str]) -> str:

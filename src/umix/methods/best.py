@@ -42,7 +42,9 @@ from umix.selection.select import (
     score_words,
     select,
     simple_candidates,
+    trains_alone,
 )
+from umix.selection.trial import trial_context
 from umix.training.context import Context
 from umix.training.mixup_risk import Mixing, require_mixable
 from umix.training.stage import ErmStage
@@ -82,7 +84,12 @@ class Best(Method):
         require_mixable(self.mixing, context)
         measured = self._umix.measure(context)
         context = limited_cost(context, measured.best_val)
-        every, notes = self._candidates(measured, context)
+        with trial_context(context) as trial:
+            return self._train(measured, context, trial)
+
+    def _train(self, measured: Measured, context: Context, trial: Context) -> TrainResult:
+        """The winner, where candidates are compared in the context ``trial``."""
+        every, notes = self._candidates(measured, context, fits_dfr=not trains_alone(trial))
         tried = every[: self.trials]
         candidates = [one for one in tried if isinstance(one, Candidate)]
         if len(tried) == 1:
@@ -95,16 +102,18 @@ class Best(Method):
             candidates,
             content=self.model_dump_json(exclude={"time", "trials"}) + context.use_groups,
             stop=self._stop(context),
+            trial=trial,
         )
         context, notes = selection.context, notes + Notes(warnings=selection.warnings)
         dfr = next((one for one in tried if isinstance(one, DFR)), None)
         refitted = None
         if dfr is not None:
-            refitted, of_dfr = self._dfr_result(dfr, context)
+            refitted, of_dfr = self._dfr_result(dfr, selection.trial)
             notes += of_dfr
         if refitted is not None:
             selection = selection.including(refitted)
-        summary = selection_summary(selection, erm=measured.best_val, decides=context.threshold == "tuned")
+        erm = measured.best_val if selection.baseline is None else selection.baseline
+        summary = selection_summary(selection, erm=erm, decides=context.threshold == "tuned")
         if dfr is not None and selection.results[0] is refitted:
             notes += Notes(
                 {"uncertainty": measured.train(measured.longest)},
@@ -133,10 +142,15 @@ class Best(Method):
             return None, Notes(choices={"not tried": f"dfr: {error}"})
         return result_of(dfr.name, counts, best_score(counts, "worst"), "worst"), Notes()
 
-    def _candidates(self, measured: Measured, context: Context) -> tuple[list[Candidate | DFR], Notes]:
-        """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them."""
+    def _candidates(
+        self, measured: Measured, context: Context, *, fits_dfr: bool
+    ) -> tuple[list[Candidate | DFR], Notes]:
+        """All candidates, the simplest first; then the kinds take turns, so that a few trials see each of them.
+
+        DFR needs an ERM fit of its own: ``fits_dfr`` says whether that is cheap enough.
+        """
         found: list[Candidate | DFR] = [*simple_candidates(context)]
-        with_groups, notes = self._with_groups(context)
+        with_groups, notes = self._with_groups(context, fits_dfr=fits_dfr)
         umix = self._umix
         shared = {f"{UMIX.name}.{name}": getattr(umix, name) for name in ("sigma", "alpha", "mixing")}
         shared["trajectory.epochs"] = measured.longest
@@ -147,10 +161,10 @@ class Best(Method):
         able = [one for one in found if isinstance(one, DFR) or context.can_train(one.objective)]
         return [one for one in able if isinstance(one, DFR) or one.objective.takes_weights or not weights], notes
 
-    def _with_groups(self, context: Context) -> tuple[list[Candidate | DFR], Notes]:
+    def _with_groups(self, context: Context, *, fits_dfr: bool) -> tuple[list[Candidate | DFR], Notes]:
         """Candidates that train with groups: with those of all training rows, with estimates from a few, or none.
 
-        DFR is among them where all groups are known, and those of validation are large enough to decide.
+        DFR is among them where all groups are known, and those of validation are large enough to decide, if ``fits_dfr``.
         """
         groups, source, notes = self._groups(context)
         if groups is None:
@@ -173,7 +187,7 @@ class Best(Method):
         train, val = context.task.splits["train"], context.task.splits["val"]
         all_known = source == "train" and bool((val.some_groups >= 0).all())
         weighs = train.weight is not None or context.only_weigh  # it knows no weights of examples
-        if all_known and chooses_by_groups(context) and not weighs:
+        if fits_dfr and all_known and chooses_by_groups(context) and not weighs:
             found.append(DFR())
         return found, notes
 
@@ -211,7 +225,7 @@ def selection_summary(selection: Selection, *, erm: float, decides: bool = True)
     ``decides`` is whether candidates were judged with thresholds that suit them, and not by argmax.
     """
     chosen = selection.results[0]
-    first = f"Chosen of {len(selection.results)} candidates on validation: {chosen.name}, {selection.reached}."
+    first = f"Chosen of {len(selection.results)} candidates{selection.compared} on validation: {chosen.name}, {selection.reached}."
     kinds: dict[str, str] = {}
     for result in by_score(selection.results):
         method = result.name.split(" ")[0]

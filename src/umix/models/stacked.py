@@ -33,9 +33,11 @@ def can_stack(net: Model) -> bool:
 
 
 def candidate_cost(net: Model) -> Literal["none", "small", "large"]:
-    """What one more candidate like ``net`` costs: nothing where it is linear and stacked; a large net is trained alone."""
-    if net.is_linear and can_stack(net):
+    """What one more candidate like ``net`` costs: nothing where it is linear and stacked, much where it is trained alone."""
+    if can_stack(net) and net.is_linear:
         return "none"
+    if isinstance(net, Net) and not can_stack(net):
+        return "large"
     return "large" if sum(parameter.numel() for parameter in net.parameters()) > _LARGE else "small"
 
 

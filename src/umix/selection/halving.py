@@ -48,6 +48,8 @@ SELECTION = "race"  # the name of this stage, which is also that of its random s
 #: After which shares of the epochs candidates are judged. Half of them go on each time.
 ROUNDS = (0.1, 0.25, 0.5, 0.75)
 _FINALISTS = 2
+#: What the nets of a selection that cannot be stacked may cost together, in final fits: with the first and the final fit four.
+MOST_FITS = 2
 
 
 @final
@@ -176,22 +178,28 @@ def successive_halving(
     content: str,
     stop: float | None = None,
     stays: Collection[str] = (),
+    most_epochs: int | None = None,
 ) -> dict[str, Counts]:
     """Train the candidates of all ``batches`` in rounds, and return the validation counts of each, as far as it came.
 
     ``score`` judges the candidates that are left by their validation counts: higher is better, NaN is worst. ``content`` and
     the earlier stages identify the objectives. No round begins that would probably end after ``stop``, a time by
-    ``time.perf_counter``. The candidates ``stays`` do not drop out.
+    ``time.perf_counter``, or would bring the epochs of all batches together above ``most_epochs``. The candidates ``stays`` do
+    not drop out.
     """
     began, results, reused = time.perf_counter(), dict[str, Counts](), True
     batches = list(batches)
     rounds = rounds_of(context.final_settings.epochs, sum(len(batch.names) for batch in batches))
     first, done = 0, 0  # epochs of each candidate, and of all batches together
-    with _folder(context) as folder:
+    with stages_folder(context) as folder:
         before: dict[int, tuple[Stage, CandidateBatch]] = {}
         for number, round_ in enumerate(rounds):
             round_began = time.perf_counter()
-            epochs = done + _epochs_left(rounds[number:], first, sum(bool(batch.names) for batch in batches))
+            fits = sum(bool(batch.names) for batch in batches)
+            left = None if most_epochs is None else most_epochs - done
+            epochs = done + epochs_of(rounds[number:], first, fits, stays=len(stays), most=left)
+            if left is not None and number and fits * (round_.until - first) > left:
+                break
             for place, batch in enumerate(batches):
                 if not batch.names:
                     continue
@@ -223,20 +231,39 @@ def successive_halving(
         _forget(context, [stage for stage, _ in before.values()])
     context.progress.finish()
     seconds = time.perf_counter() - began
-    context.journal.reports[SELECTION] = StageReport(stage.key, round_.until, seconds, reused=reused)
+    context.journal.reports[SELECTION] = StageReport(stage.key, first, seconds, reused=reused)
     return results
 
 
-def _epochs_left(rounds: Sequence[Round], first: int, batches: int) -> int:
+def affordable(epochs: int, *, stays: int) -> int:
+    """How many nets, of which ``stays`` never drop out, come to a quarter of the ``epochs`` for ``MOST_FITS`` final fits.
+
+    >>> affordable(30, stays=0), affordable(30, stays=2), affordable(3, stays=2)
+    (10, 8, 4)
+    """
+
+    def cost(nets: int) -> int:
+        first, *later = rounds_of(epochs, nets)[:2]
+        return nets * first.until + sum(min(nets, first.keep + stays) * (one.until - first.until) for one in later)
+
+    return max(nets for nets in range(2, MOST_FITS * epochs + 3) if nets == 2 or cost(nets) <= MOST_FITS * epochs)
+
+
+def epochs_of(rounds: Sequence[Round], first: int, batches: int, *, stays: int = 0, most: int | None = None) -> int:
     """The epochs of all batches in these ``rounds``, where each has trained ``first`` before and single nets drop out.
 
-    >>> _epochs_left((Round(until=2, keep=8), Round(until=5, keep=4)), 0, batches=16)
+    ``stays`` of them never do. Only the first round may bring them above ``most``.
+
+    >>> epochs_of((Round(until=2, keep=8), Round(until=5, keep=4)), 0, batches=16)
     56
     """
     epochs = 0
     for round_ in rounds:
-        epochs += batches * (round_.until - first)
-        first, batches = round_.until, min(batches, round_.keep)
+        more = batches * (round_.until - first)
+        if most is not None and epochs and epochs + more > most:
+            break
+        epochs += more
+        first, batches = round_.until, min(batches, round_.keep + stays)
     return epochs
 
 
@@ -248,8 +275,8 @@ def counts_of(context: Context, logits: Tensor) -> Counts:
 
 
 @contextmanager
-def _folder(context: Context) -> Iterator[Path]:
-    """Where the rounds keep their checkpoints: the shared folder of stages, or a temporary one."""
+def stages_folder(context: Context) -> Iterator[Path]:
+    """Where a selection keeps its files: the folder of stages that runs share, or a temporary one."""
     if context.cache is not None:
         yield context.cache
         return

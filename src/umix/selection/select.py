@@ -22,9 +22,19 @@ from umix.core.epoch_counts import Counts
 from umix.core.rates import frontier, per_group
 from umix.core.selection import Threshold, best_choice, best_score, class_floor
 from umix.core.weights import inverse_frequency
+from umix.core.words import duration
 from umix.data.samplers import Sampler, Shuffled
 from umix.models.stacked import can_stack
-from umix.selection.halving import CandidateBatch, StackedMixup, successive_halving
+from umix.selection.halving import (
+    MOST_FITS,
+    CandidateBatch,
+    StackedMixup,
+    affordable,
+    epochs_of,
+    rounds_of,
+    successive_halving,
+)
+from umix.selection.trial import on_features, trial_context
 from umix.settings import Settings
 from umix.training.batch_risk import BatchRisk
 from umix.training.context import Context
@@ -112,7 +122,8 @@ class Selection:
 
     ``rule`` is the rule of the choice: ``worst`` where groups choose, else ``balanced``. ``frontier`` has the points of all
     candidates, epochs and thresholds that no other beats in both rates. ``context`` limits what the winner's epoch and threshold
-    may cost as it limited the candidates. ``warnings`` are for the run's record.
+    may cost as it limited the candidates in the context ``trial``. ``warnings`` are for the run's record. ``baseline`` is the best
+    average of the first candidate where all were heads on frozen features, whose rates are not those of the winner trained whole.
     """
 
     winner: Candidate
@@ -120,7 +131,9 @@ class Selection:
     frontier: tuple[Point, ...]
     rule: Rule
     context: Context
+    trial: Context
     warnings: tuple[str, ...] = ()
+    baseline: float | None = None
 
     def including(self, result: CandidateResult) -> "Selection":
         """This selection with the result of one that was trained elsewhere, which comes first if its score is the highest."""
@@ -131,7 +144,12 @@ class Selection:
     @property
     def reason(self) -> str:
         """Why the winner was chosen, in words."""
-        return f"the best of {len(self.results)} candidates on validation: {self.reached}"
+        return f"the best of {len(self.results)} candidates{self.compared} on validation: {self.reached}"
+
+    @property
+    def compared(self) -> str:
+        """How candidates were compared, in words, if not as they are trained."""
+        return "" if self.baseline is None else ", as heads on frozen features,"
 
     @property
     def reached(self) -> str:
@@ -157,41 +175,73 @@ class Selection:
         return Notes(choices=settings | self.as_json(), warnings=self.warnings)
 
 
-def select(context: Context, candidates: Sequence[Candidate], *, content: str, stop: float | None = None) -> Selection:
+def select(
+    context: Context,
+    candidates: Sequence[Candidate],
+    *,
+    content: str,
+    stop: float | None = None,
+    trial: Context | None = None,
+) -> Selection:
     """Train the ``candidates`` by successive halving and choose one of them by its validation counts.
 
     ``content`` identifies what decides the candidates' objectives beside their names and weights, so that runs can share what was
     trained. No round begins that would probably end after ``stop``, a time by ``time.perf_counter``. The first candidate, the
-    simplest, wins if none is allowed.
+    simplest, wins if none is allowed. ``trial`` is the context that they are trained in, that of ``trial_context`` if it is None.
+    Nets that cannot be stacked cost at most ``MOST_FITS`` final fits together: the last candidates are left out.
     """
+    if trial is not None:
+        return _select(context, trial, candidates, content=content, stop=stop)
+    with trial_context(context) as trial:
+        return _select(context, trial, candidates, content=content, stop=stop)
+
+
+def _select(
+    context: Context, trial: Context, candidates: Sequence[Candidate], *, content: str, stop: float | None
+) -> Selection:
     rule: Rule = "worst" if chooses_by_groups(context) else "balanced"
     simple = [] if rule == "worst" else simple_candidates(context)
     names = {one.name for one in candidates}
-    trained = [*candidates, *(one for one in simple if one.name not in names)]
+    beside = [one for one in simple if one.name not in names]
+    # A budget counts from ERM's average, which a frozen net reaches with its simplest head.
+    budget = trial.evaluation.budget if trial is not context else None
+    # What the others are compared with is trained as far as they are.
+    stays = {candidates[0].name, *(one.name for one in simple)} if simple or budget is not None else set[str]()
+    epochs, most_epochs = trial.final_settings.epochs, None
+    if trains_alone(trial):
+        most_epochs = MOST_FITS * epochs
+        candidates = candidates[: max(2, affordable(epochs, stays=len(stays)) - len(beside))]
+    trained = [*candidates, *beside]
+    if trial is not context:
+        trained = [replace(one, objective=on_features(one.objective)) for one in trained]
 
     def limited(counts: Mapping[str, Counts]) -> Mapping[str, Counts]:
-        if not simple:
-            return counts
-        floor = max(class_floor(counts[one.name]) for one in simple)
-        return {
-            name: replace(one, evaluation=replace(one.evaluation, class_floor=floor)) for name, one in counts.items()
-        }
+        evaluation = trial.evaluation
+        if simple:
+            evaluation = replace(evaluation, class_floor=max(class_floor(counts[one.name]) for one in simple))
+        if budget is not None:
+            evaluation = replace(evaluation, floor=_best_average(counts[candidates[0].name]) - budget)
+        return {name: replace(one, evaluation=evaluation) for name, one in counts.items()}
 
     def scores(counts: Mapping[str, Counts]) -> dict[str, float]:
         return {name: best_score(one, rule) for name, one in limited(counts).items()}
 
-    # What the others are compared with is trained as far as they are.
-    stays = set() if rule == "worst" else {candidates[0].name, *(one.name for one in simple)}
+    if estimate := _estimate(context, trial, len(trained), stays=len(stays), most_epochs=most_epochs):
+        context.progress.note(estimate)
     counts = successive_halving(
-        context,
-        _batches(context, trained),
+        trial,
+        _batches(trial, trained),
         scores,
         content=content + _digest(trained),
         stop=stop,
         stays=stays,
+        most_epochs=most_epochs,
     )
     final, judged = scores(counts), limited(counts)
-    context = context.evaluated_by(judged[candidates[0].name].evaluation)
+    evaluation = judged[candidates[0].name].evaluation
+    baseline = None if trial is context else _best_average(counts[candidates[0].name])
+    floor = evaluation.floor if trial is context else context.evaluation.floor
+    context, trained_in = context.evaluated_by(replace(evaluation, floor=floor)), trial.evaluated_by(evaluation)
     results = [result_of(one.name, judged[one.name], final[one.name], rule) for one in candidates]
     ranked = by_score(results)
     warnings: tuple[str, ...] = ()
@@ -202,7 +252,28 @@ def select(context: Context, candidates: Sequence[Candidate], *, content: str, s
         )
     winner = next(candidate for candidate in candidates if candidate.name == ranked[0].name)
     points = _frontier({one.name: judged[one.name] for one in candidates}, rule)
-    return Selection(winner, tuple(ranked), points, rule, context, warnings)
+    return Selection(winner, tuple(ranked), points, rule, context, trained_in, warnings, baseline)
+
+
+def _estimate(context: Context, trial: Context, nets: int, *, stays: int, most_epochs: int | None) -> str:
+    """What comparing so many ``nets`` takes, in words, where it takes long; nothing where they are stacked or trees."""
+    if trial is not context:
+        return (
+            f"Comparing {nets} candidates as heads on the frozen features of {context.net.title}, which is pretrained: its weights "
+            "are the same for every seed. The winner is trained whole."
+        )
+    if most_epochs is None:
+        return ""
+    final = trial.final_settings.epochs
+    epochs = epochs_of(rounds_of(final, nets), 0, nets, stays=stays, most=most_epochs)
+    seconds = [row["seconds"] for log in context.journal.logs.values() for row in log.rows()]
+    time = f", about {duration(epochs * float(np.mean(seconds)))}" if seconds else ""
+    return f"Trying {nets} candidates, one net after another: at most {epochs} epochs, {epochs / final:.1f} final fits{time}."
+
+
+def _best_average(counts: Counts) -> float:
+    """The best accuracy of an epoch on validation, by argmax."""
+    return float(counts.all_hits.max() / max(1, counts.n))
 
 
 def score_words(result: CandidateResult) -> str:
@@ -227,7 +298,7 @@ def limited_cost(context: Context, baseline: float, budget: float | None = None)
     """
     allowed = context.evaluation.budget if budget is None else budget
     floor = None if allowed is None else baseline - allowed
-    return context.evaluated_by(replace(context.evaluation, floor=floor))
+    return context.evaluated_by(replace(context.evaluation, budget=allowed, floor=floor))
 
 
 def chooses_by_groups(context: Context) -> bool:
@@ -283,9 +354,18 @@ def _digest(candidates: Sequence[Candidate]) -> str:
     return content.hexdigest()
 
 
+def trains_alone(context: Context) -> bool:
+    """Whether every candidate is a net that is trained by itself, because it cannot be stacked."""
+    return "gradients" in context.net.offers and not _stacks(context)
+
+
+def _stacks(context: Context) -> bool:
+    return can_stack(context.fresh_net()) and context.engine.processes == 1
+
+
 def _batches(context: Context, candidates: Sequence[Candidate]) -> list[CandidateBatch]:
     """Candidates that differ only in the weights of examples are stacked where the net can be; others are trained alone."""
-    stackable = can_stack(context.fresh_net()) and context.engine.processes == 1
+    stackable = _stacks(context)
     stacked: list[tuple[Candidate, tuple[float, float, Mixing], Tensor]] = []
     batches: list[CandidateBatch] = []
     n = len(context.splits["train"])
