@@ -6,7 +6,7 @@ from method_formulas import FORMULAS, PAPERS, SYMBOLS
 from setting_tables import setting_rows
 
 from umix.commands.catalogue import group_labels
-from umix.methods.method import Method
+from umix.methods.method import DIFFERS_EVERYWHERE, Method
 from umix.methods.registry import METHODS
 
 USES = {"nothing": "No groups known", "validation": "Validation groups known", "training": "Training groups known"}
@@ -27,7 +27,7 @@ def method_page(kind: type[Method], results: dict[str, dict]) -> str:
     if kind.name in FORMULAS:
         parts += [line for formula in FORMULAS[kind.name] for line in ("$$", formula, "$$", "")]
         parts += [SYMBOLS, ""]
-    parts += [listed(body.strip()), ""]
+    parts += [listed(body.strip()), "", f"{DIFFERS_EVERYWHERE} ([Thresholds](../../explanation/thresholds.md))", ""]
     parts += hyperparameters(kind)
     parts += result_rows(kind.name, results)
     return "\n".join(parts) + "\n"

@@ -71,7 +71,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "jtt": [{"identification_epochs": "auto", "upweight": "auto"}, {"record": "online"}],
     "lff": [{"smoothing": 0.9}],
     "eiil": INFERRED,
-    "xrm": [{"twin_epochs": 1, "tries": 2}, {"then": "umix", "class_balance": False}],
+    "xrm": [{"twin_epochs": 1, "tries": 2, "batches": "shuffled"}, {"then": "umix", "class_balance": False}],
     "george": [
         {"reference_epochs": 1, "kind": "kmeans", "clusters": 2},
         {"then": "umix", "by": "hardness", "clusters": 2},
@@ -97,7 +97,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "lisa_umix": [WEIGHED[0], {"balance": True, "mixing": "features"}, {"mixing": "cutmix"}],
     "domainmix": MIXED,
     "pde": [{"group_size": 5, "warm_up": 0.3, "added": 0.8, "expansions": 2, "lr_factor": 0.5}],
-    "irm": [{"anneal": 3}, {"anneal": 4}],  # between two epochs, and within one
+    "irm": [{"anneal": 3}, {"anneal": 4, "domains": "group"}],  # between two epochs, and within one
     "ib_irm": [{"anneal": 3, "bottleneck_anneal": 7}],
     "vrex": [{"anneal": 4}],
     "fish": [{"warmup": 4}],

@@ -10,6 +10,7 @@ from umix.core.environments import mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.coral import CORAL, AlikeFeaturesRisk
+from umix.methods.parts.domains import Domains, DomainsAre
 from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
@@ -28,8 +29,8 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
     rng, n, ids = np.random.default_rng(1), len(group), np.array(group)
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
     net = MLP(hidden=(6,)).build(x[0], 3).double()
-    batch = Batch(x, y, torch.arange(n), 0, torch.tensor(group))
-    risk, _ = AlikeFeaturesRisk(distance=mean_coral, n_groups=5, gamma=gamma).risk(net, batch, {}, RNG)
+    objective = AlikeFeaturesRisk(distance=mean_coral, domains=Domains(torch.tensor(group), 5), gamma=gamma)
+    risk, _ = objective.risk(net, Batch(x, y, torch.arange(n)), {}, RNG)
     z, features = net(x).detach().numpy(), net.features(x).detach().numpy()
     parts = [features[ids == g] for g in np.unique(ids)]
     pairs = [
@@ -42,11 +43,15 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(context: Make, optimizer: str) -> None:
+@pytest.mark.parametrize("domains", ["attribute", "group"])
+def test_without_penalty_it_is_erm_on_batches_that_hold_the_domains_in_equal_parts(
+    context: Make, optimizer: str, domains: DomainsAre
+) -> None:
     run = context(groups=True, fit={"optimizer": optimizer})
-    coral = CORAL(gamma=0.0).train(run).net
-    erm = context(groups=True, fit={"optimizer": optimizer})
-    expected = erm.fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
+    coral = CORAL(gamma=0.0, domains=domains).train(run).net
+    erm, train = context(groups=True, fit={"optimizer": optimizer}), run.splits["train"]
+    assert train.attribute is not None
+    expected = erm.fit(MeanRisk(), sampler=Balanced(train.attribute if domains == "attribute" else train.group)).net
     assert all(torch.equal(a, b) for a, b in zip(coral.parameters(), expected.parameters(), strict=True))
 
 
@@ -55,6 +60,6 @@ def test_the_penalty_brings_the_means_of_the_domains_closer(context: Make) -> No
     for gamma in (0.0, 10.0):
         run = context(groups=True, fit={"epochs": 10})
         net = CORAL(gamma=gamma).train(run).net
-        features, group = run.features(net, "train"), run.splits["train"].group
-        spreads.append(torch.stack([features[group == g].mean(0) for g in range(4)]).var(0).mean().item())
+        features, domain = run.features(net, "train"), run.splits["train"].attribute
+        spreads.append(torch.stack([features[domain == d].mean(0) for d in range(2)]).var(0).mean().item())
     assert spreads[1] < spreads[0] / 2

@@ -9,7 +9,7 @@ import torch
 
 from umix.core.weights import class_means, importance_weights, normalized
 from umix.data.samplers import Balanced
-from umix.data.task import Task
+from umix.data.task import Split, Task
 from umix.methods.george import GEORGE, hardness
 from umix.methods.group_dro import GroupDRO
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
@@ -60,6 +60,18 @@ def test_clusters_that_are_the_groups_give_group_dro(context: Make, apart: Task,
     objective = WorstGroupRisk(step_size=0.3, adjustment=0.0, sizes=torch.bincount(cluster), group=cluster)
     expected = context(task=apart, net=Linear()).fit(objective, sampler=Balanced(cluster))
     assert torch.equal(parameters(inferred.net), parameters(expected.net))
+
+
+def test_the_length_of_features_does_not_matter(context: Make, apart: Task) -> None:
+    def longer(split: Split) -> Split:
+        assert isinstance(split.x, torch.Tensor)
+        return replace(split, x=split.x * torch.linspace(1, 5, len(split))[:, None])
+
+    task = Task("longer", {name: longer(split) for name, split in apart.splits.items()}, apart.classes)
+    clusters = [
+        GEORGE(clusters=2, reference_epochs=1).infer(context(task=one, net=Linear())).cell for one in (apart, task)
+    ]
+    assert torch.equal(*clusters)
 
 
 def groups_by_size(task: Task) -> torch.Tensor:

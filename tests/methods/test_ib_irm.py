@@ -11,6 +11,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.ib_irm import IBIRM, BottleneckRisk
 from umix.methods.irm import IRM
+from umix.methods.parts.domains import Domains
 from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.engine import Prepared
@@ -27,8 +28,9 @@ def test_the_risk_is_that_of_numpy_at_every_stage(group: list[int], step: int, w
     rng, n, ids = np.random.default_rng(1), len(group), np.array(group)
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
     net = MLP(hidden=(6,)).build(x[0], 3).double()
-    objective = BottleneckRisk(n_groups=5, penalty=20.0, anneal=7, bottleneck=50.0, bottleneck_anneal=5)
-    risk, _ = objective.risk(net, Batch(x, y, torch.arange(n), step, torch.tensor(group)), {}, RNG)
+    domains = Domains(torch.tensor(group), 5)
+    objective = BottleneckRisk(domains=domains, penalty=20.0, anneal=7, bottleneck=50.0, bottleneck_anneal=5)
+    risk, _ = objective.risk(net, Batch(x, y, torch.arange(n), step), {}, RNG)
     features, logits = net.features(x).detach(), net(x).detach()
     losses = torch.nn.functional.cross_entropy(logits, y, reduction="none").numpy()
     parts = [np.flatnonzero(ids == g) for g in np.unique(ids)]
@@ -51,7 +53,7 @@ def test_the_bottleneck_makes_features_vary_less_within_groups(context: Make) ->
     spreads = []
     for bottleneck in (0.0, 10.0):
         run = context(groups=True, fit={"epochs": 10})
-        net = IBIRM(penalty=1.0, bottleneck=bottleneck, bottleneck_anneal=10).train(run).net
+        net = IBIRM(penalty=1.0, bottleneck=bottleneck, bottleneck_anneal=10, domains="group").train(run).net
         features, group = run.features(net, "train"), run.splits["train"].group
         spreads.append(np.mean([features[group == g].var(0).mean().item() for g in range(4)]))
     assert spreads[1] < spreads[0] / 2
@@ -69,6 +71,7 @@ def test_the_optimiser_forgets_wherever_a_weight_changes(context: Make, bottlene
         return descend(p, o, b, s, rng, clip)
 
     run = context(groups=True)
-    objective = BottleneckRisk(n_groups=4, penalty=5.0, anneal=7, bottleneck=bottleneck, bottleneck_anneal=11)
+    domains = Domains(run.splits["train"].group, 4)
+    objective = BottleneckRisk(domains=domains, penalty=5.0, anneal=7, bottleneck=bottleneck, bottleneck_anneal=11)
     run.fit(objective, sampler=Balanced(run.splits["train"].group), step=spy)
     assert steps == expected

@@ -10,6 +10,7 @@ from umix.core.environments import irm_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.irm import IRM, AnnealedRisk
+from umix.methods.parts.domains import Domains
 from umix.models.mlp import MLP
 from umix.training.context import Context
 from umix.training.engine import Prepared
@@ -23,7 +24,7 @@ RNG = np.random.default_rng(0)
 def batch_of(group: list[int], *, step: int = 0) -> Batch:
     rng, n = np.random.default_rng(1), len(group)
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
-    return Batch(x, y, torch.arange(n), step, torch.tensor(group))
+    return Batch(x, y, torch.arange(n), step)
 
 
 def by_numpy(logits: np.ndarray, y: np.ndarray, group: np.ndarray, weight: float) -> float:
@@ -49,14 +50,15 @@ def by_numpy(logits: np.ndarray, y: np.ndarray, group: np.ndarray, weight: float
 def test_the_risk_is_that_of_numpy_before_and_after_the_anneal_step(group: list[int], step: int, weight: float) -> None:
     batch = batch_of(group, step=step)
     net = MLP(hidden=(6,)).build(batch.x[0], 3).double()
-    risk, _ = AnnealedRisk(risk_of=irm_risk, n_groups=5, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
+    domains = Domains(torch.tensor(group), 5)
+    risk, _ = AnnealedRisk(risk_of=irm_risk, domains=domains, penalty=20.0, anneal=7).risk(net, batch, {}, RNG)
     expected = by_numpy(net(batch.x).detach().numpy(), batch.y.numpy(), np.array(group), weight)
     assert risk.item() == pytest.approx(expected, rel=1e-8)
 
 
 def test_without_penalty_it_is_erm_on_balanced_batches(context: Make) -> None:
     run = context(groups=True)
-    irm = IRM(penalty=0.0, anneal=0).train(run).net
+    irm = IRM(penalty=0.0, anneal=0, domains="group").train(run).net
     erm = context(groups=True).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     for ours, theirs in zip(irm.parameters(), erm.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
@@ -80,4 +82,5 @@ def forgotten(run: Context, objective: Objective) -> list[int]:
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_the_optimiser_forgets_at_the_anneal_step_and_only_there(context: Make, optimizer: str) -> None:
     run = context(groups=True, fit={"optimizer": optimizer})
-    assert forgotten(run, AnnealedRisk(risk_of=irm_risk, n_groups=4, penalty=5.0, anneal=7)) == [0, 7]
+    domains = Domains(run.splits["train"].group, 4)
+    assert forgotten(run, AnnealedRisk(risk_of=irm_risk, domains=domains, penalty=5.0, anneal=7)) == [0, 7]

@@ -12,6 +12,7 @@ from umix.data.batch import Batch
 from umix.data.samplers import Balanced
 from umix.methods.coral import AlikeFeaturesRisk
 from umix.methods.mmd import MMD
+from umix.methods.parts.domains import Domains
 from umix.models.mlp import MLP, Linear
 from umix.training.context import Context
 from umix.training.objective import MeanRisk
@@ -30,9 +31,8 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
     rng, n, ids = np.random.default_rng(1), len(group), np.array(group)
     x, y = torch.from_numpy(rng.standard_normal((n, 5))), torch.from_numpy(rng.integers(3, size=n))
     net = MLP(hidden=(6,)).build(x[0], 3).double()
-    risk, _ = AlikeFeaturesRisk(distance=mean_mmd, n_groups=5, gamma=gamma).risk(
-        net, Batch(x, y, torch.arange(n), 0, torch.tensor(group)), {}, RNG
-    )
+    objective = AlikeFeaturesRisk(distance=mean_mmd, domains=Domains(torch.tensor(group), 5), gamma=gamma)
+    risk, _ = objective.risk(net, Batch(x, y, torch.arange(n)), {}, RNG)
     z, features = net(x).detach().numpy(), net.features(x).detach().numpy()
     parts = [features[ids == g] for g in np.unique(ids)]
     pairs = [kernel(a, a) + kernel(b, b) - 2 * kernel(a, b) for i, a in enumerate(parts) for b in parts[:i]]
@@ -44,7 +44,7 @@ def test_the_risk_is_that_of_numpy(group: list[int], gamma: float) -> None:
 def test_without_penalty_it_is_erm_on_balanced_batches_bit_by_bit(context: Make, net: MLP | Linear) -> None:
     run = context(groups=True, net=net)
     gamma = 1.0 if isinstance(net, Linear) else 0.0  # a linear layer has no features to change
-    found = MMD(gamma=gamma).train(run).net
+    found = MMD(gamma=gamma, domains="group").train(run).net
     expected = context(groups=True, net=net).fit(MeanRisk(), sampler=Balanced(run.splits["train"].group)).net
     assert all(torch.equal(a, b) for a, b in zip(found.parameters(), expected.parameters(), strict=True))
 
@@ -54,8 +54,8 @@ def test_the_penalty_brings_the_features_of_the_domains_closer(context: Make) ->
     for gamma in (0.0, 30.0):
         run = context(groups=True, fit={"epochs": 10})
         net = MMD(gamma=gamma).train(run).net
-        features, group = run.features(net, "train").double().numpy(), run.task.splits["train"].group.numpy()
-        parts = [features[group == g] for g in range(4)]
+        features, domain = run.features(net, "train").double().numpy(), run.task.splits["train"].attribute
+        parts = [features[domain == d] for d in range(2)]
         pairs = [kernel(a, a) + kernel(b, b) - 2 * kernel(a, b) for i, a in enumerate(parts) for b in parts[:i]]
         distances.append(np.mean(pairs))
     assert distances[1] < 0.8 * distances[0]

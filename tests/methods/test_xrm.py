@@ -11,7 +11,7 @@ from umix.core.losses import cross_entropy
 from umix.core.streams import stream, torch_stream
 from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
 from umix.data.batch import Batch
-from umix.data.samplers import Balanced
+from umix.data.samplers import Balanced, Shuffled
 from umix.data.task import Task
 from umix.errors import UserError
 from umix.methods.parts.worst_group_risk import WorstGroupRisk
@@ -123,6 +123,14 @@ def test_the_environment_is_whether_a_twin_mispredicts_the_own_label_and_group_d
     objective = WorstGroupRisk(step_size=0.3, adjustment=1.0, sizes=torch.bincount(cell, minlength=4), group=cell)
     assert torch.equal(parameters(result.net), parameters(other.fit(objective, sampler=Balanced(cell)).net))
     assert "twins" not in result.choices
+
+
+def test_shuffled_batches_are_those_of_the_released_code(context: Make) -> None:
+    run, other = context(), context()
+    result = XRM(tries=1, step_size=0.3, batches="shuffled").train(run)
+    cell = 2 * run.task.splits["train"].y + result.per_example["environment"]
+    objective = WorstGroupRisk(step_size=0.3, adjustment=0.0, sizes=torch.bincount(cell, minlength=4), group=cell)
+    assert torch.equal(parameters(result.net), parameters(other.fit(objective, sampler=Shuffled()).net))
 
 
 def test_umix_follows_with_the_error_rates_of_held_out_twins(context: Make) -> None:

@@ -93,6 +93,7 @@ def nets(
 
 def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, as_json: Json = False) -> None:
     """List the methods, a line for each; with NAME show one with its paper, its stages and all its hyperparameters."""
+    from umix.methods.method import DIFFERS_EVERYWHERE
     from umix.methods.registry import METHODS
 
     entries = {}
@@ -103,6 +104,7 @@ def methods(name: Annotated[str | None, Parameter(help="A method.")] = None, *, 
             "stages_before_the_fit": list(kind.stages),
         }
         said = (sys.modules[kind.__module__].__doc__ or "").partition("\n")[2]  # its first line is about the paper
+        said = f"{said.rstrip()}\n\n{DIFFERS_EVERYWHERE}"
         needs = {
             "needs_training_groups": kind.needs_groups_if or kind.needs_groups,
             "needs_validation_groups": kind.needs_val_groups,

@@ -18,7 +18,7 @@ Average = Literal["clusters", "examples"]
 
 TRIED = range(2, 11)  # numbers of clusters to choose from
 SAMPLE = 2000  # examples between which distances are computed for a silhouette: their number grows with the square
-_STARTS = 3  # of k-means, the best is kept; a mixture starts from k-means, once
+_STARTS = 3  # of which the best is kept; a mixture starts from k-means
 
 
 @final
@@ -101,7 +101,7 @@ def clustered(z: Floats, size: int, *, kind: Kind, rng: np.random.Generator) -> 
     model = (
         KMeans(size, n_init=_STARTS, random_state=seed)
         if kind == "kmeans"
-        else GaussianMixture(size, reg_covar=1e-4, random_state=seed)
+        else GaussianMixture(size, n_init=_STARTS, reg_covar=1e-6, random_state=seed)
     )
     with quiet_fit():  # clusters of a fit that could be better are clusters still
         labels = model.fit_predict(scaled)

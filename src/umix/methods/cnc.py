@@ -17,6 +17,8 @@ Differs from the paper:
 
 Differs from the released code:
 - s is what the ERM net predicts; the released commands cluster its features and match the clusters to classes;
+- L is the mean over the anchors of both sides, where the released code adds up the losses of the two sides: so L is half as strong,
+  and a weight w here is w / (2 − w) there. The default 0.75, the released value, is 0.6 there; 0.857 here is 0.75 there;
 - the new net is in training mode, and gradients are cleared after every step.
 """
 

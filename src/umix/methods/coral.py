@@ -4,9 +4,11 @@ min mean ℓ + γ·mean over pairs of domains [ mean_d (μ_i − μ_j)² + mean_
 mean μ and the covariance C of a domain's features in the batch (eq. 1 and 6 of the paper: two
 domains, covariances only).
 
-Domains are the task's training groups. Batches hold all domains in equal parts, as in WILDS,
-because the features of several domains are compared within a batch. If groups are label×attribute
-cells, the domains differ in their labels; γ should then be small.
+Domains are the values of the attribute, as in SubpopBench; with ``domains=group`` they are the
+training groups. If these are label×attribute cells, as WILDS has them for Waterbirds, CelebA and
+CivilComments, domains differ in their labels, and γ should be small: to match them punishes
+whatever tells the classes apart. Batches hold all domains in equal parts, as in DomainBed and
+WILDS, because the features of several domains are compared within a batch.
 
 Differs from the paper:
 - domain generalisation instead of adaptation: all domains are labelled, and all pairs of those in
@@ -14,6 +16,7 @@ Differs from the paper:
 - means are aligned too, and the factor is 1 instead of ¼, as in DomainBed and WILDS.
 
 Differs from the released code:
+- SubpopBench compares the domains of shuffled batches;
 - the mean over pairs is computed without a loop over pairs and without covariance matrices, at a
   cost of batch² instead of domains·features²; a domain with one example in the batch has covariance
   0 instead of NaN.
@@ -29,10 +32,10 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from umix.core.environments import Environments, environments, mean_coral
+from umix.core.environments import Environments, mean_coral
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.methods.method import Method
+from umix.methods.parts.domains import ComparesDomains, Domains
 from umix.models.model import Model
 from umix.settings import between
 from umix.training.context import Context
@@ -43,33 +46,31 @@ from umix.training.train_result import TrainResult
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AlikeFeaturesRisk(Objective):
-    """The mean loss plus ``gamma`` times the ``distance`` between the domains' features; domains are the training groups."""
+    """The mean loss plus ``gamma`` times the ``distance`` between the features of the domains in the batch."""
 
     distance: Callable[[Tensor, Environments], Tensor]
-    n_groups: int
+    domains: Domains
     gamma: float
-    needs_groups: bool = True
 
     def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         features = net.features(batch.x)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=features)
         risk = cross_entropy(net.head(features), batch.y)
-        return torch.add(risk, self.distance(features, among), alpha=self.gamma), state
+        distance = self.distance(features, self.domains.of(batch, like=features))
+        return torch.add(risk, distance, alpha=self.gamma), state
 
 
 @final
-class CORAL(Method):
+class CORAL(ComparesDomains):
     """Correlation alignment: the features of all domains have the same first two moments."""
 
     name: ClassVar[str] = "coral"
     paper: ClassVar[str] = "Sun and Saenko, Deep CORAL: Correlation alignment for deep domain adaptation, ECCV 2016"
-    needs_groups: ClassVar[bool] = True
 
     gamma: Annotated[float, between(0.01, 10.0, log=True)] = Field(
         1.0, ge=0, description="weight of the features' distance; WILDS: 0.1 Camelyon17, 10 CivilComments"
     )
 
     def train(self, context: Context) -> TrainResult:
-        n_groups = len(context.task.training_groups)
-        objective = AlikeFeaturesRisk(distance=mean_coral, n_groups=n_groups, gamma=self.gamma)
-        return context.fit(objective, sampler=Balanced(context.splits["train"].group))
+        domains = self.domains_of(context)
+        objective = AlikeFeaturesRisk(distance=mean_coral, domains=domains, gamma=self.gamma)
+        return context.fit(objective, sampler=Balanced(domains.ids))

@@ -11,7 +11,8 @@ Differs from the paper:
 - features are standardised, so learning rates differ; the rate falls along a cosine as there.
 
 Differs from the released code:
-- as above; classes take turns in a batch, while the released code draws a class for every place of it.
+- as above; classes take turns as there, but an epoch has as many draws as there are training rows; the released one has the number
+  of classes times the size of the largest.
 """
 
 from typing import Annotated, ClassVar, final

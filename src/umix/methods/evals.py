@@ -19,7 +19,7 @@ Differs from the paper:
 - where a class has less than 2·``k`` rows, all classes give as many as it has: none counts more than another.
 
 Differs from the released code:
-- written from the paper's description; the released code was not compared.
+- no code is released.
 """
 
 from collections.abc import Sequence

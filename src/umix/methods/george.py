@@ -1,9 +1,9 @@
 """GEORGE: clusters of each class's features as groups, then GroupDRO (Sohoni et al. 2020).
 
 Step 1: train a net by ERM. Its features tell subclasses apart that its labels do not name. Cluster the examples of every class,
-by a mixture of Gaussians or by k-means, in the main directions of the features or by hardness, the largest logit of another class
-minus the own. The number of clusters, from 2 to 10, is the one with the largest mean of the clusters' silhouettes. Step 2: train
-a new net by GroupDRO with the clusters as groups. Group labels are not used.
+by a mixture of Gaussians or by k-means, in the main directions of the features, which are scaled to length 1, or by hardness, the
+largest logit of another class minus the own. The number of clusters, from 2 to 10, is the one with the largest mean of the
+clusters' silhouettes. Step 2: train a new net by GroupDRO with the clusters as groups. Group labels are not used.
 
 With one cluster per class it is GroupDRO over classes; if the clusters are the true groups it is GroupDRO. With ``then=umix``
 step 2 is UMIX with the error rates of the clusters; the ERM net must not have learned all examples by heart then, or all rates are
@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from umix.core.clusters import TRIED, Clusters, Kind, clusters_within, main_directions_within
 from umix.core.streams import stream
@@ -37,6 +38,8 @@ from umix.training.context import Context
 from umix.training.evaluate import require_finite
 from umix.training.stage import ErmStage
 from umix.training.train_result import Notes
+
+_SHORT = 1e-6  # features of a smaller length are divided by this, as in the released code
 
 
 @final
@@ -84,9 +87,8 @@ class GEORGE(InfersGroups):
             z = hardness(logits, y)[:, None].cpu().double().numpy()
         else:
             features = require_finite(context.features(net, "train"), what="features", stage="reference")
-            z = main_directions_within(
-                features.cpu().double().numpy(), labels, n_classes=n_classes, width=self.directions
-            )
+            unit = normalize(features.cpu().double(), dim=1, eps=_SHORT).numpy()
+            z = main_directions_within(unit, labels, n_classes=n_classes, width=self.directions)
         return clusters_within(
             z,
             labels,

@@ -10,7 +10,8 @@ that is, the risk of IRM (see ``irm``) and the variance within an environment, a
 dimensions. β is 0 for the first ``bottleneck_anneal`` steps, then ``bottleneck``. The optimiser's
 state is reset when w or β changes. The whole risk is divided by the largest of 1, w and β.
 
-Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
+Environments are the values of the attribute; with ``domains=group`` they are the training groups.
+Batches hold them in equal parts, as in DomainBed.
 
 Differs from the paper:
 - environments are averaged, not summed; an environment with a single example in the batch has no
@@ -31,10 +32,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.environments import environments, irm_risk, mean_bottleneck
+from umix.core.environments import irm_risk, mean_bottleneck
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.methods.method import Method
+from umix.methods.parts.domains import ComparesDomains, Domains
 from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
@@ -50,12 +51,11 @@ class BottleneckRisk(Objective):
     β is 0, and ``bottleneck`` from step ``bottleneck_anneal`` on.
     """
 
-    n_groups: int
+    domains: Domains
     penalty: float
     anneal: int
     bottleneck: float
     bottleneck_anneal: int
-    needs_groups: bool = True
 
     @property
     def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -64,7 +64,7 @@ class BottleneckRisk(Objective):
     def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         features = net.features(batch.x)
         logits = net.head(features)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=logits)
+        among = self.domains.of(batch, like=logits)
         weight = self.penalty if batch.step >= self.anneal else 1.0
         narrow = self.bottleneck if batch.step >= self.bottleneck_anneal else 0.0
         scale = 1 / max(weight, narrow, 1.0)
@@ -75,14 +75,13 @@ class BottleneckRisk(Objective):
 
 
 @final
-class IBIRM(Method):
+class IBIRM(ComparesDomains):
     """Invariant risk minimisation with an information bottleneck: of invariant features, those that vary least."""
 
     name: ClassVar[str] = "ib_irm"
     paper: ClassVar[str] = (
         "Ahuja et al., Invariance principle meets information bottleneck for out-of-distribution generalization, NeurIPS 2021"
     )
-    needs_groups: ClassVar[bool] = True
 
     penalty: Annotated[float, between(1.0, 100.0, log=True)] = Field(
         10.0, ge=0, description="weight of IRM's penalty after annealing (the paper's lambda)"
@@ -96,5 +95,12 @@ class IBIRM(Method):
     bottleneck_anneal: int = Field(500, ge=0, description="steps without bottleneck; then the optimiser starts anew")
 
     def train(self, context: Context) -> TrainResult:
-        objective = BottleneckRisk(n_groups=len(context.task.training_groups), **self.model_dump())
-        return context.fit(objective, sampler=Balanced(context.splits["train"].group))
+        domains = self.domains_of(context)
+        objective = BottleneckRisk(
+            domains=domains,
+            penalty=self.penalty,
+            anneal=self.anneal,
+            bottleneck=self.bottleneck,
+            bottleneck_anneal=self.bottleneck_anneal,
+        )
+        return context.fit(objective, sampler=Balanced(domains.ids))

@@ -7,7 +7,11 @@ odd examples of the environment (Appendix D), so it may be negative. w is 1 for 
 steps, then ``penalty``; the optimiser's state is reset at this step. If w > 1, the whole risk is
 divided by w.
 
-Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
+Environments are the values of the attribute, as in SubpopBench; with ``domains=group`` they are the
+training groups, as WILDS has them (label and attribute) for Waterbirds, CelebA and CivilComments.
+Batches hold them in equal parts, as in DomainBed and WILDS. On colored_digits and four_moons the
+worst group has 71 and 70 % with attributes, as with ERM, and 84 and 88 % with the groups; but
+balanced batches alone gain as much (``resample`` with ``by=group``).
 
 Differs from the paper:
 - the risks of the environments are averaged, not summed, so that their number does not change the
@@ -18,6 +22,7 @@ Differs from the released code:
 - the authors' coloured-MNIST script squares the gradient of the whole environment, which is biased
   upwards, and divides by w as here; DomainBed and WILDS do not divide: this makes little difference
   to Adam, but the steps of SGD grow with w until training diverges;
+- SubpopBench has shuffled batches;
 - penalty 10 lies between 1, which WILDS uses for most of its data sets, and 100, the default of
   WILDS and DomainBed;
 - all environments are computed at once, with the gradient in closed form.
@@ -31,10 +36,10 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from umix.core.environments import environments, irm_risk
+from umix.core.environments import irm_risk
 from umix.data.batch import Batch
 from umix.data.samplers import Balanced
-from umix.methods.method import Method
+from umix.methods.parts.domains import ComparesDomains, Domains
 from umix.models.model import Model
 from umix.settings import among, between
 from umix.training.context import Context
@@ -51,10 +56,9 @@ class AnnealedRisk(Objective):
     """
 
     risk_of: Callable[..., Tensor]
-    n_groups: int
+    domains: Domains
     penalty: float
     anneal: int
-    needs_groups: bool = True
 
     @property
     def reset_at(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -62,26 +66,26 @@ class AnnealedRisk(Objective):
 
     def risk(self, net: Model, batch: Batch, state: State, rng: np.random.Generator) -> tuple[Tensor, State]:
         logits = net(batch.x)
-        among = environments(batch.known_group(), n_groups=self.n_groups, like=logits)
+        among = self.domains.of(batch, like=logits)
         weight = self.penalty if batch.step >= self.anneal else 1.0
         scale = 1 / max(weight, 1.0)
         return self.risk_of(logits, batch.y, among, weight=scale, penalty=scale * weight), state
 
 
-def fit_annealed(risk_of: Callable[..., Tensor], context: Context, *, penalty: float, anneal: int) -> TrainResult:
-    """A new net, trained by ``AnnealedRisk`` on batches that hold the environments, the training groups, in equal parts."""
-    n_groups = len(context.task.training_groups)
-    objective = AnnealedRisk(risk_of=risk_of, n_groups=n_groups, penalty=penalty, anneal=anneal)
-    return context.fit(objective, sampler=Balanced(context.splits["train"].group))
+def fit_annealed(
+    risk_of: Callable[..., Tensor], context: Context, domains: Domains, *, penalty: float, anneal: int
+) -> TrainResult:
+    """A new net, trained by ``AnnealedRisk`` on batches that hold the environments, the ``domains``, in equal parts."""
+    objective = AnnealedRisk(risk_of=risk_of, domains=domains, penalty=penalty, anneal=anneal)
+    return context.fit(objective, sampler=Balanced(domains.ids))
 
 
 @final
-class IRM(Method):
+class IRM(ComparesDomains):
     """Invariant risk minimisation: no environment's classifier gains by rescaling its logits."""
 
     name: ClassVar[str] = "irm"
     paper: ClassVar[str] = "Arjovsky et al., Invariant risk minimization, arXiv 2019"
-    needs_groups: ClassVar[bool] = True
 
     penalty: Annotated[float, between(1.0, 100.0, log=True)] = Field(
         10.0, ge=0, description="weight of the penalty after annealing (the paper's lambda)"
@@ -91,4 +95,4 @@ class IRM(Method):
     )
 
     def train(self, context: Context) -> TrainResult:
-        return fit_annealed(irm_risk, context, penalty=self.penalty, anneal=self.anneal)
+        return fit_annealed(irm_risk, context, self.domains_of(context), penalty=self.penalty, anneal=self.anneal)

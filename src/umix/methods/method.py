@@ -15,6 +15,13 @@ Needs = frozenset[Capability]
 WEIGHTS_ONLY: Needs = frozenset({"sample_weight"})  # then trees and other estimators can be trained too
 
 
+#: What differs from the papers in all methods alike; ``umix methods NAME`` and the pages of the methods say it.
+DIFFERS_EVERYWHERE = (
+    "In all methods the threshold of two classes, or the biases of several, is tuned on validation together with the epoch. Papers "
+    'take the most probable class: --threshold off, in Python threshold="off", and the presets paper and reference.'
+)
+
+
 class Method(Settings, abc.ABC):
     """Frozen, validated hyperparameters and a recipe of one or more fits."""
 

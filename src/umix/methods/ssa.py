@@ -13,7 +13,8 @@ Differs from the paper:
 - the epoch of stage 2 is selected as in all fits of umix, by all validation rows; the paper keeps the half that trains out.
 
 Differs from the released code:
-- there is none to compare with; stage 1 follows the pseudo-labelling of the code of PG-DRO (Ghosal and Li 2023).
+- there is none to compare with; stage 1 follows the pseudo-labelling of the code of PG-DRO (Ghosal and Li 2023), in which every
+  group but the smallest takes one row more.
 """
 
 from typing import ClassVar, final

@@ -5,7 +5,8 @@ environments, so a net with equal risks in all training environments is expected
 there. w is 1 for the first ``anneal`` steps, then ``penalty``; the optimiser's state is reset at
 this step. If w > 1, the whole risk is divided by w.
 
-Environments are the task's training groups, and batches hold them in equal parts, as in WILDS.
+Environments are the values of the attribute; with ``domains=group`` they are the training groups.
+Batches hold them in equal parts, as in DomainBed.
 
 Differs from the paper:
 - the risks of the environments are averaged, not summed, so that their number does not change the
@@ -24,7 +25,7 @@ from torch import Tensor
 from umix.core.environments import Environments, vrex_risk
 from umix.core.losses import cross_entropy
 from umix.methods.irm import fit_annealed
-from umix.methods.method import Method
+from umix.methods.parts.domains import ComparesDomains
 from umix.settings import among, between
 from umix.training.context import Context
 from umix.training.train_result import TrainResult
@@ -36,12 +37,11 @@ def risk_variance(logits: Tensor, y: Tensor, among: Environments, *, weight: flo
 
 
 @final
-class VREx(Method):
+class VREx(ComparesDomains):
     """Risk extrapolation: environments may not differ in their risk."""
 
     name: ClassVar[str] = "vrex"
     paper: ClassVar[str] = "Krueger et al., Out-of-distribution generalization via risk extrapolation (REx), ICML 2021"
-    needs_groups: ClassVar[bool] = True
 
     penalty: Annotated[float, between(0.1, 100.0, log=True)] = Field(
         10.0, ge=0, description="weight of the variance after annealing (the paper's beta)"
@@ -51,4 +51,4 @@ class VREx(Method):
     )
 
     def train(self, context: Context) -> TrainResult:
-        return fit_annealed(risk_variance, context, penalty=self.penalty, anneal=self.anneal)
+        return fit_annealed(risk_variance, context, self.domains_of(context), penalty=self.penalty, anneal=self.anneal)

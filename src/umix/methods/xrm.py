@@ -19,6 +19,10 @@ Differs from the paper:
 - fewer tries, around the settings of the final fit; weight decay is not drawn.
 
 Differs from the released code:
+- the final fit has batches that hold the cells in equal parts; the released code shuffles rows, which is ``batches=shuffled``;
+- as the class means are taken for each twin by itself, the gradient of a twin is about twice that of the released code, which takes
+  them over the examples of both;
+- whether a class lacks an environment is looked up in the training split only, there in validation too;
 - the optimiser and its schedule are those of the final fit, where the released code restarts its warm-up;
 - twins are initialised as all nets are; for images the released code trains linear layers that begin at 0;
 - as above.

@@ -16,6 +16,9 @@ Differs from the paper:
 - the pseudo-label is that of the same view of the row; the paper predicts it from another augmentation;
 - values that no labelled row of the class has are left out of the softmax;
 - a group that has enough rows takes none, not even those with probability 1, and one that lacks rows takes all that there are.
+
+Differs from the released pseudo-labelling of PG-DRO (Ghosal and Li 2023):
+- as above; there every other group than the smallest takes one row more: its threshold is the next largest probability.
 """
 
 import abc

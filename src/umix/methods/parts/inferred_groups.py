@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from umix.core.weights import class_means, importance_weights, inverse_frequency, normalized
-from umix.data.samplers import Balanced
+from umix.data.samplers import Balanced, Sampler, Shuffled
 from umix.errors import UserError
 from umix.methods.method import Method
 from umix.methods.parts.uncertainty_weights import few_warnings
@@ -60,6 +60,10 @@ class InfersGroups(Method, abc.ABC):
         0.01, ge=0, description="how fast the group weights follow the risks, as in GroupDRO"
     )
     adjustment: float = Field(0.0, ge=0, description="C: groups of n examples count C/sqrt(n) worse than they are")
+    batches: Literal["balanced", "shuffled"] = Field(
+        "balanced",
+        description="with then=group_dro: batches of the inferred groups in equal parts, or of rows in random order",
+    )
     eta: float = Field(
         3.0, ge=0, description="with then=umix: how much a weight grows with the error rate of the inferred group"
     )
@@ -96,7 +100,8 @@ class InfersGroups(Method, abc.ABC):
         objective = WorstGroupRisk(
             step_size=self.step_size, adjustment=self.adjustment, sizes=groups.sizes, group=groups.cell
         )
-        return context.fit(objective, sampler=Balanced(groups.cell)).after(groups.notes)
+        sampler: Sampler = Balanced(groups.cell) if self.batches == "balanced" else Shuffled()
+        return context.fit(objective, sampler=sampler).after(groups.notes)
 
     def _mix(self, groups: InferredGroups, context: Context) -> TrainResult:
         u = groups.error_rate
