@@ -83,6 +83,7 @@ WHY = {
     "reweight by class": "it balances classes, and the worst group is in the larger class",
     "self": "its last layer learns from half of validation alone, which is few rows in a small set",
     "spare": "the clusters of what an early net says are not the groups",
+    "suby": "it balances classes, and the worst group is in the larger class; a small class leaves few rows",
     "ula": "a net that fits all examples after one epoch is no shortcut, and what it knows is taken away",
     "umix": "where labels are noisy, ERM's uncertainty is noise, and without groups validation cannot see it",
     "xrm": "where labels are noisy, what the twins get wrong is no group",

@@ -47,6 +47,8 @@ PAPERS = {
     "self": f"{_ARXIV}2309.08534",
     "spare": f"{_ARXIV}2305.18761",
     "ssa": f"{_ARXIV}2204.02070",
+    "subg": f"{_ARXIV}2110.14503",
+    "suby": f"{_ARXIV}2110.14503",
     "ula": f"{_ARXIV}2310.18555",
     "umix": f"{_ARXIV}2209.08928",
     "vrex": f"{_ARXIV}2003.00688",
@@ -73,6 +75,7 @@ _UNCERTAINTY = (
     r" \qquad w_i = \eta\,u_i + c"
 )
 _LAST_LAYER = r"\min_\varphi \sum_{i \in B} \ell(\varphi^\top h(x_i), y_i), \qquad "
+_SUBSET = r"\min_\theta \sum_{i \in B} \ell(x_i, y_i), \qquad B: "
 _SIZES = r"w_i \propto n_{g(i)}^{-\text{power}}"
 
 #: Lines of display formulas.
@@ -148,6 +151,8 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     ),
     "spare": (r"P(i) \propto |\text{cluster}(i)|^{-\text{power}} \quad \text{within each class}",),
     "ssa": (_GROUP_DRO + r", \qquad g = \text{predicted group}",),
+    "subg": (_SUBSET + r"\text{every group cut to } \min_g n_g \text{ rows}",),
+    "suby": (_SUBSET + r"\text{every class cut to } \min_y n_y \text{ rows}",),
     "ula": (
         r"\min_\theta\; \frac1n \sum_i \ell\bigl(z_i + \eta \log P(\cdot \mid k_i), y_i\bigr),"
         r" \qquad k_i = \text{class that a biased net predicts}",

@@ -39,6 +39,7 @@ METHODS: "Registry[Method]" = Registry(
         # Class imbalance; the first two also balance groups.
         "reweight": "umix.methods.reweight:Reweight",
         "resample": "umix.methods.reweight:Resample",
+        "suby": "umix.methods.subsample:SUBY",
         "balanced_softmax": "umix.methods.balanced_softmax:BalancedSoftmax",
         "logit_adjustment": "umix.methods.logit_adjustment:LogitAdjustment",
         "ldam": "umix.methods.ldam:LDAM",
@@ -49,6 +50,7 @@ METHODS: "Registry[Method]" = Registry(
         "pg_dro": "umix.methods.pg_dro:PGDRO",
         # With the groups of all training rows; some also with estimates from a few.
         "group_dro": "umix.methods.group_dro:GroupDRO",
+        "subg": "umix.methods.subsample:SUBG",
         "group_mixup": "umix.methods.group_mixup:GroupMixup",
         "ingroup_mixup": "umix.methods.mixup:InGroupMixup",
         "lisa": "umix.methods.lisa:LISA",

@@ -16,7 +16,7 @@ Differs from the paper:
 - RWY and RWG are ``resample`` here; ``reweight`` weighs losses instead, which is the same in
   expectation;
 - the effective number is an addition; its weights have mean 1 over examples, while those of Cui et
-  al. have it over classes; subsampling (SUBY, SUBG) is left out;
+  al. have it over classes; subsampling (SUBY, SUBG) are ``suby`` and ``subg``;
 - ``power`` is an addition; the paper's weights have the power 1.
 
 Differs from the released code:
