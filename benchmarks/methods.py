@@ -90,8 +90,11 @@ WHY = {
 }
 #: Methods that train with groups of all rows, or with estimates where these settings are given.
 FROM_FEW = {name: {f"{name}.groups_from": "few"} for name in ("group_dro", "group_mixup", "reweight", "resample")}
-BY_GROUP = {name: {f"{name}.by": "group"} for name in ("reweight", "resample")}
-BY_CLASS = {name: {f"{name}.by": "class"} for name in ("reweight", "resample")}
+BY_GROUP = {name: {f"{name}.by": "group"} for name in ("reweight", "resample", "crt")}
+BY_CLASS: dict[str, dict[str, str]] = {
+    **{name: {f"{name}.by": "class"} for name in ("reweight", "resample")},
+    "crt": {},  # which is by class
+}
 
 
 #: Methods that may choose something on validation while they train, by its groups where these are known.
@@ -117,7 +120,8 @@ def entries(methods: Iterable[str]) -> list[Entry]:
             found += [Entry(use, name) for use in ALLOWED]
         elif name in BY_CLASS:
             found += [Entry(use, name, tuple(BY_CLASS[name].items())) for use in ("nothing", "validation")]
-            found += [Entry("validation", name, tuple((BY_GROUP[name] | FROM_FEW[name]).items()))]
+            if name in FROM_FEW:
+                found.append(Entry("validation", name, tuple((BY_GROUP[name] | FROM_FEW[name]).items())))
             found += [Entry("training", name, tuple(BY_GROUP[name].items()))]
         elif kind.needs_val_groups or few:
             found.append(Entry("validation", name))

@@ -93,7 +93,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
         r"\min_\theta\; \frac1n\sum_i \ell_i + \gamma\,\underset{d<e}{\text{mean}}"
         r" \Bigl[\tfrac1k\lVert\mu_d - \mu_e\rVert^2 + \tfrac1{k^2}\lVert C_d - C_e\rVert_F^2\Bigr]",
     ),
-    "crt": (_LAST_LAYER + r"B \text{ training rows, every class as often}",),
+    "crt": (_LAST_LAYER + r"B \text{ training rows, every class or group as often}",),
     "cvar_doro": (_CVAR, r"\text{over the share } 1-\varepsilon \text{ of examples with the smallest losses}"),
     "cvar_dro": (_CVAR,),
     "dfr": (_LAST_LAYER + r"B \text{ held-out rows, every group as often}",),

@@ -46,6 +46,8 @@ def use_groups(kind: type[Method]) -> str:
         return "`train`; with `val` or `test` it is refused, because it trains with training groups"
     if "groups_from" in kind.model_fields:
         return f"`train`; `val` with `groups_from=few`{'; by class also `test`' if 'by' in kind.model_fields else ''}"
+    if kind.needs_groups_if.startswith("if "):
+        return f"`train` {kind.needs_groups_if.replace('by=group', '`by=group`')}; else it trains without groups; {selects}"
     return f"trains without groups; {selects}"
 
 

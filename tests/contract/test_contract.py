@@ -84,6 +84,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "resample": BY_GROUP[-1:],
     "logit_adjustment": [{"when": "post_hoc"}],
     "ldam": [{"reweight_from": 0.5}],
+    "crt": [{"by": "group"}, {"by": "group", "balance": "weights"}],
     "dfr": [{"penalty": "l2", "share": 0.8, "repeats": 2}],
     "ssa": [{"adjustment": 1.0}],
     "pg_dro": [{"adjustment": 1.0, "estimate": "net", "batches": "shuffled"}],
