@@ -11,6 +11,7 @@ _ARXIV = "https://arxiv.org/abs/"
 PAPERS = {
     "afr": f"{_ARXIV}2306.11074",
     "balanced_softmax": f"{_ARXIV}2007.10740",
+    "bam": f"{_ARXIV}2309.06717",
     "cb_last_layer": f"{_ARXIV}2309.08534",
     "chi2_doro": "https://proceedings.mlr.press/v139/zhai21a.html",
     "chi2_dro": f"{_ARXIV}2010.05893",
@@ -85,6 +86,11 @@ FORMULAS: dict[str, tuple[str, ...]] = {
         r" \qquad \mu_i \propto \frac{\exp(-\gamma\,p_i)}{n_{y_i}}",
     ),
     "balanced_softmax": (r"\min_\theta\; \frac1n \sum_i \ell(z_i + \log n, y_i), \qquad n = (n_1, \dots, n_C)",),
+    "bam": (
+        r"\min_{\theta, b}\; \frac1n \sum_i \ell(z_i + \text{strength}\cdot b_i, y_i), \qquad"
+        r" E = \{i : \arg\max z_i \ne y_i\}",
+        r"\min_\theta \sum_{i \notin E} \ell_i + \text{upweight} \sum_{i \in E} \ell_i",
+    ),
     "cb_last_layer": (_LAST_LAYER + r"B \text{ held-out rows, every class as often}",),
     "chi2_doro": (_CHI2, r"\text{over the share } 1-\varepsilon \text{ of examples with the smallest losses}"),
     "chi2_dro": (_CHI2,),

@@ -23,6 +23,7 @@ METHODS: "Registry[Method]" = Registry(
         "cvar_doro": "umix.methods.doro:CVaRDORO",
         "chi2_doro": "umix.methods.doro:Chi2DORO",
         "jtt": "umix.methods.jtt:JTT",
+        "bam": "umix.methods.bam:BAM",
         "lff": "umix.methods.lff:LfF",
         "ula": "umix.methods.ula:ULA",
         "cnc": "umix.methods.cnc:CnC",

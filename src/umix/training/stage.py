@@ -202,12 +202,13 @@ def side_fit(
     sampler: Sampler | None = None,
     train: Split | None = None,
     n_classes: int | None = None,
-    companion: bool = False,
+    companion: Model | bool = False,
     observer: Observer | None = None,
 ) -> tuple[Model, State]:
     """The net at the end of ``stage``, and the last state of its ``objective``.
 
-    It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``observer``
+    It is trained on ``train`` and predicts ``n_classes`` classes: those of the task, unless others are given. ``companion`` is a
+    model that is trained beside the net by the same optimiser, or True for a second net of the same architecture. ``observer``
     sees the net after every epoch; what decides its tensors must be part of the stage's ``content``.
     """
     split = context.splits["train"] if train is None else train
@@ -217,7 +218,8 @@ def side_fit(
     made = Stage(stage.name, settings, context.seed, key, None if context.cache is None else context.cache / key)
     net = context.fresh_net(stage.name, n_classes=classes)
     if companion:
-        net.companion = context.fresh_net(stage.name, "companion", n_classes=classes)
+        second = context.fresh_net(stage.name, "companion", n_classes=classes) if companion is True else companion
+        net.companion = second
     with locked(made.directory):
         state = context.run_fit(made, net, objective, sampler or Shuffled(), observer or Unobserved(), train=split)
     return net, state
