@@ -25,10 +25,10 @@ _OTHER = {
 #: Settings whose flag is their name with dashes; every other setting is given with ``--set``.
 _SAME = {
     "allow_subset", "baseline", "budget", "cache", "choices", "cpus", "threshold", "devices", "drop", "folders",
-    "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
+    "folds", "format", "freeze", "gpus", "groups", "id", "label", "label_from", "license", "log", "metadata", "min_group",
     "mlflow_uri", "name", "net", "nodes", "out", "output", "range", "root", "rows", "seeds", "select",
-    "skip_impossible", "split", "storage", "text", "threads", "trials", "trust_code", "tune", "use_groups", "weight",
-    "workers", "x",
+    "skip_impossible", "split", "split_by", "split_by_date", "storage", "text", "threads", "trials",
+    "trust_code", "tune", "use_groups", "weight", "workers", "x",
 }  # fmt: skip
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the runs.")]
@@ -182,6 +182,12 @@ class TableFlags:
     label: Annotated[str | None, Parameter(help="Column of the class to predict.")] = None
     groups: Annotated[str | None, Parameter(help="Columns that define the groups, as a,b. Default: no groups.")] = None
     split: Annotated[str | None, Parameter(help="Column that says train, val or test.")] = None
+    split_by: Annotated[
+        str | None, Parameter(help="Column of which no value is in two splits, e.g. a patient; not an input.")
+    ] = None
+    split_by_date: Annotated[
+        str | None, Parameter(help="Column of dates: the oldest rows train, the newest test; not an input.")
+    ] = None
     id: Annotated[str | None, Parameter(help="Column that names each row; not an input.")] = None
     weight: Annotated[str | None, Parameter(help="Column of the weight of each training row.")] = None
     drop: Annotated[str | None, Parameter(help="Tables: columns that are not inputs, as a,b.")] = None

@@ -129,7 +129,16 @@ class ArraySource(RowRoles, TaskSource):
 
 
 def task_from_arrays(
-    x: Any, y: Any, *, groups: Any = None, split: Any = None, weight: Any = None, id: Any = None, **options: Any
+    x: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    split: Any = None,
+    split_by: Any = None,
+    split_by_date: Any = None,
+    weight: Any = None,
+    id: Any = None,
+    **options: Any,
 ) -> Task:
     """The task of inputs ``x`` and labels ``y`` in memory: arrays, lists or tensors.
 
@@ -138,6 +147,8 @@ def task_from_arrays(
         y: labels, [n].
         groups: an array [n], or a mapping from names to arrays [n]; a group is a label with these values.
         split: train, val or test of every row, [n]; by default rows are divided at random, 60/20/20.
+        split_by: values of which none is in two splits, such as patients, [n].
+        split_by_date: when every row was, [n]: the oldest rows train, the newest test.
         weight: what each training row counts for, [n].
         id: a name of each row, [n].
         options: settings of arrays that name no array, as ``standardize=False`` or ``val_share=0.1``.
@@ -151,7 +162,7 @@ def task_from_arrays(
     values = in_memory(x)
     check_shape(values, "x")
     by = groups if isinstance(groups, Mapping) else {} if groups is None else {"group": groups}
-    single = {"split": split, "weight": weight, "id": id}
+    single = {"split": split, "split_by": split_by, "split_by_date": split_by_date, "weight": weight, "id": id}
     arrays = {name: in_memory(array) for name, array in {"y": y, **by, **single}.items() if array is not None}
     roles: dict[str, Any] = {name: None if array is None else name for name, array in single.items()}
     source = ArraySource(

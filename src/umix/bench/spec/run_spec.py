@@ -62,6 +62,7 @@ class RunSpec(Settings):
 
     @property
     def directory_name(self) -> str:
-        """The name of the run's folder: what people call the data, the method, the seed unless it is 0, and a part of the key."""
-        seed = f"seed{self.seed}-" if self.seed else ""
-        return f"{name_part(self.plan.source.title)}-{self.method}-{seed}{self.key[:_SHOWN]}"
+        """The name of the run's folder: title of the data, method, the seed unless it is 0, the fold if any, a part of the key."""
+        seed, variant = f"seed{self.seed}" if self.seed else "", self.plan.source.variant
+        names = (name_part(self.plan.source.title), self.method, seed, variant, self.key[:_SHOWN])
+        return "-".join(filter(None, names))

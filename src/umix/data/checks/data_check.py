@@ -249,7 +249,7 @@ def _facts(column: "polars.Series", roles: RowRoles, type: ColumnType | None, *,
     named: dict[str | None, Role] = {
         roles.weight: "weight",
         roles.id: "id",
-        roles.split: "split",
+        **dict.fromkeys((roles.split, roles.split_by, roles.split_by_date), "split"),
         roles.label or None: "label",
     }
     named |= dict.fromkeys(roles.groups, "group")

@@ -12,6 +12,7 @@ from umix.core.words import counted, group_name
 from umix.data.checks.group_findings import absent_classes, small_groups
 from umix.data.groups import Groups
 from umix.data.inputs import Inputs
+from umix.data.rows.division import divide
 from umix.data.rows.role_columns import (
     Blanks,
     Rows,
@@ -20,7 +21,6 @@ from umix.data.rows.role_columns import (
     encode_labels,
     named,
     row_weights,
-    split_at_random,
     split_by_column,
 )
 from umix.data.rows.row_roles import RowRoles, split_meanings
@@ -62,7 +62,7 @@ class KnownRows:
 
 def check_roles(roles: RowRoles, known: list[str], title: str) -> None:
     """Raise where a named column is not among ``known``, or has two roles."""
-    single = {"label": roles.label, "split": roles.split, "id": roles.id, "weight": roles.weight}
+    single = {role: getattr(roles, role) for role in ("label", "split", "id", "weight", "split_by", "split_by_date")}
     by_role = {"groups": roles.groups, **{role: (name,) for role, name in single.items()}}
     for role, names in by_role.items():
         for name in names:
@@ -76,10 +76,15 @@ def check_roles(roles: RowRoles, known: list[str], title: str) -> None:
             raise UserError(
                 f"The column {name!r} must have one role among label, groups, split, id and weight; it has two."
             )
+    ways = [name for name in ("split", "split_by_date", "split_by", "folds") if getattr(roles, name) is not None]
+    if len(ways) > 1 and ways != ["split_by", "folds"]:
+        raise UserError(
+            "Rows must be divided in one way, got ", Setting(ways[0]), " and ", Setting(ways[1]), "; leave one out."
+        )
 
 
 def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
-    """What the columns of ``frame`` say about its rows; without a split column the rows are divided at random, stratified."""
+    """What the columns of ``frame`` say about its rows; without a split column ``divide`` divides them."""
     if roles.id is not None:
         check_id(frame[roles.id])
     rows, used, notes = _named_splits(roles, frame)
@@ -92,9 +97,8 @@ def known_rows(roles: RowRoles, frame: "polars.DataFrame") -> KnownRows:
             notes.append(
                 f"{roles.split!r} names no val: {roles.val_share:.0%} of train was taken, stratified, at random."
             )
-        rows = split_at_random(
-            stratum, given=rows, val_share=roles.val_share, test_share=roles.test_share, seed=roles.data_seed
-        )
+        rows, of_division = divide(roles, frame, stratum, rows)
+        notes += of_division
     if groups is not None and (blank := int((~groups.member[used].any(dim=1)).sum())):
         by_column = ", but in those of each column where they have a value" if len(roles.groups) > 1 else ""
         notes.append(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from umix.core.streams import stream
-from umix.core.subsets import stratified_split
 from umix.data.rows.column_kinds import as_kind, reads_as
 from umix.errors import Setting, UserError
 
@@ -211,17 +209,3 @@ def row_weights(column: "polars.Series", train: Rows) -> NDArray[np.float32]:
         raise UserError(f"The weight {name!r} must be above 0 in some training row, but it is 0 in all.")
     scaled: NDArray[np.float32] = (values / values.mean()).astype(np.float32)
     return scaled
-
-
-def split_at_random(
-    stratum: Rows, *, val_share: float, test_share: float, seed: int, given: Mapping[str, Rows] | None = None
-) -> dict[str, Rows]:
-    """Rows of train, val and test, stratified; with ``given`` splits only val is drawn, out of train."""
-    rng = stream(seed, "data", "table/split")
-    if given:
-        rest, test = given["train"], given["test"]
-    else:
-        rest, test = stratified_split(stratum, share=1 - test_share, rng=rng)
-        val_share /= 1 - test_share
-    train, val = stratified_split(stratum[rest], share=1 - val_share, rng=rng)
-    return {"train": rest[train], "val": rest[val], "test": test}

@@ -27,6 +27,12 @@ class RowRoles(Settings, abc.ABC):
     split: str | None = Field(
         None, description="column that says train, val or test (0, 1, 2); none: divided at random"
     )
+    split_by: str | None = Field(
+        None, description="column of which no value is in two splits, such as a patient; not an input"
+    )
+    split_by_date: str | None = Field(
+        None, description="column of dates: the oldest rows train, the newest test; not an input"
+    )
     split_values: str | None = Field(
         None,
         description="values of the split column as train=A,val=B,test=C, where they are others; the rest is left out",
@@ -38,6 +44,8 @@ class RowRoles(Settings, abc.ABC):
     val_share: float = Field(0.2, gt=0, lt=0.5, description="share of val where no column says")
     test_share: float = Field(0.2, gt=0, lt=0.5, description="share of test where no column says")
     data_seed: int = Field(0, ge=0, lt=2**32, description="seed of the random split, independent of the run's seed")
+    folds: int | None = Field(None, ge=2, description="parts of which one is test: every row is in one of them")
+    fold: int | None = Field(None, ge=1, description="which of the folds is test, counted from 1")
 
     @model_validator(mode="before")
     @classmethod
@@ -58,6 +66,17 @@ class RowRoles(Settings, abc.ABC):
             split_meanings(self.split_values)
         return self
 
+    @model_validator(mode="after")
+    def _fold_is_one_of_folds(self) -> Self:
+        if (self.folds is None) != (self.fold is None) or (self.folds or 0) < (self.fold or 0):
+            raise UserError(
+                Setting("folds", str(self.folds or "5")),
+                " must go with the number of one of them, ",
+                Setting("fold", "1"),
+                f" to {self.folds or 'the last'}, got fold={self.fold}; umix run and umix bench run all of them.",
+            )
+        return self
+
     @property
     def _names_split(self) -> bool:
         """Whether something says which split a row is in."""
@@ -65,8 +84,15 @@ class RowRoles(Settings, abc.ABC):
 
     @property
     def single(self) -> list[str]:
-        """The columns that have one role each and are not inputs, in order."""
-        return [name for name in (self.label, self.split, self.id, self.weight) if name is not None]
+        """The columns that have one role each and are not inputs, in order; rows may be divided by what names them."""
+        by = None if self.split_by == self.id else self.split_by
+        names = (self.label, self.split, self.id, self.weight, by, self.split_by_date)
+        return [name for name in names if name is not None]
+
+    @property
+    def variant(self) -> str:
+        """What the folder of a run says of its data beside their title."""
+        return "" if self.fold is None else f"fold{self.fold}"
 
 
 def split_meanings(text: str) -> dict[str, str]:
