@@ -19,6 +19,7 @@ from umix.bench.runs.example_tables import (
     no_weights,
     read_held_out,
 )
+from umix.bench.runs.folds import pooled_summary
 from umix.bench.runs.load_net import load_net, net_with
 from umix.bench.runs.record import RunRecord, load_run
 from umix.bench.runs.summary import Summary
@@ -31,8 +32,9 @@ from umix.models.model import Model
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
-from umix.reports.sentences import choice_words, threshold_words
-from umix.reports.tables.run_table import run_table
+from umix.reports.sentences import choice_words, pooled_words, threshold_words
+from umix.reports.tables.run_table import fold_table, result_table, run_table
+from umix.reports.tables.text_table import terminal
 from umix.terminal import as_html, as_text
 from umix.training.progress import Progress
 
@@ -49,6 +51,8 @@ class RunResult:
     """A trained run. Shows itself as a table of rates, in a terminal and in a notebook.
 
     ``record`` holds the counts of every epoch; ``directory`` is the run's folder, None for a run in memory.
+    ``folds`` are the results of the folds, where rows were divided into some: then all rates are over the test rows of all of them,
+    ``record`` is that of the first fold, and there is no single model to predict with.
     """
 
     def __init__(
@@ -60,9 +64,11 @@ class RunResult:
         examples: Callable[[], "polars.DataFrame"],
         held_out: Callable[[], "polars.DataFrame"],
         directory: Path | None,
+        folds: "Sequence[RunResult]" = (),
     ) -> None:
         self.record = record
         self.directory = directory
+        self.folds = tuple(folds)
         self._net = net
         self._reader = reader
         self._examples = examples
@@ -112,6 +118,31 @@ class RunResult:
             directory=None,
         )
 
+    @classmethod
+    def of_folds(cls, folds: "Sequence[RunResult]") -> Self:
+        """The result of all folds together."""
+        import polars
+
+        def no_model(*_: Any) -> Any:
+            raise UserError(
+                f"A model must come from one run, but these are {len(folds)} folds with a model each; train without folds for one "
+                "that knows all training rows, or take result.folds[0]."
+            )
+
+        def held_out() -> "polars.DataFrame":
+            of_test = [fold._held_out().filter(polars.col("split") == "test") for fold in folds]
+            return polars.concat(of_test, how="diagonal_relaxed")
+
+        record = folds[0].record
+        return cls(
+            record, net=no_model, reader=no_model, examples=no_model, held_out=held_out, directory=None, folds=folds
+        )
+
+    @property
+    def records(self) -> list[RunRecord]:
+        """The record of every fold, or of the one run."""
+        return [fold.record for fold in self.folds] or [self.record]
+
     @property
     def choices(self) -> dict[str, Any]:
         """What was left open (``best``, ``auto``, blank groups) and how it was decided, as in ``--json``."""
@@ -120,9 +151,10 @@ class RunResult:
     def summary(self, select: str | None = None, threshold: Threshold | None = None) -> Summary:
         """Test rates at the epoch and with the threshold that the rule ``select`` chooses on validation.
 
-        ``threshold="off"`` predicts the most probable class instead; by default it is as the run was told.
+        ``threshold="off"`` predicts the most probable class instead; by default it is as the run was told. Of folds, hits and sizes
+        are added, each at its own epoch and threshold.
         """
-        return self.record.summary(select, threshold)
+        return pooled_summary(self.records, select, threshold)
 
     def net(self, select: str | None = None, threshold: Threshold | None = None) -> Model:
         """The trained net at that epoch, in evaluation mode; ``summary().biases`` were chosen with it."""
@@ -182,8 +214,11 @@ class RunResult:
     def frame(self, split: str = "test") -> "polars.DataFrame":
         """Label, prediction, probabilities and groups of every example of ``split`` under what the default rule chooses.
 
-        A row per example, for fairlearn's MetricFrame, scikit-learn's metrics, or anything else.
+        A row per example, for fairlearn's MetricFrame, scikit-learn's metrics, or anything else. Of folds it has every row of the
+        data once, predicted by the fold that did not train on it.
         """
+        if self.folds and split != "test":
+            raise UserError(f"split must be test where rows are divided into folds, got {split!r}; see result.folds.")
         return named_frame(self.record, self._held_out(), split)
 
     def metrics(self, *names: str, by: str | Sequence[str] | None = None, split: str = "test") -> "polars.DataFrame":
@@ -216,11 +251,9 @@ class RunResult:
 
     def gathered(self) -> tuple[Gathered, Path]:
         """This run as a page takes it, and its folder."""
-        if self.directory is None:
-            raise UserError(
-                "A report must be made of a run with a folder, got a run in memory; train it with out='runs'."
-            )
-        return Gathered(arrange([self.record]), [], []), self.directory
+        if all(record.has_directory for record in self.records):
+            return Gathered(arrange(self.records), [], []), self.directory or self.record.directory.parent
+        raise UserError("A report must be made of a run with a folder, got a run in memory; train it with out='runs'.")
 
     def __str__(self) -> str:
         return as_text(self._shown())
@@ -229,15 +262,22 @@ class RunResult:
         summary = self.summary()
         worst = "unknown" if summary.worst is None else f"{summary.worst:.3f}"
         average = "unknown" if summary.average is None else f"{summary.average:.3f}"
-        return f"<RunResult {self.record.title} · {self.record.method} · seed {self.record.seed}: worst {worst}, average {average}>"
+        run = f"seed {self.record.seed}, {len(self.folds)} folds" if self.folds else self.record.words
+        return f"<RunResult {self.record.title} · {self.record.method} · {run}: worst {worst}, average {average}>"
 
     def _repr_html_(self) -> str:
         return as_html(self._shown())
 
     def _shown(self) -> Group:
         """The table of rates, what was decided automatically, and the warnings of the run."""
-        lines = [f"warning: {warning}" for warning in self.record.warnings]
+        lines = [
+            f"warning: {words}" for words in dict.fromkeys(words for one in self.records for words in one.warnings)
+        ]
         summary = self.summary()
+        if self.folds:
+            said = Text(pooled_words(len(self.folds)))
+            table = result_table(self.record, summary, all_groups="result.summary().groups")
+            return Group(terminal(table), said, terminal(fold_table(self.records, summary.select)), *map(Text, lines))
         words = filter(None, (choice_words(self.record, summary), threshold_words(self.record)))
         return Group(run_table(self.record, summary), *map(Text, [*words, *lines]))
 

@@ -82,9 +82,9 @@ class StudyResult:
 
     @property
     def failures(self) -> dict[str, Failure]:
-        """The failures by task, method and seed in words."""
+        """The failures by task, method, seed and fold in words."""
         return {
-            f"{entry.task} · {entry.label} · seed {entry.spec.seed}": failure
+            f"{entry.task} · {entry.label} · {entry.spec.words}": failure
             for entry, failure in self.failed_entries.items()
         }
 
@@ -160,11 +160,12 @@ def run_study(
     *,
     tasks: "Sequence[Task | StudyTask | Mapping[str, Any] | str | Path]" = (),
     methods: Sequence[MethodLike] = (),
-    seeds: Iterable[int] = range(5),
+    seeds: Iterable[int] | None = None,
+    folds: int | None = None,
     settings: Mapping[str, Any] | None = None,
     preset: str = "default",
     skip_impossible: bool = False,
-    trials: int | None = None,
+    tune: int | None = None,
     select: str | None = None,
     workers: int | None = None,
     threads: int = 1,
@@ -183,11 +184,12 @@ def run_study(
         study: the study as one value (``umix.Study``, ``umix.load_study(FILE)``), instead of all arguments down to skip_impossible.
         tasks: tasks in memory, names of tasks, or paths of your own data as ``{"name": "people.csv", "settings": {...}}``.
         methods: names of methods, or ``{"name": "umix", "label": "umix 20", "settings": {"eta": 20}}``.
-        seeds: one run for each.
+        seeds: one run for each; by default 0 to 4, with folds 0 alone.
+        folds: divide the rows into so many folds, each of which is test once; the numbers are pooled over them.
         settings: settings of all runs, as ``{"fit.epochs": 5}`` or ``{"fit": {"epochs": 5}}``.
         preset: named settings to start from.
         skip_impossible: leave out methods that need groups on tasks without them, instead of raising.
-        trials: first search every method's settings on validation with this many trials each.
+        tune: first search every method's settings on validation with this many trials each.
         select: rule that picks the epoch, for the search and the table.
         workers: processes that execute runs at once; None uses this process alone.
         threads: threads of each worker.
@@ -202,7 +204,7 @@ def run_study(
     for name, given in (("tasks", tasks), ("methods", methods)):
         if isinstance(given, str | Path | Mapping) or not isinstance(given, Sequence):
             raise UserError(f"{name} must be a list, got {type(given).__name__}; for one alone write {name}=[...].")
-    if not isinstance(seeds, Iterable):
+    if seeds is not None and not isinstance(seeds, Iterable):
         raise UserError(f"seeds must be a list or a range, got {seeds!r}; for one alone write seeds=[{seeds!r}].")
     if not (tasks and methods) if study is None else (tasks or methods):
         raise UserError("run_study must be given a study, or tasks and methods.")
@@ -214,7 +216,8 @@ def run_study(
         study = Study(
             tasks=entries,
             methods=list(methods),
-            seeds=tuple(seeds),
+            **({} if seeds is None else {"seeds": tuple(seeds)}),
+            folds=folds,
             settings=flat_settings(settings or {}),
             preset=preset,
             skip_impossible=skip_impossible,
@@ -227,8 +230,8 @@ def run_study(
     )
     processes = None if workers is None else Processes(workers, threads=threads)
     plan = plan_study(study, paths, trust_code=trust_code)
-    if trials is not None:
-        plan, _ = tune_study(plan, trials=trials, select=select, workers=processes)
+    if tune is not None:
+        plan, _ = tune_study(plan, trials=tune, select=select, workers=processes)
     executor: Executor = processes or (Serial() if ray is None else _ray(ray))
     return StudyResult(plan, execute_study(plan, executor, watcher), select=select)
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from umix.api.result import RunResult
 from umix.bench.runs.execute import execute, train_in_memory
+from umix.bench.runs.folds import fold_settings
 from umix.bench.runs.learners import learner_specs
 from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.spec.task_reference import reference_to
+from umix.data.registry import refuse_folds
 from umix.errors import UserError
 from umix.terminal import Bars
-from umix.training.progress import Silent
+from umix.training.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from umix.data.task import Task
@@ -58,7 +60,9 @@ def train(
     cache: str | Path | None = None,
     verbose: bool = False,
     trust_code: bool = False,
-    **settings: Any,
+    folds: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> RunResult:
     """Train ``method`` on ``task`` and return the result.
 
@@ -75,7 +79,10 @@ def train(
         verbose: show progress bars.
         trust_code: whether a preset file may name code as its net, ``module:factory``, which is then imported. A ``net`` that is
             given here may.
-        settings: hyperparameters of the method and of every other part of the run, as ``eta=3`` or ``fit={"epochs": 5}``.
+        folds: divide the rows into so many folds and train once for each, which is then test. The result has the rates over all
+            rows, each tested once, and the runs as ``folds``; for predictions train without folds.
+        settings: hyperparameters of the method and of every other part of the run, as ``{"eta": 3, "fit.epochs": 5}``.
+        more: the same by name, as ``eta=3`` or ``fit={"epochs": 5}``; they win over those in ``settings``.
 
     >>> result = train("four_moons", "erm", fit={"epochs": 2})
     >>> sorted(result.summary().groups)
@@ -83,23 +90,36 @@ def train(
 
     """
     reference = reference_to(task)
-    spec = RunSpec(
-        task=reference.name,
-        method=method,
-        settings=reference.settings | flat_settings(settings) | net_setting(net),
-        seed=seed,
-        preset=preset,
-        trust_code=trust_code,
-    )
-    folder = None if cache is None else Path(cache)
-    paths = RunPaths(root=None if root is None else Path(root), cache=folder, tasks=reference.tasks)
-    with Bars() if verbose else nullcontext(Silent()) as progress:
-        if isinstance(progress, Bars):
-            progress.label = f"{method}, seed {seed}"
-        if out is None:
-            return RunResult.in_memory(*train_in_memory(spec, paths, cache=folder, progress=progress))
-        paths = RunPaths(Path(out), paths.root, cache=folder, tasks=reference.tasks)
-        record = execute(spec, paths=paths, progress=progress)
-        # What the caller has named, or trusted, may be imported; a record that was there before may name something else.
-        named = {one.plan.net.title for one in learner_specs(spec)}
-        return RunResult.in_folder(record, trust_code=trust_code or record.net in named)
+    refuse_folds(reference.name, folds)
+    given = reference.settings | flat_settings({**(settings or {}), **more}) | net_setting(net)
+    tasks = reference.tasks if folds is None else {}  # a task that is loaded already is divided otherwise
+    results = []
+    for fold in fold_settings(folds):
+        spec = RunSpec(
+            task=reference.name,
+            method=method,
+            settings=given | fold,
+            seed=seed,
+            preset=preset,
+            trust_code=trust_code,
+        )
+        paths = RunPaths(
+            Path("runs" if out is None else out),
+            root=None if root is None else Path(root),
+            cache=None if cache is None else Path(cache),
+            tasks=tasks,
+        )
+        with Bars() if verbose else nullcontext(Silent()) as progress:
+            if isinstance(progress, Bars):
+                progress.label = f"{method}, {spec.words}"
+            results.append(_trained(spec, paths, in_memory=out is None, progress=progress))
+    return results[0] if folds is None else RunResult.of_folds(results)
+
+
+def _trained(spec: RunSpec, paths: RunPaths, *, in_memory: bool, progress: Progress) -> RunResult:
+    if in_memory:
+        return RunResult.in_memory(*train_in_memory(spec, paths, cache=paths.cache, progress=progress))
+    record = execute(spec, paths=paths, progress=progress)
+    # What the caller has named, or trusted, may be imported; a record that was there before may name something else.
+    named = {one.plan.net.title for one in learner_specs(spec)}
+    return RunResult.in_folder(record, trust_code=spec.trust_code or record.net in named)

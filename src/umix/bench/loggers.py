@@ -56,10 +56,13 @@ class Selected(NamedTuple):
 
 def selected(record: RunRecord, select: str | None) -> Selected:
     """The summary of ``record`` under the rule ``select``, or under the run's own where that has no score."""
-    summary = record.summary(select if select is None or record.has(select) else None)
+    rule = select if select is None or record.has(select) else None
+    summary = record.summary(rule)
     values = dict(_flat_summary("summary", summary.model_dump(mode="json")))
     numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
-    return Selected(summary.epoch, numbers, {name: value for name, value in values.items() if isinstance(value, str)})
+    return Selected(
+        record.best_epoch(rule), numbers, {name: value for name, value in values.items() if isinstance(value, str)}
+    )
 
 
 def _flat_summary(name: str, value: Any) -> Iterator[tuple[str, float | str]]:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from umix.commands.flags import (
     DataFlags,
     EvaluationFlags,
+    Folds,
     Json,
     Log,
     MlflowUri,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _Methods = Annotated[str | None, Parameter(help="Methods to compare, as erm,jtt,umix.")]
-_Seeds = Annotated[str | None, Parameter(help="Seeds, as 0:5 (without 5) or 0,1,2. Default: 0:5.")]
+_Seeds = Annotated[str | None, Parameter(help="Seeds, as 0:5 (without 5) or 0,1,2. Default: 0:5, with --folds 0.")]
 _File = Annotated[
     Path | None, Parameter(help="A study in a TOML file instead of TASKS and --methods; see docs/how-to/studies.md.")
 ]
@@ -75,6 +76,7 @@ def bench(
     *tasks: Annotated[str, Parameter(help="Tasks: names, or paths of data of your own.")],
     methods: _Methods = None,
     seeds: _Seeds = None,
+    folds: Folds = None,
     file: _File = None,
     set_: _Settings = (),
     preset: Annotated[str | None, Parameter(help="Named settings of the tasks to start from.")] = None,
@@ -114,7 +116,7 @@ def bench(
     _check_execution(workers, ray, {"--threads": threads}, {"--cpus": cpus, "--gpus": gpus})
     if tune is not None and plan:
         raise UserError("--plan must know the settings that --tune has yet to find; leave one out.")
-    changes = {"seeds": seeds, "preset": preset, "skip_impossible": skip_impossible or None}
+    changes = {"seeds": seeds, "folds": folds, "preset": preset, "skip_impossible": skip_impossible or None}
     for task in tasks:
         check_data_file(task)
     with Bars(quiet=quiet or as_json, what="loading packages"):
@@ -228,7 +230,7 @@ def _study(
 
     if file is not None:
         in_file = load_study(file, trust_code=trust_code)
-        return Study(**{**{name: getattr(in_file, name) for name in Study.model_fields}, **changes})
+        return Study(**{**{name: getattr(in_file, name) for name in in_file.model_fields_set}, **changes})
     names = [name.strip() for name in (methods or "").split(",") if name.strip()]
     return Study(tasks=list(tasks), methods=names, **changes)
 

@@ -154,7 +154,7 @@ def table_task(spec: "RunSpec") -> "Task | None":
     if not isinstance(source, TableSource):
         return None
     frame = read_table(source.path)
-    if findings := first_findings(source, frame):
+    if source.fold in (None, 1) and (findings := first_findings(source, frame)):
         about_data = {
             key: value for key, value in spec.settings.items() if key.removeprefix("task.") in type(source).model_fields
         }

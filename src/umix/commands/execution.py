@@ -40,7 +40,7 @@ def execute_all(
     with own if bars is None else nullcontext(bars) as bars:
         for label, group in specs.items():
             for spec in group:
-                bars.label = f"{label}, seed {spec.seed}"
+                bars.label = f"{label}, {spec.words}"
                 bars.expect(_shares(spec))
                 record = execute(spec, paths=paths, task=task, engine=engine, progress=bars)
                 bars.run_done([one for one in record.warnings if warnings is not None and one.startswith(warnings)])

@@ -49,6 +49,13 @@ Select = Annotated[
 Set = Annotated[tuple[str, ...], Parameter(name="--set", help="A setting as key=value; repeat for more.", negative="")]
 Cache = Annotated[Path | None, Parameter(help="Folder for decoded images and features. Default: OUT/cache.")]
 NoCache = Annotated[bool, Parameter(name="--no-cache", negative="", help="Decode images in every epoch.")]
+Folds = Annotated[
+    int | None,
+    Parameter(
+        help="Cross-validation: divide the rows into so many folds and train once for each, which is then test. Every row is "
+        "tested once, and small groups are judged on all of their rows."
+    ),
+]
 Log = Annotated[
     str | None,
     Parameter(help="Also log every epoch to tensorboard, mlflow or both, as a,b; epochs.csv is always written."),

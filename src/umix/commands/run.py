@@ -17,6 +17,7 @@ from umix.commands.flags import (
     DataFlags,
     DeviceFlags,
     EvaluationFlags,
+    Folds,
     Json,
     Log,
     MlflowUri,
@@ -29,7 +30,7 @@ from umix.commands.flags import (
     parse_names,
     parse_settings,
 )
-from umix.core.words import NOT_FINITE, counted, duration
+from umix.core.words import NOT_FINITE, counted, duration, run_words
 from umix.errors import UserError
 from umix.limits import require_count
 from umix.terminal import OUT, Bars, print_json
@@ -63,6 +64,7 @@ def run(
         Parameter(help="With METHOD best: seconds for the whole command; fewer candidates are tried if need be."),
     ] = None,
     data: DataFlags | None = None,
+    folds: Folds = None,
     where: DeviceFlags | None = None,
     log: Log = None,
     mlflow_uri: MlflowUri = None,
@@ -81,8 +83,8 @@ def run(
     beside it.
     """
     start = perf_counter()
+    from umix.bench.runs.folds import fold_settings, pooled_summary
     from umix.bench.runs.record import known_rule
-    from umix.bench.runs.recorded import ordinary_of, recorded_run
     from umix.data.rows.table_file import check_data_file
 
     if select is not None:
@@ -94,41 +96,89 @@ def run(
         | (net or NetFlags()).settings()
         | (evaluation or EvaluationFlags()).settings()
     )
-    settings |= _selection_settings(method, trials, time, budget)
+    of_folds = fold_settings(folds)
+    settings |= _selection_settings(method, trials, None if time is None else time / len(of_folds), budget)
+    if folds is not None and where.several:
+        raise UserError("--folds must be trained on one device; leave out --devices, --nodes and --strategy.")
     check_data_file(task)
     bars = Bars(quiet=quiet)
-    bars.label = f"{method}, seed {seed}"
-    asked: dict[str, Any] = {"task": task, "method": method, "settings": settings, "seed": seed, "preset": preset}
-    record, ordinary, logging = None, None, []
-    if not (data.root or log or mlflow_uri or where.several):
-        record = recorded_run(out, **asked)
-        ordinary = None if record is None else ordinary_of(record)
     warnings = "" if verbose or as_json else NOT_FINITE
-    if record is not None and (ordinary is not None or method == "erm"):
-        bars.run_done([words for words in record.warnings if words.startswith(warnings)])
-    else:
-        bars.status("loading packages")
-        with nullcontext() if where.several else bars:
-            from umix.bench.loggers import loggers
-            from umix.bench.spec.run_spec import RunSpec
-
-            spec = RunSpec(**asked, trust_code=trust_code)
-            _check_select(select, spec)
-            logging = loggers(parse_names(log), out=out, mlflow_uri=mlflow_uri, select=select)
-            executed = _executed(spec, data, where, out, bars, warnings)
+    logs = {"log": log, "mlflow_uri": mlflow_uri}
+    records, ordinary = [], []
+    for fold in of_folds:
+        asked = {"task": task, "method": method, "settings": settings | fold, "seed": seed, "preset": preset}
+        executed = _record(asked, data, where, out, bars, warnings, select=select, logs=logs, trust_code=trust_code)
         if executed is None:
             return
-        record, ordinary = executed
-    for write in logging:
-        write(record)
-    rule = select if ordinary is None or select is None or ordinary.has(select) else None
-    compared = None if ordinary is None else ordinary.summary(rule, "off")
+        records.append(executed[0])
+        ordinary += [executed[1]] if executed[1] is not None else []
+    rule = select if select is None or all(one.has(select) for one in ordinary) else None
+    summary, compared = pooled_summary(records, select), pooled_summary(ordinary, rule, "off") if ordinary else None
     if as_json:
-        print_json({**run_json(record, select), "ordinary": _ordinary_json(ordinary, compared)})
+        print_json(_json(records, summary, ordinary, compared, select))
         return
-    _print_result(record, record.summary(select), ordinary, compared, verbose=verbose)
-    _print(f"Took {duration(perf_counter() - start)}. Saved in {record.directory}")
-    _print(f"Next: {_next(record)}")
+    _print_result(records, summary, ordinary, compared, verbose=verbose)
+    saved = records[0].directory if folds is None else f"{records[0].directory.parent}, a folder for each fold"
+    _print(f"Took {duration(perf_counter() - start)}. Saved in {saved}")
+    _print(f"Next: {_next(records[0])}")
+
+
+def _record(
+    asked: dict[str, Any],
+    data: DataFlags,
+    where: DeviceFlags,
+    out: Path,
+    bars: Bars,
+    warnings: str,
+    *,
+    select: str | None,
+    logs: dict[str, str | None],
+    trust_code: bool,
+) -> "tuple[RunRecord, RunRecord | None] | None":
+    """The record of the run that is ``asked`` for and that of the ordinary model; None in a process that only helps."""
+    from umix.bench.runs.recorded import ordinary_of, recorded_run
+
+    record, ordinary = None, None
+    bars.label = f"{asked['method']}, {run_words(asked['seed'], asked['settings'].get('task.fold'))}"
+    if not (data.root or any(logs.values()) or where.several):
+        record = recorded_run(out, **asked)
+        ordinary = None if record is None else ordinary_of(record)
+    if record is not None and (ordinary is not None or asked["method"] == "erm"):
+        bars.run_done([words for words in record.warnings if words.startswith(warnings)])
+        return record, ordinary
+    bars.status("loading packages")
+    with nullcontext() if where.several else bars:
+        from umix.bench.loggers import loggers
+        from umix.bench.spec.run_spec import RunSpec
+        from umix.data.registry import refuse_folds
+
+        refuse_folds(asked["task"], asked["settings"].get("task.folds"))
+        spec = RunSpec(**asked, trust_code=trust_code)
+        _check_select(select, spec)
+        logging = loggers(parse_names(logs["log"]), out=out, mlflow_uri=logs["mlflow_uri"], select=select)
+        executed = _executed(spec, data, where, out, bars, warnings)
+    if executed is not None:
+        for write in logging:
+            write(executed[0])
+    return executed
+
+
+def _json(
+    records: "list[RunRecord]",
+    summary: "Summary",
+    ordinary: "list[RunRecord]",
+    compared: "Summary | None",
+    select: str | None,
+) -> dict[str, object]:
+    """What ``--json`` prints: a run and the ordinary model beside it, or the pooled rates of folds and each of them."""
+    first, *others = records
+    if first.folds is None:
+        return {**run_json(first, select), "ordinary": _ordinary_json(next(iter(ordinary), None), compared)}
+    beside = [_ordinary_json(one, one.summary(None, "off")) for one in ordinary]
+    pooled = None if compared is None else {"summary": compared.model_dump(mode="json"), "folds": beside}
+    about = {"task": first.task, "method": first.method, "seed": first.seed, "n_folds": first.folds}
+    runs = [run_json(one, select) for one in (first, *others)]
+    return {**about, "summary": summary.model_dump(mode="json"), "folds": runs, "ordinary": pooled}
 
 
 def _ordinary_json(record: "RunRecord | None", summary: "Summary | None") -> dict[str, object] | None:
@@ -142,16 +192,29 @@ def _print(words: str) -> None:
 
 
 def _print_result(
-    record: "RunRecord", summary: "Summary", ordinary: "RunRecord | None", compared: "Summary | None", *, verbose: bool
+    records: "list[RunRecord]",
+    summary: "Summary",
+    ordinary: "list[RunRecord]",
+    compared: "Summary | None",
+    *,
+    verbose: bool,
 ) -> None:
-    """Print what the run reached beside an ordinary model, and what was chosen."""
-    from umix.reports.sentences import candidate_words, data_words, selected_words
-    from umix.reports.tables.run_table import result_table
+    """Print what the run, or the folds together, reached beside an ordinary model, and what was chosen."""
+    from umix.reports.sentences import candidate_words, data_words, pooled_words, selected_words
+    from umix.reports.tables.run_table import fold_table, result_table
     from umix.reports.tables.text_table import terminal
 
-    _print(f"{data_words(ordinary or record)}\n")  # some methods train on a part of validation
+    record = records[0]
+    _print(f"{data_words(ordinary[0] if ordinary else record)}\n")  # some methods train on a part of validation
     runs = shlex.quote(str(record.directory.parent))
     OUT.print(terminal(result_table(record, summary, compared, all_groups=f"umix table {runs} --groups")))
+    if record.folds is not None:
+        OUT.print(pooled_words(record.folds), "", highlight=False, markup=False, sep="\n")
+        OUT.print(terminal(fold_table(records, summary.select)))
+        notes = {words for one in records for words in one.warnings}
+        if notes:
+            _print(f"{counted(len(notes), 'note')} about data and training: umix report {runs} lists them.")
+        return
     if words := selected_words(record, summary):
         OUT.print(words, highlight=False, markup=False)
     if words := candidate_words(record):
@@ -183,6 +246,8 @@ def _next(record: "RunRecord") -> str:
 
     run, new = record.directory, NEW_DATA.get(record.plan["task"]["name"])
     report = f"umix report {shlex.quote(str(run.parent))}"
+    if record.folds is not None:
+        return f"{report} · for a model to predict with, the same command without --folds: it trains on more rows"
     return report if new is None else f"{report} · umix predict {shlex.quote(str(run))} {new}"
 
 

@@ -145,19 +145,19 @@ class LiveTable:
 
     def _name(self, key: str) -> str:
         entry = self._entries[key]
-        return f"{entry.task} · {entry.label} · seed {entry.spec.seed}"
+        return f"{entry.task} · {entry.label} · {entry.spec.words}"
 
     def _render(self) -> RenderableType:
         rows: dict[tuple[str, str], list[StudyEntry]] = {}
         for entry in self._plan.grid.entries:
             rows.setdefault((entry.task, entry.label), []).append(entry)
-        seeds = list(dict.fromkeys(entry.spec.seed for entry in self._plan.grid.entries))
-        wide = len(seeds) <= _MOST_SEEDS
-        table = Table("task", "method", *([f"seed {seed}" for seed in seeds] if wide else ["ended", "worst so far"]))
+        places = list(dict.fromkeys(entry.spec.words for entry in self._plan.grid.entries))
+        wide = len(places) <= _MOST_SEEDS
+        table = Table("task", "method", *(places if wide else ["ended", "worst so far"]))
         for (task, label), entries in rows.items():
             if wide:
-                cells = {entry.spec.seed: self._cells[entry.key] for entry in entries}
-                values = [cells.get(seed, "") for seed in seeds]
+                cells = {entry.spec.words: self._cells[entry.key] for entry in entries}
+                values = [cells.get(place, "") for place in places]
             else:
                 rates = [rate for entry in entries if (rate := self._rates.get(entry.key)) is not None]
                 mean = f"{100 * sum(rates) / len(rates):.1f}" if rates else ""
@@ -187,12 +187,12 @@ def print_results(result: "StudyResult") -> None:
 
 def _warnings(result: "StudyResult") -> list[tuple[str, str]]:
     """Every warning once per task, with the methods and seeds that it is about."""
-    about: dict[tuple[str, str], dict[str, list[int]]] = {}
+    about: dict[tuple[str, str], dict[str, dict[int, None]]] = {}
     for task, methods in result.records.items():
         for label, records in methods.items():
             for record in records:
                 for warning in record.warnings:
-                    about.setdefault((task, warning), {}).setdefault(label, []).append(record.seed)
+                    about.setdefault((task, warning), {}).setdefault(label, {})[record.seed] = None
     lines = []
     for (task, warning), by_method in about.items():
         if len(by_method) > 1 and by_method.keys() == result.records[task].keys():

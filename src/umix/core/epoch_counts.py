@@ -145,6 +145,14 @@ class Counts:
         return self.evaluation.groups_choose(np.concatenate([self.sizes, self.margin_sizes]))
 
 
+def summed(parts: Sequence[Counts]) -> Counts:
+    """The counts of all parts together, whose groups and epochs are the same; thresholds, fifths and losses are left out."""
+    first, added = parts[0], ("hits", "class_hits", "margin_hits", "composition", "margin_composition")
+    sizes = ("sizes", "class_sizes", "margin_sizes")
+    total = {name: np.sum([getattr(part, name) for part in parts], axis=0) for name in added + sizes}
+    return Counts(**total, evaluation=first.evaluation)
+
+
 def quintiles(u: np.ndarray) -> NDArray[np.float64]:
     """The share of every example in each fifth of the examples in order of uncertainty ``u`` [n], [n, 5]; rows sum to 1.
 

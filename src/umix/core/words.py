@@ -19,6 +19,15 @@ KINDS = {
 }
 
 
+def run_words(seed: int, fold: int | None = None) -> str:
+    """Which run of a method on a task is meant.
+
+    >>> run_words(0), run_words(0, 2)
+    ('seed 0', 'seed 0, fold 2')
+    """
+    return f"seed {seed}" if fold is None else f"seed {seed}, fold {fold}"
+
+
 def counted(number: int, thing: str) -> str:
     """The number with the noun ``thing`` in the singular or plural.
 

@@ -10,6 +10,7 @@ from umix.data.arrays import ArrayPreprocessing, ArraySource
 from umix.data.images.image_folder import ImageFolder, ImageReader
 from umix.data.memory_source import MemorySource
 from umix.data.rows.reader import Reader
+from umix.data.rows.row_roles import RowRoles
 from umix.data.rows.table_file import ARRAYS, SUFFIXES
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.data.tables.source import TableSource
@@ -77,6 +78,15 @@ def refuse_root(root: Path | None, kinds: Iterable[type[TaskSource]]) -> None:
     if not set(able.values()).intersection(kinds):
         raise UserError(
             Setting("root"), f" must go with a task that has files in a folder ({', '.join(able)}), got {root} alone."
+        )
+
+
+def refuse_folds(task: str, folds: int | None) -> None:
+    """Raise UserError if folds are asked for and ``task`` is not divided by umix: it is a benchmark, or a task in memory."""
+    if folds is not None and not issubclass(source_kind(task)[0], RowRoles):
+        raise UserError(
+            Setting("folds"),
+            " must be about a file or folder of your own, whose rows umix divides; a benchmark or a task in memory has its splits.",
         )
 
 

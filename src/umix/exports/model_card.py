@@ -169,7 +169,7 @@ def _made(record: RunRecord, summary: Summary, roles: Roles, *, net: str) -> lis
         f"Data: {_code(record.title)}, {rows} rows.{weighed}",
         f"Method: {record.method}{paper}. Net: {_code(net)}. Seed: {record.seed}.",
         _groups_used(record),
-        f"Epoch: {summary.epoch + 1} of {epochs}, "
+        f"Epoch: {record.best_epoch(summary.select, summary.threshold_mode) + 1} of {epochs}, "
         + ("the last." if summary.select == "last" else f"selected by {_rule(summary)} on validation."),
         *(_sentence(words) for words in said if words),
         *(f"Noted in training: {_sentence(warning)}" for warning in record.warnings),

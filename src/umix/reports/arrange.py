@@ -61,7 +61,7 @@ def _failures(folder: Path) -> list[str]:
 
 
 def arrange(records: Sequence[RunRecord]) -> Arranged:
-    """Records by task and method, seeds in order; a run that lies in two folders counts once.
+    """Records by task and method, seeds and folds in order; a run that lies in two folders counts once.
 
     Where one task or method was run with different settings each has a label of its own, which says what differs: ``umix``
     becomes ``umix sigma=0.0`` and ``umix sigma=0.5``.
@@ -74,7 +74,7 @@ def arrange(records: Sequence[RunRecord]) -> Arranged:
     arranged: Arranged = {task: {} for task in by_task}
     for task, here in by_task.items():
         methods = _labelled({record.key: (record.method, _method_options(record)) for record in here})
-        for record in sorted(here, key=lambda record: (methods[record.key], record.seed)):
+        for record in sorted(here, key=lambda record: (methods[record.key], record.seed, record.fold or 0)):
             arranged[task].setdefault(methods[record.key], []).append(record)
     return arranged
 
@@ -86,6 +86,8 @@ def _task_options(record: RunRecord) -> dict[str, Any]:
     """
     options = dict(record.asked_plan.get("task", {}))
     content, rows = options.pop("content", ""), record.rows or record.fingerprint
+    if options.pop("fold", None) is not None:
+        rows = ""  # folds are one task: each has the same rows, divided otherwise
     data = hashlib.sha256(f"{content}/{rows}".encode()).hexdigest() if content else rows
     return {**options, "data": data[:8]}
 

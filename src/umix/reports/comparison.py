@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from umix.bench.runs.folds import by_seed, pooled_oracle, seed_summaries
 from umix.bench.runs.record import RunRecord, known_rule
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.selection import Threshold
@@ -62,6 +63,9 @@ class Comparison:
     judged: Mapping[str, str] = field(default_factory=dict)  # by task: how many groups are judged, in words
     margin_sizes: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)  # by task and column
     min_groups: Mapping[str, int] = field(default_factory=dict)  # by task
+    folds: Mapping[str, int] = field(
+        default_factory=dict
+    )  # by task, where rows were divided into folds: they are pooled
 
     @property
     def methods(self) -> list[str]:
@@ -103,7 +107,8 @@ def compare(
         }
         missing = [label for label, records in scored.items() if not records]
         notes += [f"{task}: {', '.join(missing)} left out: no score under the rule {select}."] if missing else []
-        summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in scored.items()}
+        summaries = {label: seed_summaries(records, select) for label, records in scored.items()}
+        notes += [f"{task}: {words}" for label, records in scored.items() for words in missing_folds(label, records)]
         rivals, against = scored.get(chosen or "", []), summaries.get(chosen or "", {})
         here = {
             label: _cell(records, summaries[label], [] if label == chosen else rivals, against)
@@ -116,17 +121,29 @@ def compare(
             Setting("select", f"{select}"), " must have a score in some run, but no run here has one; try average."
         )
     first = {task: next(iter(methods.values()))[0] for task, methods in runs.items()}
-    sizes = {task: _sizes(record) for task, record in first.items()}
-    oracles = {
-        task: record.oracle() for task, record in first.items() if record.groups
+    pooled = {
+        task: pooled_oracle(next(iter(by_seed(next(iter(methods.values()))).values())))
+        for task, methods in runs.items()
     }  # their sizes are all that counts
+    sizes = {task: {name: rate.size for name, rate in summary.groups.items()} for task, summary in pooled.items()}
+    oracles = {task: summary for task, summary in pooled.items() if summary.groups}
     judged = {task: _small_words(summary, first[task].min_group) for task, summary in oracles.items()}
     margin_sizes = {
         task: {column: {name: rate.size for name, rate in rates.items()} for column, rates in summary.margins.items()}
         for task, summary in oracles.items()
     }
     least = {task: record.min_group for task, record in first.items()}
-    return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least)
+    folds = {task: record.folds for task, record in first.items() if record.folds is not None}
+    return Comparison(cells, chosen, sizes, tuple(notes), judged, margin_sizes, least, folds)
+
+
+def missing_folds(label: str, records: Sequence[RunRecord]) -> list[str]:
+    """A sentence for every seed of which not all folds are finished."""
+    return [
+        f"{label}, seed {seed}: only {len(runs)} of {runs[0].folds} folds are finished, and only their rows are counted."
+        for seed, runs in by_seed(records).items()
+        if len(runs) < (runs[0].folds or 1)
+    ]
 
 
 def _small_words(summary: Summary, min_group: int) -> str:
@@ -155,15 +172,32 @@ def drawn(record: RunRecord, purpose: str, *, seed: int = 0) -> np.random.Genera
 
 def different_pairs(records: Sequence[RunRecord], rivals: Sequence[RunRecord]) -> list[int]:
     """The seeds that both have; of those whose two fits are copies of another seed's only the first."""
-    others = {run.seed: _fit(run) for run in rivals}
-    pairs = {run.seed: (_fit(run), others[run.seed]) for run in records if run.seed in others}
+    own, others = _fits(records), _fits(rivals)
+    pairs = {
+        seed: (tuple(fits.values()), tuple(others[seed].values()))
+        for seed, fits in own.items()
+        if fits.keys() == others.get(seed, {}).keys()  # the same folds
+    }
     first = {pair: seed for seed, pair in reversed(pairs.items())}
     return [seed for seed, pair in pairs.items() if first[pair] == seed]
 
 
 def different_fits(records: Sequence[RunRecord]) -> int:
-    """How many of the runs' fits differ: a learner without chance gives the same for every seed."""
-    return len({_fit(run) for run in records})
+    """How many of the seeds' fits differ: a learner without chance gives the same for every seed."""
+    return len({tuple(fits.values()) for fits in _fits(records).values()})
+
+
+def _fits(records: Sequence[RunRecord]) -> dict[int, dict[int | None, str]]:
+    """The fit of every fold, by seed."""
+    return {seed: {run.fold: _fit(run) for run in runs} for seed, runs in by_seed(records).items()}
+
+
+def run_doubts(records: Sequence[RunRecord], worst_size: int | None) -> list[str]:
+    """Why the numbers of these runs should not be trusted yet; a fold is a fit on other rows and counts as a seed does."""
+    seeds = len(by_seed(records))
+    if seeds == 1:
+        return doubts(seeds=len(records), worst_size=worst_size)
+    return doubts(seeds=seeds, fits=different_fits(records), worst_size=worst_size)
 
 
 def lowest(summary: Summary) -> float:
@@ -188,15 +222,15 @@ def _fit(record: RunRecord) -> str:
 
 def _cell(
     records: Sequence[RunRecord],
-    by_seed: Mapping[int, Summary],
+    own: Mapping[int, Summary],
     rivals: Sequence[RunRecord],
     against: Mapping[int, Summary],
 ) -> MethodRates:
     first, fits = records[0], different_fits(records)
-    summaries, pairs = list(by_seed.values()), different_pairs(records, rivals)
+    summaries, pairs = list(own.values()), different_pairs(records, rivals)
     gains = {
         rate: paired(
-            _rates(by_seed, rate, pairs),
+            _rates(own, rate, pairs),
             _rates(against, rate, pairs),
             rng=drawn(first, f"{rate} over {rivals[0].method}"),
         )
@@ -211,7 +245,7 @@ def _cell(
 
     return MethodRates(
         method=first.method,
-        seeds=tuple(by_seed),
+        seeds=tuple(own),
         select=summaries[0].select,
         rates={rate: spread(getattr(summary, rate) for summary in summaries) for rate in RATES},
         groups={name: spread(summary.groups[name].rate for summary in summaries) for name in summaries[0].groups},
@@ -224,12 +258,10 @@ def _cell(
         fits=fits,
         learner=", ".join(dict.fromkeys(run.net for run in records if run.net)),
         threshold="tuned" if any(summary.threshold_mode == "tuned" for summary in summaries) else "off",
-        collapsed=tuple(seed for seed, summary in by_seed.items() if summary.collapsed is not None),
+        collapsed=tuple(seed for seed, summary in own.items() if summary.collapsed is not None),
         interval=mean_interval(worst),
         gains=gains,
-        doubts=tuple(
-            doubts(seeds=len(by_seed), fits=fits, worst_size=min((rate.size for rate in worst), default=None))
-        ),
+        doubts=tuple(run_doubts(records, min((rate.size for rate in worst), default=None))),
     )
 
 
@@ -241,8 +273,8 @@ def _groups_used_for(record: RunRecord, rule: str) -> str:
     return {"none": "nothing", "training": "training", "validation": "training (validation)"}.get(record.group_use, "")
 
 
-def _rates(by_seed: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:
-    return [_rate(getattr(by_seed[seed], rate)) for seed in seeds]
+def _rates(summaries: Mapping[int, Summary], rate: str, seeds: Iterable[int]) -> list[float]:
+    return [_rate(getattr(summaries[seed], rate)) for seed in seeds]
 
 
 def _rate(rate: float | None) -> float:
@@ -255,7 +287,3 @@ def mean_interval(rates: Sequence[GroupRate]) -> Interval:
     if not ends:
         return Interval(math.nan, math.nan)
     return Interval(float(np.mean([end.low for end in ends])), float(np.mean([end.high for end in ends])))
-
-
-def _sizes(record: RunRecord) -> dict[str, int]:
-    return dict(zip(record.groups, record.counts["test"].sizes.tolist(), strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umix.bench.runs.example_tables import group_column, named_frame, read_held_out
+from umix.bench.runs.folds import by_seed
 from umix.bench.runs.record import RunRecord
 from umix.core.statistics import FEW_EXAMPLES, Interval, Spread, wilson
 from umix.core.streams import stream
@@ -265,7 +266,7 @@ def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: s
     apart: list[Spread] = []
     names: list[str] = []
     for records in methods.values():
-        rows = [_measured(record, metric, by) for record in records]
+        rows = [_measured(folds, metric, by) for folds in by_seed(records).values()]
         fits = different_fits(records)
         overall.append(over_seeds([row[0] for row in rows], fits))
         worst.append(over_seeds([row[1] for row in rows], fits))
@@ -276,7 +277,7 @@ def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: s
     table = [
         [
             Entry(label),
-            Entry(str(len(records))),
+            Entry(str(len(by_seed(records)))),
             marked(overall)[k] if best else Entry(percent(overall[k])),
             marked(worst)[k] if best else Entry(percent(worst[k])),
             Entry(names[k]),
@@ -291,9 +292,12 @@ def _metric_table(task: str, methods: Mapping[str, Sequence[RunRecord]], text: s
     return TextTable(f"{task}: {metric}", header, table, notes)
 
 
-def _measured(record: RunRecord, metric: Metric, by: Sequence[str]) -> tuple[float, float, float, str]:
-    """The metric over all, of the worst judged group, the largest difference, and the name of the worst group."""
-    frame = named_frame(record, read_held_out(record), "test")
+def _measured(folds: Sequence[RunRecord], metric: Metric, by: Sequence[str]) -> tuple[float, float, float, str]:
+    """The metric over all test rows of a run, of the worst judged group, the largest difference, and that group's name."""
+    import polars
+
+    record = folds[0]
+    frame = polars.concat([named_frame(fold, read_held_out(fold), "test") for fold in folds])
     apart = difference(frame, metric, record.classes, by, min_group=record.min_group) if by else math.nan
     if metric.name in DIFFERENCES:
         return math.nan, math.nan, apart, "–"

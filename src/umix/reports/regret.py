@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import final
 
+from umix.bench.runs.folds import by_seed, pooled_oracle, pooled_summary
 from umix.bench.runs.record import RunRecord
 from umix.core.selection import ORACLE, RULES
 from umix.core.statistics import Spread
@@ -51,13 +52,14 @@ def outcomes(runs: Mapping[str, Mapping[str, Sequence[RunRecord]]]) -> list[Outc
 
 
 def _outcome(task: str, label: str, rule: str, records: Sequence[RunRecord]) -> Outcome:
-    chosen = [record.oracle() if rule == ORACLE else record.summary(rule) for record in records]
-    oracles, fits = [record.oracle() for record in records], different_fits(records)
+    runs, fits = by_seed(records), different_fits(records)
+    oracles = [pooled_oracle(folds) for folds in runs.values()]
+    chosen = oracles if rule == ORACLE else [pooled_summary(folds, rule) for folds in runs.values()]
     return Outcome(
         task=task,
         method=label,
         rule=rule,
-        seeds=tuple(record.seed for record in records),
+        seeds=tuple(runs),
         worst=over_seeds([lowest(summary) for summary in chosen], fits),
         average=over_seeds([float("nan") if one.average is None else one.average for one in chosen], fits),
         regret=over_seeds([lowest(best) - lowest(one) for best, one in zip(oracles, chosen, strict=True)], fits),

@@ -110,7 +110,17 @@ def data_words(record: RunRecord) -> str:
     shares = "/".join(f"{100 * size / max(1, total):.0f}" for size in sizes)
     roles = [f"{role} {names}" for role, names in _named_columns(record).items() if names]
     rows = f"{total:,} {_EXAMPLES.get(task['name'], 'examples')}"
-    return one_line(" · ".join([record.title, rows, *roles, f"split {shares}", f"seed {record.seed}"]))
+    by = "".join(f" by {task[name]}" for name in ("split_by", "split_by_date") if task.get(name))
+    parts = f"{record.folds} folds{by}, each {shares}" if record.folds else f"split {shares}{by}"
+    return one_line(" · ".join([record.title, rows, *roles, parts, f"seed {record.seed}"]))
+
+
+def pooled_words(folds: int) -> str:
+    """What the numbers of folds are, in a sentence."""
+    return (
+        f"Pooled over {folds} folds: every row is tested once, by the model of the fold that did not train on it, with that fold's "
+        "own epoch and threshold; hits and sizes of groups are added."
+    )
 
 
 def _named_columns(record: RunRecord) -> dict[str, str]:
@@ -130,7 +140,7 @@ def learner_words(record: RunRecord) -> str:
 def stage_words(record: RunRecord, summary: Summary) -> str:
     """How much of the training ``summary`` is of: an epoch, or so many trees; empty where it is all there is."""
     epochs, trees = record.counts["val"].epochs, record.plan["net"].get("trees")
-    if epochs == 1:
+    if epochs == 1 or summary.epoch is None:
         return ""
     if trees is not None:
         return f"{trees * (summary.epoch + 1)} of {trees * epochs} trees"

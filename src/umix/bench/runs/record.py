@@ -1,6 +1,7 @@
 """What a finished run leaves behind: counts of every epoch, from which every number of a table is computed."""
 
 import glob
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ from umix.core.selection import (
     default_rule,
     oracle_choice,
 )
-from umix.core.words import Margin, margins_of, quoted
+from umix.core.words import Margin, margins_of, quoted, run_words
 from umix.errors import Setting, UserError, unknown
 from umix.run_folder import RECORD
 from umix.store import Stored, read_json, write_json
@@ -112,6 +113,23 @@ class RunRecord(Stored):
         """What people call the task: its name, or the name of its file."""
         task = self.plan.get("task", {})
         return str(task["label"]) if task.get("name") == "memory" else Path(self.task).name
+
+    @property
+    def fold(self) -> int | None:
+        """Which fold of the rows was test, counted from 1; None where rows were not divided into folds."""
+        fold: int | None = self.plan.get("task", {}).get("fold")
+        return fold
+
+    @property
+    def folds(self) -> int | None:
+        """How many folds there are."""
+        folds: int | None = self.plan.get("task", {}).get("folds")
+        return folds
+
+    @property
+    def words(self) -> str:
+        """Which of the runs of its method on its task this is."""
+        return run_words(self.seed, self.fold)
 
     @property
     def asked_plan(self) -> dict[str, Any]:
@@ -235,26 +253,42 @@ class RunRecord(Stored):
     def oracle(self) -> Summary:
         """Test rates of the choice that the test split itself would make: for the regret of a rule, never a result."""
         test = (self.counts if self.threshold == "off" else self.threshold_counts)["test"]
-        return self._summary(ORACLE, oracle_choice(test, self.threshold), compared=test.has_thresholds)
+        return self._summary(ORACLE, self.oracle_choice(), compared=test.has_thresholds)
+
+    def oracle_choice(self) -> Choice:
+        """The choice of ``oracle``."""
+        return oracle_choice(
+            (self.counts if self.threshold == "off" else self.threshold_counts)["test"], self.threshold
+        )
+
+    def counts_at(self, choice: Choice) -> dict[str, Counts]:
+        """The counts of one epoch under one threshold."""
+        counted = self.threshold_counts if choice.threshold else self.counts
+        return {name: split.at_threshold(choice.threshold).only([choice.epoch]) for name, split in counted.items()}
 
     def _summary(self, rule: str, choice: Choice, *, compared: bool) -> Summary:
-        epoch = choice.epoch
-        counted = self.threshold_counts if choice.threshold else self.counts
-        val, test = (counted[name].at_threshold(choice.threshold) for name in ("val", "test"))
-        hits, units = test.hits[epoch], test.units(epoch)
-        worst, collapsed = worst_unit(units), int(val.collapsed[epoch])
+        biases = self.biases(choice)
+        update = {
+            "epoch": choice.epoch,
+            "threshold_mode": "tuned" if compared else "off",
+            "biases": dict(zip(self.classes, biases.tolist(), strict=True)) if compared else None,
+            "threshold": float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
+        }
+        return self.summary_of(self.counts_at(choice), rule).model_copy(update=update)
+
+    def summary_of(self, counts: Mapping[str, Counts], rule: str) -> Summary:
+        """The test rates of ``counts``, which have one epoch and the groups of this run; how it was decided is not said."""
+        val, test = counts["val"], counts["test"]
+        hits, units = test.hits[0], test.units(0)
+        worst, collapsed = worst_unit(units), int(val.collapsed[0])
         n_groups, n_margins = units.n_groups, units.n_margins
         judged = worst.judged if self.groups else units.sizes >= max(1, self.min_group)  # without groups, classes are
         named = named_rates(self.unit_names, units.hits, units.sizes, judged)
         in_order = list(named.values())
-        biases = self.biases(choice)
         return Summary(
             select=rule,
-            epoch=epoch,
-            threshold_mode="tuned" if compared else "off",
-            biases=dict(zip(self.classes, biases.tolist(), strict=True)) if compared else None,
-            threshold=float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
-            average=known(rates.average(test.class_hits[epoch], test.class_sizes)),
+            epoch=None,
+            average=known(rates.average(test.class_hits[0], test.class_sizes)),
             adjusted=known(rates.adjusted(hits, test.sizes, self.train_sizes)),
             group_mean=known(rates.group_mean(hits, test.sizes)),
             worst=known(worst.rate),
@@ -267,7 +301,7 @@ class RunRecord(Stored):
             margins=self._by_column(in_order[n_groups : n_groups + n_margins]),
             groups=dict(zip(self.groups, in_order[:n_groups], strict=True)),
             classes=dict(zip(self.classes, in_order[n_groups + n_margins :], strict=True)),
-            quintiles=test.quintile_rates[epoch].tolist() if len(test.quintile_rates) else None,
+            quintiles=test.quintile_rates[0].tolist() if len(test.quintile_rates) else None,
         )
 
     @cached_property

@@ -31,7 +31,7 @@ class Summary(Stored):
     """Test rates in [0, 1] at the epoch and with the threshold that a rule selected on validation; None for a rate not known."""
 
     select: str
-    epoch: int
+    epoch: int | None = Field(description="counted from 0; None where folds are pooled, each at its own")
     threshold_mode: Threshold = Field(
         "off", description="tuned, if the rule compared some; argmax may be the best of them"
     )

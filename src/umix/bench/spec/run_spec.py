@@ -9,6 +9,8 @@ from typing import Any, final
 from pydantic import Field, model_validator
 
 from umix.bench.spec.plan import Plan, make_plan
+from umix.core.words import run_words
+from umix.data.rows.row_roles import RowRoles
 from umix.settings import Settings
 from umix.store import name_part
 
@@ -59,6 +61,12 @@ class RunSpec(Settings):
             preset=self.preset,
             trust_code=self.trust_code,
         )
+
+    @property
+    def words(self) -> str:
+        """Which of the runs of its method on its task this is: the seed, and the fold if any."""
+        source: object = self.plan.source
+        return run_words(self.seed, source.fold if isinstance(source, RowRoles) else None)
 
     @property
     def directory_name(self) -> str:

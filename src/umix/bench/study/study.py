@@ -65,7 +65,14 @@ class Study(_WithSettings):
     tasks: tuple[StudyTask, ...] = Field(min_length=1, description="tasks, each a name or a table of options")
     methods: tuple[StudyMethod, ...] = Field(min_length=1, description="methods, each a name or a table of options")
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**32, strict=True)], ...] = Field(
-        default=(0, 1, 2, 3, 4), min_length=1, description='seeds, as a list, "0:5" (without 5) or "0,1,2"'
+        default=(0, 1, 2, 3, 4),
+        min_length=1,
+        description='seeds, as a list, "0:5" (without 5) or "0,1,2"; with folds the default is one, 0',
+    )
+    folds: int | None = Field(
+        default=None,
+        ge=2,
+        description="folds that the rows are divided into; each is test once, and the numbers are pooled",
     )
     preset: str = Field(default="default", description="named settings of the tasks to start from")
     settings: dict[str, Any] = Field(
@@ -88,6 +95,8 @@ class Study(_WithSettings):
             if isinstance(values.get(field), list | tuple)
         }
         seeds = {"seeds": parse_seeds(values["seeds"])} if isinstance(values.get("seeds"), str) else {}
+        if values.get("folds") is not None and "seeds" not in values:
+            seeds = {"seeds": (0,)}
         return {**values, **lists, **seeds}
 
     @field_validator("seeds")

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any, Literal, Self, final
 
 from umix.bench.runs.execute import require_groups
+from umix.bench.runs.folds import fold_settings
 from umix.bench.runs.lock import is_locked
 from umix.bench.runs.paths import RunPaths
 from umix.bench.spec.plan import shared_net
 from umix.bench.spec.run_spec import RunSpec
 from umix.bench.study.study import Study, StudyMethod, StudyTask, task_titles
+from umix.data.registry import refuse_folds
 from umix.data.task import Task
 from umix.errors import Setting, UserError
 from umix.run_folder import CHECKPOINT, FAILED, RECORD
@@ -20,12 +22,12 @@ State = Literal["done", "running", "failed", "partly", "to run"]
 @final
 @dataclass(frozen=True, eq=False)
 class StudyEntry:
-    """One task, method and seed of a study. Entries with equal settings have the same ``spec.key``: they are one run."""
+    """One task, method, seed and fold of a study. Entries with equal settings have the same ``spec.key``: they are one run."""
 
     task: str  # its title in tables
     label: str
     spec: RunSpec
-    fingerprint: str  # of the data
+    fingerprint: str | None  # of the data; None for a fold, whose files are part of its key
 
     @property
     def key(self) -> str:
@@ -76,6 +78,7 @@ class StudyPlan:
                 "method": entry.spec.method,
                 "label": entry.label,
                 "seed": entry.spec.seed,
+                **({"fold": entry.spec.settings["task.fold"]} if "task.fold" in entry.spec.settings else {}),
                 "key": entry.key,
                 "directory": str(self.grid.paths.run_folder(entry.spec)),
                 "state": self.states[entry.key],
@@ -97,12 +100,13 @@ def make_grid(study: Study, paths: RunPaths | None = None, *, trust_code: bool =
     skipped: list[str] = []
     for study_task in study.tasks:
         for method in study.methods:
+            refuse_folds(study_task.name, study.folds)
             specs = _specs(study, study_task, method, trust_code=trust_code)
             task = paths.load_cached(specs[0])
             reason = _impossible(specs[0], task)
             if reason is None:
                 titles = (names[study_task.name], method.title)
-                entries += [StudyEntry(*titles, spec, task.fingerprint) for spec in specs]
+                entries += [StudyEntry(*titles, spec, None if study.folds else task.fingerprint) for spec in specs]
             elif study.skip_impossible:
                 skipped.append(f"{method.title} on {names[study_task.name]} is left out: {reason}")
             else:
@@ -119,7 +123,7 @@ def make_grid(study: Study, paths: RunPaths | None = None, *, trust_code: bool =
 
 
 def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bool) -> list[RunSpec]:
-    """The runs of one method on one task, a spec per seed."""
+    """The runs of one method on one task, a spec per seed and fold."""
     settings = {**study.settings, **task.settings, **method.settings}
     preset = task.preset or study.preset
     try:
@@ -130,12 +134,13 @@ def _specs(study: Study, task: StudyTask, method: StudyMethod, *, trust_code: bo
             RunSpec(
                 task=task.name,
                 method=method.name,
-                settings=settings,
+                settings=settings | fold,
                 seed=seed,
                 preset=preset,
                 trust_code=trust_code,
             )
             for seed in study.seeds
+            for fold in fold_settings(study.folds)
         ]
         specs[0].key  # noqa: B018 — raises if the files of a net cannot be read
         return specs

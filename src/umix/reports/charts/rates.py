@@ -9,6 +9,7 @@ from typing import Any, final
 import altair as alt
 import numpy as np
 
+from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate
 from umix.reports.charts.figure import Figure, LegendEntry, coloured, inline, picked, shaped, tip
@@ -34,7 +35,7 @@ def group_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -> l
     rows: list[dict[str, Any]] = []
     for method, records in runs.items():
         by_group: dict[str, list[GroupRate]] = {}
-        for summary in (record.summary(select) for record in records):
+        for summary in seed_summaries(records, select).values():
             for name, rate in (summary.groups or summary.classes).items():
                 by_group.setdefault(name, []).append(rate)
         rows += [_row(name, method, rates) for name, rates in by_group.items() if rates[0].size]
@@ -210,13 +211,12 @@ def tradeoff_rows(runs: Mapping[str, Sequence[RunRecord]], select: str | None) -
     rows: list[dict[str, Any]] = []
     for method, records in runs.items():
         seeds: list[dict[str, Any]] = []
-        for record in records:
-            summary = record.summary(select)
+        for seed, summary in seed_summaries(records, select).items():
             worst = lowest(summary)
             if summary.average is None or worst != worst:
                 continue
             seeds.append(
-                {"average": round(100 * summary.average, 2), "worst": round(100 * worst, 2), "seed": str(record.seed)}
+                {"average": round(100 * summary.average, 2), "worst": round(100 * worst, 2), "seed": str(seed)}
             )
         if seeds:
             mean = {name: round(sum(row[name] for row in seeds) / len(seeds), 2) for name in ("average", "worst")}

@@ -7,14 +7,15 @@ from typing import Literal, final
 
 import numpy as np
 
+from umix.bench.runs.folds import seed_summaries
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
-from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, doubts, paired
+from umix.core.statistics import FEW_EXAMPLES, FEW_SEEDS, Interval, Paired, Spread, paired
 from umix.core.words import counted
 from umix.reports.arrange import THRESHOLD
-from umix.reports.comparison import BASELINE, different_fits, different_pairs, drawn, lowest, mean_interval
+from umix.reports.comparison import BASELINE, different_pairs, drawn, lowest, mean_interval, missing_folds, run_doubts
 from umix.reports.page.group_words import group_words
-from umix.reports.sentences import collapse_words, judged_words
+from umix.reports.sentences import collapse_words, judged_words, pooled_words
 from umix.reports.tables.text_table import percents
 
 Evidence = Literal["strong", "moderate", "weak"]
@@ -68,7 +69,7 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
         label: records for label, records in runs.items() if label != baseline or len(runs) == 1
     }
     method = _recommended(others, select)
-    summaries = {label: {run.seed: run.summary(select) for run in records} for label, records in runs.items()}
+    summaries = {label: seed_summaries(records, select) for label, records in runs.items()}
     own, records = summaries[method], runs[method]
     kind = "group" if records[0].groups else "class"
     worst = _worst_of(records[0], own)
@@ -100,11 +101,14 @@ def headline(runs: Mapping[str, Sequence[RunRecord]], *, select: str | None, bas
         )
     notes = _second({label: rows for label, rows in others.items() if label != method}, summaries, records[0])
     notes += _small_groups(records[0], next(iter(own.values())))
+    if records[0].folds is not None:
+        notes.append(f"{pooled_words(records[0].folds)} Epochs, predictions and examples below are those of one fold.")
+    notes += [words for label, rows in runs.items() for words in missing_folds(label, rows)]
     notes += [] if kind == "group" else ["This task has no groups, so the least accurate class is shown."]
     notes += [
         f"{label}: {collapse_words(s)}" for label, rows in summaries.items() for s in rows.values() if s.collapsed
     ][:2]
-    doubted = doubts(seeds=len(own), fits=different_fits(records), worst_size=worst.size)
+    doubted = run_doubts(records, worst.size)
     evidence, reasons = _evidence(differences, doubted, worst.size, kind)
     return Headline(
         method=method,

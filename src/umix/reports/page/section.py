@@ -108,7 +108,7 @@ def _section(
     epochs += _train_curves(*chosen, of_groups) if chosen else []
     trained = _trained(runs)
     warnings = [
-        (f"{label}, seed {record.seed}", warning)
+        (f"{label}, {record.words}", warning)
         for label, records in trained.items()
         for record in records
         for warning in record.warnings
@@ -187,7 +187,7 @@ def _held_out(runs: dict[str, list[RunRecord]], method: str, baseline: str | Non
     predictions = load_predictions(record)
     if predictions is None:
         return None
-    same_seed = [] if baseline is None or baseline == method else [r for r in runs[baseline] if r.seed == record.seed]
+    same_seed = [] if baseline is None or baseline == method else [r for r in runs[baseline] if r.words == record.words]
     against = load_predictions(same_seed[0]) if same_seed else None
     return held_out(method, record, predictions, None if against is None else (str(baseline), against))
 
@@ -210,7 +210,7 @@ def _curves(compared: Mapping[str, RunRecord], select: str | None, of_groups: di
         names, rates = counted_rates(record, "val", choice.threshold)
         panel = Panel(
             name=f"epochs-val-{file_name(label)}",
-            title=f"Validation: {label}, seed {record.seed}{', with the chosen threshold' if choice.threshold else ''}",
+            title=f"Validation: {label}, {record.words}{', with the chosen threshold' if choice.threshold else ''}",
             rows=curve_rows(names, rates),
             axis="validation accuracy, percent",
             n_groups=len(names),

@@ -10,6 +10,7 @@ from typing import Any
 from umix.core.statistics import DRAWS, EXACT_SEEDS, Paired, Spread
 from umix.core.words import counted
 from umix.reports.comparison import RATES, TITLES, Comparison, MethodRates
+from umix.reports.sentences import pooled_words
 from umix.reports.tables.text_table import Entry, TextTable, marked, p_value, percent, percents
 
 _NONE = Spread(float("nan"), float("nan"))
@@ -72,15 +73,17 @@ def rates_table(comparison: Comparison, task: str, *, with_published: bool = Fal
     if any(numbers):
         header += ["paper's average", "paper's worst"]
         columns += [[Entry(percent(one.get(rate, _NONE))) for one in numbers] for rate in _SHOWN]
-    rules = list(dict.fromkeys(cell.select for cell in cells.values()))
+    rules, folds = list(dict.fromkeys(cell.select for cell in cells.values())), comparison.folds.get(task)
+    by_folds = f" × {folds} folds" if folds else ""
     return TextTable(
         f"{task}: test rates, selected by {', '.join(rules)}",
         header,
         [
-            [Entry(label), Entry(str(len(cell.seeds))), *(column[k] for column in columns)]
+            [Entry(label), Entry(f"{len(cell.seeds)}{by_folds}"), *(column[k] for column in columns)]
             for k, (label, cell) in enumerate(cells.items())
         ],
         [
+            *([pooled_words(folds)] if folds else []),
             *([f"{_RATES} {_ADJUSTED}", _INTERVAL] if comparison.sizes.get(task) else [_RATES, _UNKNOWN]),
             *([_USES] if _USED_FOR in header else []),
             *([f"Learner of every method: {learners[0]}."] if len(learners) == 1 and learners[0] else []),
@@ -304,6 +307,7 @@ def flat(comparison: Comparison, *, with_published: bool = False) -> list[dict[s
     """One row per task and method: names and numbers."""
     return [
         _flat(task, label, cell, with_published=with_published)
+        | ({"n_folds": comparison.folds[task]} if task in comparison.folds else {})
         for task, cells in comparison.cells.items()
         for label, cell in cells.items()
     ]

@@ -9,7 +9,7 @@ from rich.table import Table
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import wilson
-from umix.core.words import quoted
+from umix.core.words import KINDS, quoted
 from umix.reports.comparison import RATES, TITLES, lowest
 from umix.reports.sentences import (
     RULE_WORDS,
@@ -57,6 +57,26 @@ def result_table(
     if len(units) > _WORST:
         notes = [f"and {len(units) - _WORST} more: {all_groups}", *notes]
     return TextTable("", ["accuracy on test, %", *columns, "95 % interval", "n"], rows, notes)
+
+
+def fold_table(records: Sequence[RunRecord], select: str) -> TextTable:
+    """A line for every fold: its worst group and average on its own test rows, what was chosen, and its folder."""
+    rows, unit = [], "group" if records[0].groups else "class"
+    for record in records:
+        summary = record.summary(select if record.has(select) else None)
+        collapsed = " (predicts one class)" if summary.collapsed is not None else ""
+        chosen = [Entry(KINDS[record.choices["method"]])] if record.method == "best" else []
+        rates = [Entry(_percent(lowest(summary)) + collapsed), Entry(_percent(summary.average))]
+        rows.append(
+            [
+                Entry(str(record.fold)),
+                *rates,
+                *chosen,
+                Entry(record.directory.name if record.has_directory else "in memory"),
+            ]
+        )
+    header = ["fold", f"worst {unit}, %", "average, %", *(["chosen"] if records[0].method == "best" else []), "folder"]
+    return TextTable("", header, rows, [])
 
 
 def _worst(summary: Summary) -> str | None:
