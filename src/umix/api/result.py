@@ -32,7 +32,7 @@ from umix.models.model import Model
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
-from umix.reports.sentences import choice_words, pooled_words, threshold_words
+from umix.reports.sentences import choice_words, fold_words, pooled_words, threshold_words
 from umix.reports.tables.run_table import fold_table, result_table, run_table
 from umix.reports.tables.text_table import terminal
 from umix.terminal import as_html, as_text
@@ -178,7 +178,7 @@ class RunResult:
         choice = self.record.choice(select, threshold)
         net, biases = self._net(choice.epoch), self.record.biases(choice)
         prediction = PredictedBlocks(net, blocks, self.record.classes, biases=biases, progress=progress).whole()
-        for note in prediction.notes:
+        for note in (*filter(None, [fold_words(self.record)]), *prediction.notes):
             warnings.warn(note, UmixWarning, stacklevel=2)
         return prediction.table
 

@@ -47,11 +47,13 @@ def predict(
     """Write the predicted label and the probability of every class for each example in NEW, and its id where RUN has one."""
     from umix.bench.runs.record import load_run
     from umix.data.rows.table_file import check_data_file
+    from umix.reports.sentences import fold_words
 
     if output == _PIPE and as_json:
         raise UserError("--json must be given with an output file, but the predictions go to standard output.")
     record = load_run(run)
     check_data_file(str(new))
+    _print_notes([words] if (words := fold_words(record)) else [])
     if output == _PIPE:
         _stream(record, new, select, threshold, quiet=quiet, trust_code=trust_code)
         return

@@ -115,6 +115,16 @@ def data_words(record: RunRecord) -> str:
     return one_line(" · ".join([record.title, rows, *roles, parts, f"seed {record.seed}"]))
 
 
+def fold_words(record: RunRecord) -> str:
+    """What to know before predicting with the model of a fold; empty for other runs."""
+    if record.fold is None:
+        return ""
+    return (
+        f"This is the model of fold {record.fold} of {record.folds}, made to be tested; to predict, train without --folds, on more "
+        "rows."
+    )
+
+
 def pooled_words(folds: int) -> str:
     """What the numbers of folds are, in a sentence."""
     return (

@@ -5,19 +5,21 @@ The thresholds, and why:
 - A column with at most ``MOST_FOLDS`` values that is named like a split, or holds only the words of splits, is taken for one.
 - A column is taken for an identifier if it differs in every one of more than ``MANY_VALUES`` rows, or if it is named like one and
   has more than ``MANY_VALUES`` values. A ``shop_id`` of 20 shops is an ordinary category.
+- An identifier repeats if at least ``MANY_REPEATED`` of the rows of val and test have a value of a training row. A name such as
+  ``patient`` or ``user_name`` is one of those who have several rows; then ``FEW_OWNERS`` values are enough.
 - A column with more than ``MOST_MISSING`` of its values missing says little but whether it is known.
 - A text looks like numbers if all of its values do, or at least ``MOST_NUMBERS`` of them with more than ``FEW_NUMBERS`` different
   ones: a category such as 1, 2 and "3 or more" has few.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from umix.core.words import counted
 from umix.data.checks.finding import Finding
 from umix.data.rows.column_kinds import as_kind, is_missing, is_text, reads_as
-from umix.data.rows.role_columns import SPLIT_CODES, SPLIT_WORDS, texts
+from umix.data.rows.role_columns import SPLIT_CODES, SPLIT_WORDS, Rows, texts
 from umix.errors import Setting
 
 if TYPE_CHECKING:
@@ -25,12 +27,18 @@ if TYPE_CHECKING:
 
 MOST_FOLDS = 20
 MANY_VALUES = 100
+MANY_REPEATED, FEW_OWNERS = 0.01, 20
 MOST_MISSING = 0.9
 MOST_NUMBERS, FEW_NUMBERS = 0.9, 20
 _FIRST = 10_000  # rows that are looked at before all are
 _SPLIT_NAMES = {"split", "splits", "fold", "folds", "partition", "subset", "set"}
 _MARKS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _ID_NAMES = {"id", "ids", "uuid", "guid"}
+_OWNERS = {
+    "account", "client", "customer", "device", "employee", "family", "household", "member", "participant", "patient",
+    "person", "student", "subject", "user",
+}  # fmt: skip
+_NUMBERS = {"code", "key", "name", "no", "nr", "number"}
 # A number with a sign of a currency or of percent, with separated thousands, or behind the apostrophe of a spreadsheet.
 _LIKE_NUMBER = (
     r"^\s*['’]?\s*[$€£]?\s*[+-]?(?:[0-9]+(?:[.,][0-9]+)?|[0-9]{1,3}(?:[.,\s'’][0-9]{3})+(?:[.,][0-9]+)?)\s*[%$€£]?\s*$"
@@ -95,6 +103,36 @@ def identifiers(table: "polars.DataFrame") -> list[Finding]:
             continue
         findings.append(Finding("look", name, sentence, ("Make it the id with ", Setting("id", name), ".")))
     return _one_id(findings)
+
+
+def repeated_ids(table: "polars.DataFrame", rows: Mapping[str, Rows]) -> list[Finding]:
+    """The columns that seem to name a person or thing with several rows, some in training and others in val or test."""
+    import numpy as np
+
+    judged = np.concatenate([rows["val"], rows["test"]])
+    findings = []
+    for column in table.iter_columns():
+        *before, last = _words(column.name) or [""]
+        owned = last in _OWNERS or (last in _ID_NAMES | _NUMBERS and bool(_OWNERS.intersection(before)))
+        if not (owned or last in _ID_NAMES) or column.dtype.is_nested() or column.dtype.is_temporal():
+            continue
+        distinct = column.n_unique()
+        known = column.gather(judged).drop_nulls()
+        n = int(known.is_in(column.gather(rows["train"]).drop_nulls().unique().implode()).sum())
+        if distinct <= (FEW_OWNERS if owned else MANY_VALUES) or n < max(1, MANY_REPEATED * len(judged)):
+            continue
+        sentence = (
+            f"The column {column.name!r} looks like an identifier that repeats ({distinct:,} values in {len(column):,} rows): "
+            f"{n:,} of {counted(len(judged), 'row')} in val and test have a value that training rows have too, so the rates may be "
+            "too good."
+        )
+        fix = (
+            "If rows with one value belong together, keep them in one split with ",
+            Setting("split_by", column.name),
+            ".",
+        )
+        findings.append(Finding("look", column.name, sentence, fix))
+    return findings
 
 
 def _one_id(findings: list[Finding]) -> list[Finding]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 from torch import Tensor
 
-from umix.data.checks.column_findings import constant_columns
+from umix.data.checks.column_findings import constant_columns, repeated_ids
 from umix.data.checks.finding import Finding, Verdict, by_severity, verdict
 from umix.data.checks.group_findings import absent_classes, group_columns, rare_classes, small_groups
 from umix.data.checks.problems import Problem
@@ -138,7 +138,12 @@ def check_table(source: TableSource | TextSource) -> DataCheck:
     y = known_rows(source, frame).y.numpy()
     reader = task.preprocessing
     if not isinstance(reader, TablePreprocessing):
-        findings = [*copies(row_keys(frame.select(inputs)), y, rows), *group_columns(frame, source.groups)]
+        others = frame.drop(source.label, source.text, *source.groups) if isinstance(source, TextSource) else frame
+        findings = [
+            *repeated_ids(others, rows),
+            *copies(row_keys(frame.select(inputs)), y, rows),
+            *group_columns(frame, source.groups),
+        ]
         columns = _column_facts(frame, source, inputs, _types(source, frame, inputs))
         return replace(_counted(source.path, task, findings), columns=columns)
     labelled = LabelledTable(read_commas(frame), inputs, source.label, source.groups, y, rows)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from umix.core.statistics import FEW_EXAMPLES
 from umix.core.streams import stream
 from umix.core.words import counted
-from umix.data.checks.column_findings import identifiers, missing_values, number_texts, split_columns
+from umix.data.checks.column_findings import identifiers, missing_values, number_texts, repeated_ids, split_columns
 from umix.data.checks.finding import Finding
 from umix.data.checks.group_findings import group_columns
 from umix.data.rows.role_columns import Rows
@@ -69,6 +69,7 @@ def table_findings(of: LabelledTable, *, constant: Sequence[str] = (), before_ru
     return [
         *leaks(of.frame.select(other), of.y, label=of.label, rows=train, most_rows=most_rows),
         *splits,
+        *repeated_ids(of.frame.drop(of.label, *of.groups), of.rows),
         *([] if before_run else ids),
         *copies(row_keys(of.frame.select(other or of.inputs)), of.y, of.rows),
         *number_texts(of.frame.select(other)),

@@ -136,12 +136,18 @@ def gains_table(comparison: Comparison, task: str) -> TextTable:
     """Methods as rows: what average and worst group gain over the baseline on common seeds."""
     cells = {label: cell for label, cell in _ordered(comparison, task).items() if cell.gains}
     columns = [column for rate in _SHOWN for column in _gain_columns([cell.gains[rate] for cell in cells.values()])]
+    one_pair = task in comparison.folds and all(cell.gains["average"].seeds < 2 for cell in cells.values())
+    alone = ["Folds are pooled before they are compared: an interval needs several seeds."] if one_pair else []
     fewer = [_fewer(label, cell, comparison.cells[task][str(comparison.baseline)]) for label, cell in cells.items()]
     return TextTable(
         f"{task}: differences to {comparison.baseline}",
         ["method", "average", "95 % CI", "p", "worst group", "95 % CI", "p"],
         [[Entry(label), *(column[k] for column in columns)] for k, label in enumerate(cells)],
-        [f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.", *filter(None, fewer)],
+        [
+            f"{_GAINS}, {_signs([cell.gains['average'].seeds for cell in cells.values()])}.",
+            *filter(None, fewer),
+            *alone,
+        ],
     )
 
 
