@@ -193,3 +193,13 @@ def test_one_task_of_a_table_is_for_nets_and_trees(tmp_path: Path) -> None:
     assert net.record.fingerprint == trees.record.fingerprint == task.fingerprint
     for result in (net, trees):
         assert len(umix.predict(result.directory, people(5))) == 5
+
+
+def test_settings_are_taken_as_run_study_takes_them() -> None:
+    task = umix.task_from_table(people(), label="income", groups=["sex"])
+    by_name = umix.train(task, "umix", **FAST).record
+    in_one = umix.train(task, "umix", settings={"fit": {"epochs": 3}, "eta": 3, "length": 2, "pool": "example"}).record
+    both = umix.train(task, "umix", settings={"fit.epochs": 9, "eta": 3, "length": 2, "pool": "example"}, epochs=3)
+    flat = umix.train(task, "umix", settings={**FAST, "eta": 7}, eta=3).record
+    assert by_name.key == in_one.key == flat.key
+    assert both.record.key == by_name.key

@@ -162,3 +162,26 @@ def test_a_run_reads_its_table_once_and_a_finished_one_not_at_all(
     assert len(reads) == 1
     assert main(command) == 0
     assert len(reads) == 1
+
+
+def test_an_id_that_repeats_is_noticed_until_the_rows_are_divided_by_it(tmp_path: Path, capsys) -> None:
+    n = 300
+    frame = polars.DataFrame(
+        {
+            "age": range(n),
+            "patient": [f"p{row % 60}" for row in range(n)],
+            "text": [f"a visit of {row}" for row in range(n)],
+            "ill": ["yes", "no", "no"] * (n // 3),
+        }
+    )
+    frame.write_csv(tmp_path / "ward.csv")
+    command = ["doctor", str(tmp_path / "ward.csv"), "--label", "ill", "--json"]
+    for more in ([], ["--drop", "patient"], ["--id", "patient"], ["--text", "text"]):
+        assert main([*command, *more]) == 0
+        findings = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["subject"] == "patient"]
+        assert any("--split-by patient" in one["fix"] for one in findings), more
+    for more in (["--split-by", "patient"], ["--split-by", "patient", "--id", "patient"]):
+        assert main([*command, *more]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert not [one for one in found["findings"] if one["subject"] == "patient"]
+        assert {one["name"]: one["role"] for one in found["columns"]}["patient"] == "split"

@@ -70,6 +70,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     polars.DataFrame({"review": texts[:20]}).write_csv(folder / "newreviews.csv")
     people.drop("income").head(20).write_csv(folder / "new.csv")
     _arrays(folder, rng)
+    _ward(np.random.default_rng(1)).write_csv(folder / "ward.csv")
     _photos(folder, rng)
     return folder
 
@@ -83,6 +84,15 @@ def _people(rng: np.random.Generator) -> polars.DataFrame:
     rich = age + rng.normal(0, 5, N_ROWS) + 4 * (sex == "men") > 42
     income = np.where(rich, ">50K", "<=50K")
     return polars.DataFrame({"age": age, "height": height, "sex": sex, "race": race, "income": income})
+
+
+def _ward(rng: np.random.Generator) -> polars.DataFrame:
+    """Three visits of each patient."""
+    patient, site = np.arange(N_ROWS) // 3, rng.choice(["north", "south"], N_ROWS, p=[0.7, 0.3])
+    fever = rng.normal(37.5, 1, N_ROWS).round(1)
+    ill = np.where(fever + rng.normal(0, 0.5, N_ROWS) + (site == "south") > 38, "yes", "no")
+    when = [f"20{20 + row % 5}-0{1 + row % 9}-11" for row in range(N_ROWS)]
+    return polars.DataFrame({"fever": fever, "site": site, "patient": patient, "when": when, "ill": ill})
 
 
 def _arrays(folder: Path, rng: np.random.Generator) -> None:

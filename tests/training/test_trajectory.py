@@ -212,6 +212,7 @@ def test_weights_are_the_importance_weights_of_the_recorded_epochs_with_mean_one
     trajectory = recorded(correct)
     expected = 3 * (1 - correct[:, 1:].mean(axis=1)) + 0.5
     np.testing.assert_allclose(trajectory.weights(eta=3, c=0.5, start=1), expected / expected.mean(), rtol=1e-6)
+    np.testing.assert_allclose(trajectory.weights(eta=3, c=0.5, start=1, normalize=False), expected, rtol=1e-6)
     assert torch.equal(trajectory.weights(eta=3, length=2), recorded(correct[:, :2]).weights(eta=3))
 
 

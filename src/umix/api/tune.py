@@ -35,7 +35,8 @@ def tune(
     name: str | None = None,
     storage: str | None = None,
     trust_code: bool = False,
-    **settings: Any,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> SearchResult:
     """The best settings of ``method`` on ``task`` by validation alone; test data are never looked at.
 
@@ -56,7 +57,8 @@ def tune(
         name: name of the search; several processes with the same name and storage work on it together.
         storage: database URL; default a file below ``out``.
         trust_code: whether a preset file may name code as its net, ``module:factory``.
-        settings: settings that are fixed, as ``sigma=1.0`` or ``fit={"epochs": 5}``.
+        settings: settings that are fixed, as ``{"sigma": 1.0, "fit.epochs": 5}``.
+        more: the same by name, as ``sigma=1.0`` or ``fit={"epochs": 5}``; they win over those in ``settings``.
 
     """
     for key, values in (space or {}).items():
@@ -66,7 +68,7 @@ def tune(
     in_memory = MemorySource.parse(reference.name)
     if name is None and in_memory is not None:  # frames have no name of their own to tell searches apart by
         name = f"{in_memory['label']}-{method}-{in_memory['fingerprint'][:8]}"
-    fixed = flat_settings(settings) | net_setting(net)
+    fixed = flat_settings({**(settings or {}), **more}) | net_setting(net)
     paths = RunPaths(
         Path(out),
         root=None if root is None else Path(root),

@@ -173,15 +173,19 @@ class Trajectory:
         parts = [uncertainty(block, start=0, length=length) for block in self.window(start=start, length=length)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
-    def weights(self, *, eta: float, c: float = 1.0, start: int = 0, length: int | None = None) -> Tensor:
-        """The weight eta·u + c of every example, scaled to mean 1, [n] (UMIX eq. 7).
+    def weights(
+        self, *, eta: float, c: float = 1.0, start: int = 0, length: int | None = None, normalize: bool = True
+    ) -> Tensor:
+        """The weight eta·u + c of every example, [n] (UMIX eq. 7).
 
-        The window has ``length`` epochs from ``start`` on, by default all that were recorded.
+        The window has ``length`` epochs from ``start`` on, by default all that were recorded. With ``normalize`` weights are
+        scaled to mean 1, so that eta does not change the learning rate; without it they are as the paper writes them.
         """
         if not (0 <= eta < float("inf") and 0 <= c < float("inf")):
             raise UserError(f"eta and c must be numbers of at least 0, got eta={eta} and c={c}.")
         u = self.uncertainty(start=start, length=self.epochs - start if length is None else length)
-        return normalized(importance_weights(u, eta=eta, c=c))
+        weights = importance_weights(u, eta=eta, c=c)
+        return normalized(weights) if normalize else weights
 
     def val_uncertainty(self, *, start: int, length: int) -> Tensor:
         """The same share for every validation example, [n_val]."""

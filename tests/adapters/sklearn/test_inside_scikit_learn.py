@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, TunedThresholdClassifierCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from umix import UMIXClassifier
-from umix.adapters.sklearn import worst_group_scorer
+from umix.adapters.sklearn import worst_group_accuracy, worst_group_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:The selected model predicts", "ignore:The first model got")
 
@@ -112,3 +112,23 @@ def test_calibrated_probabilities_decide_by_themselves(small: Made, rows: Rows) 
     assert np.array_equal(model.predict(x), model.predict_proba(x).argmax(axis=1))
     assert model.score(x, y) > 0.7
     assert abs(model.predict_proba(x)[:, 1].mean() - y.mean()) < 0.1
+
+
+@pytest.mark.usefixtures("routing")
+def test_groups_under_another_name_leave_groups_to_the_splitter(small: Made, rows: Rows) -> None:
+    """scikit-learn's own alias: the model is given ``side`` as its groups, GroupKFold the patients as its groups."""
+    x, y, side = rows
+    patient = np.arange(len(y)) // 4
+    model = small("erm").set_fit_request(groups="side")
+    scorer = worst_group_scorer(min_group=1).set_score_request(groups="side")
+    params = {"side": side, "groups": patient}
+    found = cross_validate(
+        model, x, y, scoring=scorer, cv=GroupKFold(3), params=params, return_estimator=True, return_indices=True
+    )
+    for train, test, score, fitted in zip(
+        *found["indices"].values(), found["test_score"], found["estimator"], strict=True
+    ):
+        assert not set(patient[train]) & set(patient[test])
+        alone = small("erm").fit(x[train], y[train], groups=side[train])
+        assert np.array_equal(fitted.predict_proba(x), alone.predict_proba(x))
+        assert score == worst_group_accuracy(y[test], alone.predict(x[test]), groups=side[test], min_group=1)

@@ -2,6 +2,7 @@
 
 import datetime
 
+import numpy as np
 import polars
 import pytest
 
@@ -10,6 +11,7 @@ from umix.data.checks.column_findings import (
     identifiers,
     missing_values,
     number_texts,
+    repeated_ids,
     split_columns,
 )
 from umix.data.checks.finding import Finding
@@ -154,3 +156,44 @@ def test_a_few_texts_among_many_numbers_are_said() -> None:
 )
 def test_other_columns_do_not_look_like_numbers(values: list[object]) -> None:
     assert number_texts(polars.DataFrame({"x": values})) == []
+
+
+ROWS = {"train": np.arange(0, 180), "val": np.arange(180, 240), "test": np.arange(240, 300)}
+ROUND = [row % 60 for row in range(300)]  # five rows each, in every split
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient", [f"p{one}" for one in ROUND]),
+        ("patient_number", ROUND),
+        ("Customer ID", [float(one) for one in ROUND]),
+        ("visit_id", [row % 150 for row in range(300)]),
+    ],
+    ids=["owner", "number of an owner", "id of an owner", "any id"],
+)
+def test_an_identifier_with_rows_in_several_splits_is_to_divide_them(name: str, values: list[object]) -> None:
+    (found,) = repeated_ids(polars.DataFrame({name: values, "age": [30] * 300}), ROWS)
+    assert f"({len(set(values))} values in 300 rows)" in found.note
+    shared = len(set(values[:180]) & set(values[180:]))
+    n = sum(value in set(values[:180]) for value in values[180:])
+    assert f"{n} of 120 rows in val and test" in found.note
+    assert shared
+    assert fixes([found]) == [f"If rows with one value belong together, keep them in one split with split_by={name}."]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient", [f"p{row // 5}" for row in range(300)]),  # no patient is in two splits
+        ("patient_age", ROUND),
+        ("shop_id", [row % 20 for row in range(300)]),
+        ("user", [["new", "old"][row % 2] for row in range(300)]),
+        ("id", list(range(300))),
+        ("town", [f"p{one}" for one in ROUND]),
+        ("patient", [None] * 300),
+    ],
+    ids=["kept together", "another fact", "few shops", "few values", "unique", "no identifier", "blank"],
+)
+def test_columns_that_name_nobody_twice_across_splits_are_not_found(name: str, values: list[object]) -> None:
+    assert repeated_ids(polars.DataFrame({name: values}), ROWS) == []

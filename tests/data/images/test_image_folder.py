@@ -403,3 +403,12 @@ def test_a_table_may_name_images_by_absolute_paths(tmp_path):
     task = load_task(f"{tmp_path / 'photos'}/", metadata=tmp_path / "rows.csv", label="kind")
     assert sum(len(split) for split in task.splits.values()) == 18
     assert any(note.startswith("2 images that rows.csv does not name") for note in task.notes)
+
+
+def test_images_in_folders_called_train_and_test_are_divided_otherwise_only_by_a_pattern(tmp_path):
+    for name in ("train", "test"):
+        folders(tmp_path, prefix=name)
+    with pytest.raises(UserError, match=r"divide the images already; .* folders=\{part\}/\{kind\} and label=kind"):
+        by_folder(tmp_path, folds=4, fold=1)
+    task = load_task(str(tmp_path), folders="{part}/{kind}", label="kind", folds=4, fold=1)
+    assert {name: len(split) for name, split in task.splits.items()} == {"train": 22, "val": 8, "test": 10}

@@ -198,6 +198,15 @@ class ImageFolder(RowRoles, CheckedSource):
     def _roles(self, frame: "polars.DataFrame") -> Self:
         """These settings, with folders called train, val and test as the split where no column is named."""
         divided = self.table is None and self.split is None and SPLIT in frame.columns
+        if divided and self.label_from == FOLDER and (self.folds is not None or self.split_by or self.split_by_date):
+            raise UserError(
+                f"The folders train and test in {self.title} divide the images already; to divide them otherwise, name their "
+                "folders with ",
+                Setting("folders", "{part}/{kind}"),
+                " and ",
+                Setting("label", "kind"),
+                ".",
+            )
         roles = self.model_copy(update={"split": SPLIT}) if divided else self
         check_roles(roles, frame.columns, self.title if self.table is None else self.table.name)
         return roles
