@@ -1,6 +1,7 @@
 """Runs on tables, and their predictions for new rows."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -10,11 +11,13 @@ import pytest
 import torch
 from rich.console import Console
 
+import umix
 from umix import load_net, load_run, predict
 from umix.bench.predict import predicted, write_predictions
 from umix.bench.runs.execute import execute
 from umix.bench.runs.record import RunRecord
 from umix.bench.spec.run_spec import RunSpec
+from umix.cli import main
 from umix.data.inputs import Mapped
 from umix.data.registry import READERS
 from umix.data.rows.reader import NewInputs, Reader
@@ -290,3 +293,75 @@ def test_a_finished_run_on_a_table_is_found_again(path: Path, record: RunRecord)
     again = execute(spec(path, groups="place", epochs=10, lr=0.01), out=record.directory.parent)
     assert again.directory == record.directory
     assert (record.directory / TABLE_COLUMNS).exists()
+
+
+def skewed(classes: list[str], shares: list[float], n: int = 900) -> polars.DataFrame:
+    """Rows whose classes overlap and are of different sizes."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(len(classes), size=n, p=shares)
+    parts = ["train"] * (n - 500) + ["val"] * 250 + ["test"] * 250
+    place = rng.choice(["land", "water"], size=n)
+    x = y + rng.normal(size=n) + 0.5 * (place == "water")
+    return polars.DataFrame({"key": range(n), "x": x, "place": place, "part": parts, "y": [classes[c] for c in y]})
+
+
+@pytest.fixture(scope="module", params=[(["no", "yes"], [0.85, 0.15]), (["a", "b", "c"], [0.7, 0.2, 0.1])])
+def calibrated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRecord, RunRecord]:
+    """A run with weighted classes, calibrated, and the same one without calibration; of two and of three classes."""
+    folder = tmp_path_factory.mktemp("skewed")
+    skewed(*request.param).write_csv(folder / "birds.csv")
+    runs = [
+        execute(
+            spec(folder / "birds.csv", "reweight", groups="place", epochs=6, lr=0.03, **{"evaluation.calibrate": on}),
+            out=folder / "runs",
+        )
+        for on in (True, False)
+    ]
+    return load_run(runs[0].directory), load_run(runs[1].directory)
+
+
+@pytest.mark.parametrize("threshold", ["tuned", "off"])
+@pytest.mark.parametrize("select", [None, "average", "last"])
+def test_calibration_changes_no_rate_and_no_label(calibrated, select, threshold):
+    run, plain = calibrated
+    after, before = (one.summary(select, threshold) for one in (run, plain))
+    left_out = {"threshold", "calibrated"}
+    assert (after.calibrated, before.calibrated) == (True, False)
+    assert after.model_dump(exclude=left_out) == before.model_dump(exclude=left_out)
+    new = skewed(["no", "yes"], [0.5, 0.5], n=600).drop("y")
+    labels = [predict(one, new, select=select, threshold=threshold) for one in (run, plain)]
+    assert labels[0]["label"].to_list() == labels[1]["label"].to_list()
+    assert labels[0].select("^p_.*$").to_numpy() != pytest.approx(labels[1].select("^p_.*$").to_numpy(), abs=0.01)
+    assert labels[0].select("^p_.*$").to_numpy().sum(axis=1) == pytest.approx(1)
+
+
+def test_of_two_classes_the_label_is_that_of_the_stated_threshold(calibrated):
+    for run in calibrated:
+        for threshold in ("tuned", "off"):
+            stated = run.summary(threshold=threshold).threshold
+            if len(run.classes) == 2:
+                table = predict(run, skewed(["no", "yes"], [0.5, 0.5], n=600).drop("y"), threshold=threshold)
+                assert stated is not None
+                assert (table["p_yes"] > stated).to_list() == (table["label"] == "yes").to_list()
+            else:
+                assert stated is None
+
+
+def test_calibrated_probabilities_have_the_shares_of_the_classes(calibrated):
+    run, plain = (umix.load_result(one.directory).frame("val") for one in calibrated)
+    shares = [(run["label"] == name).mean() for name in calibrated[0].classes]
+    assert [run[f"p_{name}"].mean() for name in calibrated[0].classes] == pytest.approx(shares, abs=0.02)
+    assert [plain[f"p_{name}"].mean() for name in calibrated[0].classes] != pytest.approx(shares, abs=0.1)
+
+
+def test_a_run_with_few_validation_rows_keeps_the_probabilities_of_its_net(record, capsys, tmp_path):
+    assert not record.summary().calibrated
+    new = tmp_path / "new.csv"
+    table(20).drop("y").write_csv(new)
+    assert main(["predict", str(record.directory), str(new), "-o", str(tmp_path / "out.csv"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["calibrated"] is False
+    assert " ".join(err.split()) == (
+        "note: Probabilities are not calibrated: 100 validation examples and 10 of every class are needed, and there are 40, "
+        f"{min(record.counts['val'].class_sizes)} of the rarest class."
+    )

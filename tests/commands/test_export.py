@@ -41,7 +41,7 @@ def test_what_was_written_and_compared_is_printed(
     assert capsys.readouterr().out.splitlines() == [
         f"{output} written ({output.stat().st_size / 1e3:.0f} kB): takes x float32 [n, 2]; gives logits.",
         "The state dict agrees with umix predict exactly on 24 made-up rows.",
-        "Not included: preprocessing and the threshold, which the metadata of the file describes.",
+        "Not included: preprocessing, threshold and calibration, which the metadata of the file describes.",
     ]
     assert main(["export", str(run), "-o", str(output), "--threshold", "off", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -36,7 +36,9 @@ def test_the_lines_of_a_folder_load_it_and_predict_as_umix_does(
 
 def test_a_single_file_has_its_config_as_metadata(record: RunRecord, people: polars.DataFrame, tmp_path: Path) -> None:
     exported = umix.export(record, tmp_path / "model.safetensors")
-    assert exported.not_included == ("preprocessing and the threshold, which the metadata of the file describes",)
+    assert exported.not_included == (
+        "preprocessing, threshold and calibration, which the metadata of the file describes",
+    )
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
         assert set(file.keys()) == {"body.0.weight", "body.0.bias", "head.weight", "head.bias"}
         config = json.loads(file.metadata()["umix"])

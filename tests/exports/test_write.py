@@ -205,3 +205,25 @@ def test_what_onnx_cannot_express_is_refused_in_one_sentence(
 def test_a_licence_needs_a_card(arrays: RunRecord, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"license= must be given with a model card"):
         umix.export(arrays, tmp_path / "model.pt2", license="mit")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("model.onnx", marks=pytest.mark.system), "model.pt2", "model.safetensors", "folder"]
+)
+def test_a_calibrated_run_is_exported_with_its_calibration(record: RunRecord, tmp_path: Path, name: str) -> None:
+    if name == "model.onnx":
+        pytest.importorskip("onnxruntime")
+    kept = {epoch: [0.4, -0.8, 0.8] for epoch in range(4)}
+    run = record.model_copy(update={"calibrations": kept})
+    trained = TrainedModel.in_folder(run)
+    assert umix.export(run, tmp_path / name).check.difference < 1e-5  # compared with predict, which is calibrated
+    inputs = trained.reader.inputs(polars.read_csv(record.task).drop("income"))
+    with torch.no_grad():
+        logits = trained.net(inputs.ready())
+    expected = (0.4 * logits + torch.tensor([-0.8, 0.8])).softmax(dim=1).numpy()
+    assert trained.predict(inputs).table.select("p_poor", "p_rich").to_numpy() == pytest.approx(expected, abs=1e-6)
+    if name == "folder":
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        assert config["calibration"] == {"scale": 0.4, "biases": [-0.8, 0.8]}
+        assert config["threshold"] == pytest.approx(run.summary().threshold)
+        assert "calibrated on validation, and so is the threshold" in (tmp_path / name / "README.md").read_text()

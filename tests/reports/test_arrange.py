@@ -220,5 +220,5 @@ def test_a_run_says_its_threshold_and_what_argmax_would_give(record: Make, decid
     assert "predicted: a +1.25, b -0.0004, chosen" in choice_words(run, many)
     old = record(0, [9, 5])
     assert choice_words(old, old.summary()) == (
-        "The most probable class is predicted (others not tried: too many groups or classes)."
+        "The class with the largest logit is predicted (others not tried: too many groups or classes)."
     )

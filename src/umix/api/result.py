@@ -32,7 +32,7 @@ from umix.models.model import Model
 from umix.reports.arrange import Gathered, arrange
 from umix.reports.metrics import DIFFERENCES, Metric, by_group, difference
 from umix.reports.page.training_table import with_id
-from umix.reports.sentences import choice_words, fold_words, pooled_words, threshold_words
+from umix.reports.sentences import calibration_words, choice_words, fold_words, pooled_words, threshold_words
 from umix.reports.tables.run_table import fold_table, result_table, run_table
 from umix.reports.tables.text_table import terminal
 from umix.terminal import as_html, as_text
@@ -99,7 +99,7 @@ class RunResult:
         def held_out() -> "polars.DataFrame":
             choice = record.choice()
             logits = held_out_logits(result, task, result.history.best.held[choice.epoch])
-            return held_out_table(result, logits, record.biases(choice), task)
+            return held_out_table(result, logits, record.biases(choice), record.calibration(choice), task)
 
         def known_reader() -> Reader:
             if not isinstance(preprocessing, Reader):
@@ -151,8 +151,8 @@ class RunResult:
     def summary(self, select: str | None = None, threshold: Threshold | None = None) -> Summary:
         """Test rates at the epoch and with the threshold that the rule ``select`` chooses on validation.
 
-        ``threshold="off"`` predicts the most probable class instead; by default it is as the run was told. Of folds, hits and sizes
-        are added, each at its own epoch and threshold.
+        ``threshold="off"`` predicts the class with the largest logit instead; by default it is as the run was told. Of folds, hits
+        and sizes are added, each at its own epoch and threshold.
         """
         return pooled_summary(self.records, select, threshold)
 
@@ -172,12 +172,11 @@ class RunResult:
 
         ``new`` is of the kind that the run was trained on; for a table a path, a polars or a pandas frame, or an open file with
         CSV. No labels are needed.
-        The label is decided as in ``summary(select, threshold)``; the probabilities are those of the net.
+        The label is decided as in ``summary(select, threshold)``; the probabilities are calibrated where the run could do so.
         """
         blocks = self._reader().blocks(new)
         choice = self.record.choice(select, threshold)
-        net, biases = self._net(choice.epoch), self.record.biases(choice)
-        prediction = PredictedBlocks(net, blocks, self.record.classes, biases=biases, progress=progress).whole()
+        prediction = PredictedBlocks(self._net(choice.epoch), blocks, self.record, choice, progress=progress).whole()
         for note in (*filter(None, [fold_words(self.record)]), *prediction.notes):
             warnings.warn(note, UmixWarning, stacklevel=2)
         return prediction.table
@@ -278,7 +277,8 @@ class RunResult:
             said = Text(pooled_words(len(self.folds)))
             table = result_table(self.record, summary, all_groups="result.summary().groups")
             return Group(terminal(table), said, terminal(fold_table(self.records, summary.select)), *map(Text, lines))
-        words = filter(None, (choice_words(self.record, summary), threshold_words(self.record)))
+        decided = (choice_words(self.record, summary), calibration_words(self.record, summary))
+        words = filter(None, (*decided, threshold_words(self.record)))
         return Group(run_table(self.record, summary), *map(Text, [*words, *lines]))
 
 

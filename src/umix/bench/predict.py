@@ -2,18 +2,16 @@
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
-from umix.core.selection import Threshold
+from umix.core.selection import Choice, Threshold
 from umix.core.thresholds import predicted_classes
 from umix.data.groups import Groups
 from umix.data.loader import batches
@@ -44,22 +42,23 @@ class Prediction:
 
 @final
 class PredictedBlocks:
-    """The predictions of ``net`` for new data, a table for each block of it: ``biases`` decide labels, probabilities are the net's.
+    """The predictions of ``net`` for new data, a table for each block of it.
 
-    ``notes`` are complete after the last block.
+    Labels and probabilities are those that ``record`` has for ``choice``. ``notes`` are complete after the last block.
     """
 
     def __init__(
         self,
         net: Model,
         blocks: Iterable[NewInputs],
-        class_names: Sequence[str],
+        record: RunRecord,
+        choice: Choice,
         *,
-        biases: NDArray[np.float64],
         progress: Progress | None = None,
     ) -> None:
-        self._net, self._blocks, self._class_names = net, blocks, class_names
-        self._biases, self._progress = torch.from_numpy(biases), progress or Silent()
+        self._net, self._blocks, self._class_names = net, blocks, record.classes
+        self._biases, self._calibration = torch.from_numpy(record.biases(choice)), record.calibration(choice)
+        self._progress = progress or Silent()
         self._notes = NoteSum()
 
     @property
@@ -94,7 +93,7 @@ class PredictedBlocks:
         logits = torch.cat(list(self._logits(inputs)))
         labels = polars.Series(list(self._class_names), dtype=polars.String)
         columns = {"label": labels.gather(predicted_classes(logits, self._biases).numpy())}
-        probability = logits.softmax(dim=1).numpy()
+        probability = self._calibration.probabilities(logits).numpy()
         columns |= {f"p_{name}": polars.Series(probability[:, c]) for c, name in enumerate(self._class_names)}
         names = {(name if name not in columns else "id"): values for name, values in inputs.ids.items()}
         return polars.DataFrame({**names, **columns})
@@ -136,8 +135,8 @@ def predicted(
     """
     blocks = reader(record).blocks(new)
     choice = record.choice(select, threshold)
-    net, biases = load_net(record, epoch=choice.epoch, trust_code=trust_code), record.biases(choice)
-    return PredictedBlocks(net, blocks, record.classes, biases=biases, progress=progress)
+    net = load_net(record, epoch=choice.epoch, trust_code=trust_code)
+    return PredictedBlocks(net, blocks, record, choice, progress=progress)
 
 
 def reader(record: RunRecord) -> Reader:

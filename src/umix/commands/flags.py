@@ -136,8 +136,8 @@ class EvaluationFlags:
         Literal["tuned", "off"] | None,
         Parameter(
             converter=_chosen,
-            help="tuned: the threshold of two classes, or biases of several, chosen on validation with the epoch; off: the most "
-            "probable class. Default tuned; off for the presets paper and reference.",
+            help="tuned: the threshold of two classes, or biases of several, chosen on validation with the epoch; off: the "
+            "largest logit. Default tuned; off for the presets paper and reference.",
         ),
     ] = None
 
@@ -150,7 +150,7 @@ ReadThreshold = Annotated[
     Literal["tuned", "off"] | None,
     Parameter(
         converter=_chosen,
-        help="tuned: the threshold chosen on validation; off: the most probable class. Default: as each run was told.",
+        help="tuned: the threshold chosen on validation; off: the largest logit. Default: as each run was told.",
     ),
 ]
 

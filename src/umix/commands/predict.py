@@ -15,6 +15,7 @@ from umix.terminal import ERR, OUT, Bars, OutputClosed, print_json
 
 if TYPE_CHECKING:
     from umix.bench.runs.record import RunRecord
+    from umix.bench.runs.summary import Summary
     from umix.core.selection import Threshold
 
 _PIPE = Path("-")
@@ -66,13 +67,14 @@ def predict(
         prediction = write_predictions(
             record, _opened(new), output, select=select, threshold=threshold, progress=bars, trust_code=trust_code
         )
-    _print_notes(prediction.notes)
+    summary = record.summary(select, threshold)
+    _print_notes(record, summary, prediction.notes)
     if as_json:
         times = Counter(prediction.table["label"])
         labels = {name: times[name] for name in record.classes}
-        print_json(
-            {"rows": len(prediction.table), "output": str(output), "notes": list(prediction.notes), "labels": labels}
-        )
+        written = {"rows": len(prediction.table), "output": str(output), "notes": list(prediction.notes)}
+        decided = {"threshold": summary.threshold, "calibrated": summary.calibrated}
+        print_json({**written, "labels": labels, **decided})
         return
     columns = ", ".join(prediction.table.columns[:6]) + (", …" if prediction.table.width > 6 else "")
     OUT.print(
@@ -110,7 +112,7 @@ def _stream(
             )
     except BrokenPipeError:
         raise OutputClosed from None
-    _print_notes(notes)
+    _print_notes(record, record.summary(select, threshold), notes)
 
 
 def _opened(new: Path) -> Path | IO[bytes]:
@@ -125,6 +127,9 @@ def _opened(new: Path) -> Path | IO[bytes]:
     return sys.stdin.buffer
 
 
-def _print_notes(notes: Sequence[str]) -> None:
-    for note in notes:
+def _print_notes(record: "RunRecord", summary: "Summary", notes: Sequence[str]) -> None:
+    """Print what is to be known of the new data, and why probabilities are not calibrated where they are not."""
+    from umix.reports.sentences import calibration_words
+
+    for note in [*notes, *([] if summary.calibrated else [calibration_words(record, summary)])]:
         ERR.print(f"note: {one_line(note)}", highlight=False, markup=False, soft_wrap=True)

@@ -227,13 +227,14 @@ def _print_result(
 
 def _print_details(record: "RunRecord", summary: "Summary") -> None:
     """Print all rates of the run, how its data were read, everything that was chosen, and its stages."""
-    from umix.reports.sentences import choice_words, column_words, threshold_words
+    from umix.reports.sentences import calibration_words, choice_words, column_words, threshold_words
     from umix.reports.tables.run_table import run_table
 
     OUT.print(run_table(record, summary))
     if words := column_words(record):
         _print(words)
-    for words in filter(None, (choice_words(record, summary), threshold_words(record))):
+    decided = (choice_words(record, summary), calibration_words(record, summary), threshold_words(record))
+    for words in filter(None, decided):
         OUT.print(words, highlight=False, markup=False)
     for name, stage in record.stages.items():
         duration = "reused" if stage.reused else f"{stage.seconds:.1f} s"

@@ -1,6 +1,7 @@
 """Numbers and durations in sentences, names of groups and margins, made of several values, and names of kinds of candidates."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -92,3 +93,12 @@ def margins_of(columns: Sequence[str], values: Sequence[Sequence[str]]) -> tuple
     return tuple(
         Margin(column, (label, value)) for column, own in by_column[1:] for label in values[0] for value in own
     )
+
+
+def threshold_text(p: float) -> str:
+    """A probability with two digits, and with as many more as tell it from 1.
+
+    >>> threshold_text(0.5), threshold_text(0.0312), threshold_text(0.99872)
+    ('0.5', '0.031', '0.9987')
+    """
+    return f"{p:.2g}" if p < 0.985 else f"{p:.{1 - math.floor(math.log10(1 - p))}f}"

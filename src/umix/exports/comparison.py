@@ -42,7 +42,7 @@ class Expected:
 
     label: Tensor
     probabilities: Tensor
-    biases: Tensor
+    offsets: Tensor  # of the logarithms of the probabilities, [classes]: with them the largest is the label
 
     @classmethod
     def of(cls, trained: TrainedModel, inputs: NewInputs) -> "Expected":
@@ -50,7 +50,8 @@ class Expected:
         table, classes = trained.predict(inputs).table, trained.record.classes
         probabilities = np.stack([table[f"p_{name}"].to_numpy() for name in classes], axis=1)
         label = places(table["label"].to_list(), classes)
-        return cls(label, torch.from_numpy(probabilities), torch.from_numpy(trained.biases))
+        offsets = trained.calibration.log_offsets(trained.biases)
+        return cls(label, torch.from_numpy(probabilities), torch.from_numpy(offsets))
 
 
 def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str, output: str) -> Agreement:
@@ -68,7 +69,7 @@ def compare(expected: Expected, label: Tensor, probabilities: Tensor, *, by: str
 
 def _wrong(expected: Expected, label: Tensor) -> Tensor:
     """Which labels are others than expected, and not because two classes are level, bool [n]."""
-    scores = expected.probabilities.double().clamp(min=1e-45).log() + expected.biases
+    scores = expected.probabilities.double().clamp(min=1e-45).log() + expected.offsets
     behind = scores.gather(1, expected.label[:, None]) - scores.gather(1, label[:, None])
     return (label != expected.label) & (behind[:, 0] > _LEVEL)
 

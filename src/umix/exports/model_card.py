@@ -7,14 +7,22 @@ from typing import Any
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import GroupRate, Summary
 from umix.core.statistics import doubts, wilson
-from umix.core.words import counted
+from umix.core.words import counted, threshold_text
 from umix.data.rows.reader import Reader
 from umix.data.tables.preprocessing import TablePreprocessing
 from umix.exports.exported import MARK
 from umix.exports.trained_model import Roles, TrainedModel
 from umix.methods.registry import METHODS
 from umix.reports.comparison import RATES, TITLES
-from umix.reports.sentences import NEW_DATA, RULE_WORDS, choice_words, command, judged_words, threshold_words
+from umix.reports.sentences import (
+    NEW_DATA,
+    RULE_WORDS,
+    calibration_words,
+    choice_words,
+    command,
+    judged_words,
+    threshold_words,
+)
 from umix.reports.tables.text_table import Entry, TextTable, markdown, percents
 from umix.version import __version__
 
@@ -143,12 +151,11 @@ def _limits(record: RunRecord, summary: Summary, roles: Roles) -> list[str]:
         found.append(
             f"{chosen} chosen by {_rule(summary)} of the validation rows, so these must be like the data it meets."
         )
-    if summary.biases and any(summary.biases.values()):
-        limit = f" ({_code(record.classes[1])} from {summary.threshold:.2g} on)" if summary.threshold else ""
-        found.append(
-            f"A label is decided with chosen biases of the classes{limit}, so it need not be the most probable class; the "
-            "probabilities are those of the net."
-        )
+    if summary.calibrated or (summary.biases and any(summary.biases.values())):
+        how = "with biases of the classes that are added to the logits"
+        if summary.threshold is not None:
+            how = f"by a threshold ({_code(record.classes[1])} from {threshold_text(summary.threshold)} on)"
+        found.append(f"A label is decided {how}, so it need not be the most probable class.")
     if roles.kind == "table":
         found.append(
             "Missing values are accepted. A text that training did not have counts as none of its column's values."
@@ -164,7 +171,7 @@ def _made(record: RunRecord, summary: Summary, roles: Roles, *, net: str) -> lis
     method = METHODS.get(record.method)
     paper = f" ({method.paper})" if method is not None else ""
     epochs = record.counts["val"].epochs
-    said = (choice_words(record, summary), *threshold_words(record).split("\n"))
+    said = (choice_words(record, summary), calibration_words(record, summary), *threshold_words(record).split("\n"))
     return [
         f"Data: {_code(record.title)}, {rows} rows.{weighed}",
         f"Method: {record.method}{paper}. Net: {_code(net)}. Seed: {record.seed}.",

@@ -72,7 +72,8 @@ def loading_lines(trained: TrainedModel) -> str:
         "    with torch.no_grad():",
         "        logits = net(x)",
         '    decided = (logits + torch.tensor(config["biases"])).argmax(dim=1)',
-        '    return [config["classes"][place] for place in decided.tolist()], logits.softmax(dim=1)',
+        '    scale, biases = config["calibration"]["scale"], torch.tensor(config["calibration"]["biases"])',
+        '    return [config["classes"][place] for place in decided.tolist()], (scale * logits + biases).softmax(dim=1)',
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
+from umix.core.calibration import Calibration
 from umix.core.thresholds import predicted_classes
 from umix.errors import UserError, cause
 from umix.exports.preprocessing import SHORTEST, Preprocessing, Size
@@ -28,21 +29,24 @@ _LOUD = ("torch.onnx", "torch.export", "torch._export", "onnxscript", "onnx_ir")
 class WholeModel(nn.Module):
     """From the tensors that ``preprocessing`` takes to label [n], probabilities and logits [n, classes], as ``umix predict`` does.
 
-    ``biases`` [classes] decide the label; the probabilities are those of the net.
+    ``biases`` [classes] decide the label, ``calibration`` makes the probabilities; the logits are those of the net.
     """
 
     biases: Tensor
 
-    def __init__(self, preprocessing: Preprocessing, net: Model, biases: NDArray[np.float64]) -> None:
+    def __init__(
+        self, preprocessing: Preprocessing, net: Model, biases: NDArray[np.float64], calibration: Calibration
+    ) -> None:
         super().__init__()
         self.preprocessing = preprocessing
         self.net = net
+        self.calibration = calibration
         self.register_buffer("biases", torch.from_numpy(biases))
         self.eval()
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         logits = self.net(self.preprocessing(*tensors))
-        return predicted_classes(logits, self.biases), logits.softmax(dim=1), logits
+        return predicted_classes(logits, self.biases), self.calibration.probabilities(logits), logits
 
 
 def traced(model: WholeModel, *, title: str) -> ExportedProgram:

@@ -13,6 +13,7 @@ from umix.bench.predict import PredictedBlocks, Prediction
 from umix.bench.predict import reader as reader_of
 from umix.bench.runs.load_net import load_net
 from umix.bench.runs.record import RunRecord
+from umix.core.calibration import Calibration
 from umix.core.selection import Choice, Threshold
 from umix.data.arrays import ArrayPreprocessing
 from umix.data.images.image_folder import ImageReader
@@ -70,6 +71,11 @@ class TrainedModel:
         return self.record.biases(self.choice)
 
     @cached_property
+    def calibration(self) -> Calibration:
+        """What makes probabilities of the logits."""
+        return self.record.calibration(self.choice)
+
+    @cached_property
     def net(self) -> Model:
         """The net of the epoch, in evaluation mode."""
         return self.load(self.choice.epoch)
@@ -81,7 +87,7 @@ class TrainedModel:
 
     def predict(self, inputs: NewInputs) -> Prediction:
         """What ``umix predict`` gives for ``inputs``."""
-        return PredictedBlocks(self.net, [inputs], self.record.classes, biases=self.biases).whole()
+        return PredictedBlocks(self.net, [inputs], self.record, self.choice).whole()
 
     @property
     def is_own(self) -> bool:
@@ -183,6 +189,8 @@ def described(
         "selected_by": record.rule(trained.select),
         "classes": list(record.classes),
         "biases": trained.biases.tolist(),
+        "calibration": {"scale": trained.calibration.scale, "biases": list(trained.calibration.biases)},
+        "threshold": record.summary(trained.select, trained.threshold).threshold,
         **given,
         "outputs": list(outputs),
     }

@@ -48,7 +48,7 @@ def _graph(trained: TrainedModel, output: Path, format: Format) -> Exported:
     trained.require_layers()
     record, reader = trained.record, trained.reader
     preprocessing = preprocessing_of(reader, record)
-    program = traced(WholeModel(preprocessing, trained.net, trained.biases), title=trained.title)
+    program = traced(WholeModel(preprocessing, trained.net, trained.biases, trained.calibration), title=trained.title)
     config = described(trained, preprocessing, outputs=OUTPUTS)
     rows = check_rows(record, reader, trained.net, preprocessing)
     halves = (slice(None, -1), slice(-1, None))  # one row alone must do as well
@@ -82,12 +82,13 @@ def _state_dict(trained: TrainedModel, output: Path, license: str | None) -> Exp
     content = state_dict_file(net, config)
     where = CONFIG if folder else "the metadata of the file"
     beyond = preprocessing_of(reader, trained.record).left_out
-    left_out = [f"preprocessing and the threshold, which {where} describes", *beyond]
+    left_out = [f"preprocessing, threshold and calibration, which {where} describes", *beyond]
     ready = Ready(ready_input(trained.record), left_out)
     rows = check_rows(trained.record, reader, net, ready)
     expected = Expected.of(trained, rows.inputs)
     with torch.no_grad():
-        label, probabilities, _ = WholeModel(ready, loaded(net, content), trained.biases)(rows.inputs.ready())
+        whole = WholeModel(ready, loaded(net, content), trained.biases, trained.calibration)
+        label, probabilities, _ = whole(rows.inputs.ready())
     check = compare(expected, label, probabilities, by="The state dict", output=str(output))
     contents = {files[0]: content}
     if folder:

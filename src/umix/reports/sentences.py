@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from umix.bench.runs.record import RunRecord
 from umix.bench.runs.summary import Summary
+from umix.core.calibration import MIN_CLASS, MIN_EXAMPLES, Calibration, enough_examples
 from umix.core.selection import THRESHOLD_RULES
-from umix.core.words import KINDS, counted, quoted
+from umix.core.words import KINDS, counted, quoted, threshold_text
 from umix.errors import one_line
 from umix.reports.arrange import PLAIN, THRESHOLD
 from umix.reports.comparison import lowest
@@ -174,11 +175,11 @@ def selected_words(record: RunRecord, summary: Summary) -> str:
 
 
 def _threshold(record: RunRecord, summary: Summary) -> str:
-    if not summary.biases or not any(summary.biases.values()):
+    if not summary.biases or not (any(summary.biases.values()) or summary.calibrated):
         return ""
     if summary.threshold is None:
-        return "biases of the classes"
-    return f"threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
+        return "biases of the classes" if any(summary.biases.values()) else ""
+    return f"threshold {threshold_text(summary.threshold)} for {class_title(record, record.classes[1])}"
 
 
 def candidate_words(record: RunRecord) -> str:
@@ -212,19 +213,44 @@ def choice_words(record: RunRecord, summary: Summary) -> str:
     """How ``summary`` decides classes and what the worst group is without that; empty where argmax was asked for."""
     if record.threshold == "off" or summary.select not in THRESHOLD_RULES:
         return ""
-    plain = "Threshold 0.5" if len(record.classes) == 2 else "The most probable class is predicted"
+    plain = "The class with the largest logit is predicted"
+    if summary.threshold is not None:
+        plain = f"Threshold {threshold_text(summary.threshold)}"
     if summary.biases is None:
         return f"{plain} (others not tried: too many groups or classes)."
     if not any(summary.biases.values()):
         return f"{plain}: no other was better on validation."
     if summary.threshold is not None:
-        chosen = f"Threshold {summary.threshold:.2g} for {class_title(record, record.classes[1])}"
+        chosen = f"{plain} for {class_title(record, record.classes[1])}"
     else:
         shown = [f"{quoted(name)} {_signed(bias)}" for name, bias in summary.biases.items() if bias][:_MOST_BIASES]
         chosen = f"Added to the logits before the largest is predicted: {', '.join(shown)}"
         chosen += ", …" if len(summary.biases) > _MOST_BIASES else ""
     worst, kind = lowest(record.summary(summary.select, "off")), "group" if record.groups else "class"
     return f"{chosen}, chosen on validation; without it the worst {kind} is at {100 * worst:.1f} %."
+
+
+def calibration_words(record: RunRecord, summary: Summary) -> str:
+    """Whether probabilities are calibrated, what that makes of the threshold, and why not where they are not."""
+    if not summary.calibrated:
+        sizes = record.counts["val"].class_sizes
+        if not record.plan.get("evaluation", {}).get("calibrate", True):
+            why = "evaluation.calibrate is false"
+        elif enough_examples(sizes):
+            why = "some logits of validation are not finite"
+        else:
+            why = (
+                f"{MIN_EXAMPLES} validation examples and {MIN_CLASS} of every class are needed, and there are {int(sizes.sum())}, "
+                f"{int(sizes.min())} of the rarest class"
+            )
+        return f"Probabilities are not calibrated: {why}."
+    if summary.threshold is None:
+        return "Probabilities are calibrated on validation. Labels are decided without that, by the logits."
+    raw = Calibration.none(2).threshold(list((summary.biases or dict.fromkeys(record.classes, 0.0)).values()))
+    return (
+        f"Probabilities are calibrated on validation, and so is the threshold: {threshold_text(summary.threshold)}, which was "
+        f"{threshold_text(raw)} before and decides the same."
+    )
 
 
 def _signed(bias: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.calibration import Calibration, fitted_calibration
 from umix.core.counts import class_composition, class_counts, confusion_counts, group_counts
 from umix.core.epoch_counts import TAIL, Counts, quintiles
 from umix.core.evaluation import EVERY_GROUP, Evaluation
@@ -49,8 +50,8 @@ class History:
 
     Hits are counted by group and by class: of argmax, and of every threshold of ``core/thresholds.py``. Where ``uncertainty`` is
     given, the accuracy of each fifth of a split in order of uncertainty is computed too, on test under every threshold. On val
-    there is also the mean of the largest losses. If a ``last_layer`` is trained alone, it is evaluated on features, and the weights
-    that are saved are those of the whole net.
+    there are also the mean of the largest losses and what calibrates the probabilities. If a ``last_layer`` is trained alone, it is
+    evaluated on features, and the weights that are saved are those of the whole net.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class History:
         self._quintiles = {name: torch.from_numpy(quintiles(u)) for name, u in known.items()}
         self._quintile_rates: dict[str, list[Tensor]] = {name: [] for name in EVAL_SPLITS}
         self._tail_losses: list[Tensor] = []
+        self._calibrations: list[Tensor] = []  # [1 + classes] each: scale and biases, NaN where there are none
         n_groups, n_margins = len(splits["val"].groups.names), len(splits["val"].groups.margins)
         self._composition = {
             name: class_composition(
@@ -111,11 +113,12 @@ class History:
                 inputs[name],
                 n_classes=self._n_classes,
                 batch_size=self.batch_size,
-                keep_logits=self._keeps_thresholds,
+                keep_logits=self._keeps_thresholds or name == "val",
             )
             self._count(name, evaluated)
             if name == "val":
                 losses = evaluated.losses
+                self._calibrate(evaluated)
         tail = cvar(losses.cpu().double(), alpha=TAIL) if len(losses) else torch.tensor(torch.nan).double()
         self._tail_losses.append(tail.where(tail.isfinite(), torch.nan))
         last = epoch + 1 == self._epochs
@@ -145,7 +148,7 @@ class History:
         self._margin_hits[name].append(group_counts(correct, split.groups.in_margins)[0].cpu())
         if name in self._quintiles:
             self._quintile_rates[name].append(self._fifths(name, correct))
-        if evaluated.logits is not None:
+        if evaluated.logits is not None and self._keeps_thresholds:
             n_units = len(split.groups.names) + len(split.groups.margins)
             decided = hits_by_threshold(
                 evaluated.logits, split.y, split.groups.unit_pairs, self._biases, n_groups=n_units
@@ -154,10 +157,23 @@ class History:
             # The first threshold is argmax: its hits are the counts above, also where a logit is not finite.
             of_units = (self._hits, self._margin_hits, self._class_hits)
             self._threshold_hits[name][-1][0] = torch.cat([hits[name][-1] for hits in of_units])
-        if evaluated.logits is not None and name == "test" and name in self._quintiles:
+        if evaluated.logits is not None and self._keeps_thresholds and name == "test" and name in self._quintiles:
             others = (predicted_classes(evaluated.logits, bias) == split.y for bias in self._biases[1:])
             rates = [self._quintile_rates[name][-1], *(self._fifths(name, correct) for correct in others)]
             self._threshold_quintiles.append(torch.stack(rates))
+
+    def _calibrate(self, evaluated: Evaluated) -> None:
+        """Keep the calibration of this epoch, fitted to the logits of validation."""
+        fitted = None
+        if evaluated.logits is not None:
+            fitted = fitted_calibration(evaluated.logits.cpu().numpy(), self.splits["val"].y.cpu().numpy())
+        numbers = [torch.nan] * (1 + self._n_classes) if fitted is None else [fitted.scale, *fitted.biases]
+        self._calibrations.append(torch.tensor(numbers, dtype=torch.float64))
+
+    def calibration(self, epoch: int) -> Calibration | None:
+        """What calibrates the probabilities of ``epoch``; None where validation has too few examples."""
+        scale, *biases = self._calibrations[epoch].tolist()
+        return None if np.isnan(scale) else Calibration(scale, tuple(biases))
 
     def _fifths(self, name: str, correct: Tensor) -> Tensor:
         """The share of ``correct`` [n] examples in every fifth of a split, [5]; rounding errors must not break ties."""
@@ -221,6 +237,7 @@ class History:
         kept |= {f"{name}/threshold_hits": torch.stack(rows) for name, rows in self._threshold_hits.items() if rows}
         if self._threshold_quintiles:
             kept["test/decided_quintiles"] = torch.stack(self._threshold_quintiles)
+        kept["val/calibrations"] = torch.stack(self._calibrations)
         return kept | {"val/tail_losses": torch.stack(self._tail_losses)}
 
     def restore(self, epochs: int, kept: Mapping[str, Tensor]) -> None:
@@ -232,6 +249,7 @@ class History:
             self._confusion[name] = list(kept.get(f"{name}/confusion", ()))
             self._threshold_hits[name] = list(kept.get(f"{name}/threshold_hits", ()))
         self._threshold_quintiles = list(kept.get("test/decided_quintiles", ()))
+        self._calibrations = list(kept.get("val/calibrations", ()))
         self._tail_losses = list(kept.get("val/tail_losses", ()))
 
 

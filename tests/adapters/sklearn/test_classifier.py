@@ -74,6 +74,22 @@ def test_a_chosen_threshold_decides_labels_and_leaves_probabilities_alone() -> N
     np.testing.assert_allclose(chosen.decision_function(x) - odds, chosen.biases_[1] - chosen.biases_[0], atol=1e-6)
 
 
+def test_predictions_are_those_of_the_threshold_on_calibrated_probabilities() -> None:
+    x, y = make_blobs([900, 150], n_features=2, centers=None, cluster_std=6.0, random_state=1)
+    for threshold in ("tuned", "off"):
+        model, raw = (
+            quick("reweight", threshold=threshold, calibrate=calibrate).fit(x, y) for calibrate in (True, False)
+        )
+        assert np.array_equal(model.predict(x), raw.predict(x))
+        assert np.array_equal(model.predict(x), (model.predict_proba(x)[:, 1] > model.threshold_).astype(int))
+        assert np.array_equal(raw.predict(x), (raw.predict_proba(x)[:, 1] > raw.threshold_).astype(int))
+        assert np.array_equal(model.predict_proba(x)[:, 1].argsort(), raw.predict_proba(x)[:, 1].argsort())
+        held_out = np.isnan(model.weights_)
+        assert model.predict_proba(x)[held_out, 1].mean() == pytest.approx(y[held_out].mean(), abs=0.01)
+        assert abs(raw.predict_proba(x)[held_out, 1].mean() - y[held_out].mean()) > 0.1
+        assert (raw.calibration_.scale, raw.calibration_.biases) == (1.0, (0.0, 0.0))
+
+
 def test_defaults_are_those_of_the_preset_for_tables() -> None:
     usual = preset("table", "default")
     parameters = {name: p.default for name, p in inspect.signature(UMIXClassifier).parameters.items()}

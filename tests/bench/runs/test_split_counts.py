@@ -66,7 +66,9 @@ def test_argmax_is_what_was_chosen_before_there_were_thresholds(record: RunRecor
         if record.has(rule):
             assert record.best_epoch(rule, "off") == best_epoch(record.counts["val"], rule)
     summary = record.summary("worst", "off")
-    assert (summary.threshold_mode, summary.biases, summary.threshold) == ("off", None, 0.5)
+    assert (summary.threshold_mode, summary.biases) == ("off", None)
+    plain = record.model_copy(update={"calibrations": {}})
+    assert plain.summary("worst", "off").threshold == 0.5
 
 
 def test_the_threshold_is_the_probability_that_the_bias_means(record: RunRecord) -> None:
@@ -74,7 +76,11 @@ def test_the_threshold_is_the_probability_that_the_bias_means(record: RunRecord)
     assert summary.threshold_mode == "tuned"
     assert summary.biases is not None
     first, second = summary.biases.values()
-    assert summary.threshold == pytest.approx(1 / (1 + np.exp(second - first)))
+    uncalibrated = record.model_copy(update={"calibrations": {}}).summary("worst")
+    assert uncalibrated.threshold == pytest.approx(1 / (1 + np.exp(second - first)))
+    scale, *added = record.calibrations[summary.epoch]
+    log_odds = scale * (first - second) + added[1] - added[0]
+    assert summary.threshold == pytest.approx(1 / (1 + np.exp(-log_odds)))
 
 
 @pytest.mark.parametrize("how", ["tuned", "off"])

@@ -49,7 +49,7 @@ def test_rates_start_at_one_half_and_follow_the_threshold() -> None:
 def test_a_chosen_threshold_is_shown_with_the_digits_that_tell_it_from_others(chosen: float, text: str) -> None:
     view = ThresholdView(("no", "yes"), tuple(sorted([0.0, 0.5, chosen, 1.0])), (), chosen)
     assert view.texts[view.start] == text
-    assert view.told == f"Chosen on validation: {text}; the default is 0.5."
+    assert view.told == f"The threshold of this run is {text}."
 
 
 def test_a_group_is_an_attribute_whatever_the_label_and_its_scores_lie_in_bins_of_a_hundredth(record: Make) -> None:
@@ -98,7 +98,9 @@ def test_the_panel_begins_with_the_chosen_threshold_and_the_rates_of_the_headlin
     (section,) = sections({"four_moons": {"erm": [run]}})
     view, summary = section.threshold, run.summary()
     assert view is not None
-    assert view.edges[view.start] == summary.threshold == pytest.approx(0.94989, abs=1e-5)
+    assert view.edges[view.start] == summary.threshold
+    raw = run.model_copy(update={"calibrations": {}}).summary().threshold
+    assert raw == pytest.approx(0.94989, abs=1e-5) != summary.threshold
     overall, *groups = (view.rates(group).accuracy for group in view.groups)
     assert overall == summary.average
     assert groups == [rate.rate for rate in summary.groups.values()]

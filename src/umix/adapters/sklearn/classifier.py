@@ -41,6 +41,7 @@ from umix.adapters.sklearn.inputs import (
 )
 from umix.bench.runs.record import known_rule, known_threshold
 from umix.bench.spec.presets import preset
+from umix.core.calibration import Calibration
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import worst_unit
 from umix.core.rates import per_group
@@ -139,8 +140,12 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         worst where groups are given, else balanced, the mean of the class rates and of the worst one.
     threshold : {"tuned", "off"}, default="tuned"
         ``tuned`` chooses on the held-out rows, together with the epoch, how much is added to the logit of each class before the
-        largest one is predicted (of two classes a threshold); ``off`` predicts the most probable class. Take ``off`` inside
+        largest one is predicted (of two classes a threshold); ``off`` predicts the largest logit. Take ``off`` inside
         TunedThresholdClassifierCV and CalibratedClassifierCV, which decide themselves.
+    calibrate : bool, default=True
+        Whether ``predict_proba`` is calibrated on the held-out rows, if they are at least 100 and 10 of every class. No prediction
+        changes: of two classes ``threshold_`` says from which probability on the second one is predicted. Take False with
+        ``threshold="off"`` for scikit-learn's usual contract, the prediction is the most probable class.
     random_state : int, RandomState instance or None, default=0
         One number gives one result. None draws a seed from numpy's global generator, an instance from that one, in every fit.
     verbose : bool, default=False
@@ -168,6 +173,11 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     biases_ : ndarray of shape (n_classes,)
         What is added to the logit of each class before the largest one is predicted; zeros with ``threshold="off"``. They are in
         ``decision_function``, not in ``predict_proba``.
+    calibration_ : Calibration
+        The ``scale`` of the logits and what is then added to that of each class (``biases``) before ``predict_proba`` makes
+        probabilities of them; 1 and zeros where they are not calibrated.
+    threshold_ : float or None
+        Of two classes, the probability of the second above which it is predicted; None where there are more.
     net_ : Model
         The trained net, in double precision, so that a row's prediction does not depend on the rows beside it; only of nets.
     scaler_ : StandardScaler or None
@@ -205,6 +215,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         val_share: float = 0.2,
         select: str | None = None,
         threshold: Threshold = "tuned",
+        calibrate: bool = True,
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -228,6 +239,7 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.val_share = val_share
         self.select = select
         self.threshold = threshold
+        self.calibrate = calibrate
         self.random_state = random_state
         self.verbose = verbose
 
@@ -262,8 +274,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The probability of every class for every row, [n, classes], in the order of ``classes_``, without ``biases_``."""
-        shares = torch.from_numpy(self._logits(X)).softmax(dim=1).numpy()
+        """The calibrated probability of every class for every row, [n, classes], in the order of ``classes_``."""
+        logits = torch.from_numpy(self._logits(X))
+        shares = self.calibration_.probabilities(logits).numpy()
         probabilities: NDArray[np.float64] = shares
         return probabilities
 
@@ -346,6 +359,9 @@ class UMIXClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         choice = selected(val, rule, self.threshold, method=self.method)
         self.best_epoch_ = choice.epoch
         self.biases_ = val.biases[choice.threshold] if choice.threshold else np.zeros(len(self.classes_))
+        fitted = result.history.calibration(choice.epoch) if self.calibrate else None
+        self.calibration_ = fitted or Calibration.none(len(self.classes_))
+        self.threshold_ = self.calibration_.threshold(self.biases_) if len(self.classes_) == 2 else None
         net.companion = None  # takes no part in prediction
         net.load_state_dict(result.history.best.held[self.best_epoch_])
         self._keep(net.cpu().double().eval())

@@ -5,8 +5,8 @@ column ``group``; of groups that overlap each has a column of its own, ``group 0
 some examples have a blank in some of the group columns only, ``column 1``, ``column 2``, … are the values of these columns. ``row``
 is the row in the user's file, ``file`` the path of an image.
 
-``predictions.parquet`` has the validation and test examples in the same way, with the prediction and the probabilities of the net;
-``confusion.safetensors`` counts what was predicted as what.
+``predictions.parquet`` has the validation and test examples in the same way, with the prediction and the probabilities,
+calibrated where the run could do so; ``confusion.safetensors`` counts what was predicted as what.
 
 ``closer.safetensors`` is a closer look at some training examples, the most uncertain ones and as many drawn at random. ``index``
 says which they are, ``features`` [k, width] what the trained net makes of them, ``prediction`` [k] which class it predicts after
@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from umix.core.calibration import Calibration
 from umix.core.streams import stream
 from umix.core.thresholds import predicted_classes
 from umix.data.images.image_files import Images
@@ -93,11 +94,11 @@ def held_out_logits(result: TrainResult, task: Task, weights: Mapping[str, Tenso
 
 
 def held_out_table(
-    result: TrainResult, logits: Mapping[str, Tensor], biases: np.ndarray, task: Task
+    result: TrainResult, logits: Mapping[str, Tensor], biases: np.ndarray, calibration: Calibration, task: Task
 ) -> "polars.DataFrame":
     """A row per validation and test example: label and prediction as class numbers, probabilities, groups, where it came from.
 
-    ``biases`` [classes] decide the prediction; the probabilities are those of the net. ``task`` is the task as it was loaded.
+    ``biases`` [classes] decide the prediction, ``calibration`` makes the probabilities. ``task`` is the task as it was loaded.
     """
     import polars
 
@@ -107,7 +108,7 @@ def held_out_table(
     for name, split in result.history.splits.items():
         whole = len(split) == len(task.splits[name])
         prediction = predicted_classes(logits[name], torch.from_numpy(biases)).numpy()
-        p = logits[name].softmax(dim=1).numpy()
+        p = calibration.probabilities(logits[name]).numpy()
         shown = (
             replace(split, groups=task.splits[name].groups) if whole else split
         )  # not the groups that were estimated

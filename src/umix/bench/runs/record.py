@@ -14,6 +14,7 @@ from umix.bench.runs.split_counts import SplitCounts, known, with_thresholds, wr
 from umix.bench.runs.summary import GroupRate, Summary, named_rates
 from umix.bench.spec.evaluation_settings import UseGroups
 from umix.core import rates
+from umix.core.calibration import Calibration
 from umix.core.epoch_counts import Counts
 from umix.core.evaluation import EVERY_GROUP, Evaluation, worst_unit
 from umix.core.selection import (
@@ -87,6 +88,10 @@ class RunRecord(Stored):
     train_margin_sizes: list[int] = Field(default_factory=list)
     n_train: int = 0  # training examples in all
     split_counts: dict[str, SplitCounts]
+    calibrations: dict[int, list[float]] = Field(
+        default_factory=dict,
+        description="by epoch whose weights are kept: the scale of the logits, and what is then added to that of each class",
+    )
     stages: dict[str, StageRecord]
     warnings: list[str]
     choices: dict[str, Any] = Field(
@@ -235,6 +240,13 @@ class RunRecord(Stored):
             self.threshold_counts["val"].biases[choice.threshold] if choice.threshold else np.zeros(len(self.classes))
         )
 
+    def calibration(self, choice: Choice) -> Calibration:
+        """What makes probabilities of the logits at the epoch of ``choice``; it changes none where the run has not calibrated."""
+        if choice.epoch not in self.calibrations:
+            return Calibration.none(len(self.classes))
+        scale, *biases = self.calibrations[choice.epoch]
+        return Calibration(scale, tuple(biases))
+
     def tunes_threshold(self, select: str | None = None) -> bool:
         """Whether the rule ``select`` can choose among thresholds here: they were counted, and it has a score for them."""
         rule, val = self.rule(select), self.threshold_counts["val"]
@@ -272,7 +284,8 @@ class RunRecord(Stored):
             "epoch": choice.epoch,
             "threshold_mode": "tuned" if compared else "off",
             "biases": dict(zip(self.classes, biases.tolist(), strict=True)) if compared else None,
-            "threshold": float(1 / (1 + np.exp(biases[1] - biases[0]))) if len(biases) == 2 else None,
+            "threshold": self.calibration(choice).threshold(biases) if len(biases) == 2 else None,
+            "calibrated": choice.epoch in self.calibrations,
         }
         return self.summary_of(self.counts_at(choice), rule).model_copy(update=update)
 

@@ -40,8 +40,9 @@ class Summary(Stored):
         description="by class: what is added to its logit before the largest is predicted; None if none were compared",
     )
     threshold: float | None = Field(
-        None, description="of two classes: the probability above which the second one is predicted"
+        None, description="of two classes: the probability above which the second one is predicted, calibrated or not"
     )
+    calibrated: bool = Field(False, description="whether probabilities are calibrated on validation")
     average: float | None = Field(description="over all test examples")
     adjusted: float | None = Field(description="group rates weighted by the groups' training shares")
     group_mean: float | None = Field(description="mean over all groups that have test examples")

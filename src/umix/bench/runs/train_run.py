@@ -34,6 +34,7 @@ from umix.methods.method import Method
 from umix.methods.parts.spread_groups import with_validation_groups
 from umix.run_folder import ARGMAX_PREDICTIONS, CHECKPOINT, FAILED, PREDICTIONS, TRAINING_ROWS, weights_path
 from umix.store import read_tensors, remove, write_table
+from umix.training.best_weights import selected_epochs
 from umix.training.context import Context
 from umix.training.engine import Engine
 from umix.training.history import EVAL_SPLITS
@@ -129,7 +130,7 @@ def _write_predictions(trained: TrainedRun, task: Task, directory: Path) -> None
     for path, choice in ((PREDICTIONS, tuned), *(((ARGMAX_PREDICTIONS, plain),) if plain != tuned else ())):
         if choice.epoch not in logits:
             logits[choice.epoch] = held_out_logits(result, task, _kept_weights(directory, choice.epoch))
-        table = held_out_table(result, logits[choice.epoch], record.biases(choice), task)
+        table = held_out_table(result, logits[choice.epoch], record.biases(choice), record.calibration(choice), task)
         write_table(directory / path, table)
     write_confusion(directory, result.history)
 
@@ -192,6 +193,7 @@ def _record(
         train_margin_sizes=task.splits["train"].groups.in_margins.sum(dim=0).tolist(),
         n_train=len(task.splits["train"]),
         split_counts={name: SplitCounts.of(split) for name, split in counts.items()},
+        calibrations=_calibrations(result, counts["val"]) if plan.evaluation.calibrate else {},
         stages={name: StageRecord(**asdict(report)) for name, report in context.journal.reports.items()},
         warnings=list(result.warnings),
         choices=dict(result.choices),
@@ -205,3 +207,10 @@ def _record(
     )
     record.keep_thresholds(counts)
     return record
+
+
+def _calibrations(result: TrainResult, val: Counts) -> dict[int, list[float]]:
+    """What calibrates the probabilities of the epochs whose weights are kept; none where validation is too small."""
+    epochs = sorted({*selected_epochs(val), val.epochs - 1} & set(range(val.epochs)))
+    fitted = {epoch: result.history.calibration(epoch) for epoch in epochs}
+    return {epoch: [one.scale, *one.biases] for epoch, one in fitted.items() if one is not None}

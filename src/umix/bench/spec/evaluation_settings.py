@@ -47,7 +47,12 @@ class EvaluationSettings(Settings):
     )
     threshold: Threshold = Field(
         default="tuned",
-        description="tuned: biases of the classes are chosen on validation together with the epoch; off: the most probable class",
+        description="tuned: biases of the classes are chosen on validation together with the epoch; off: the largest logit",
+    )
+    calibrate: bool = Field(
+        default=True,
+        description="whether probabilities are calibrated on validation, where it has 100 examples and 10 of every class; no label "
+        "changes",
     )
 
     @property

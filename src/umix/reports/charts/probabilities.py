@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from umix.core.words import threshold_text
 from umix.reports.charts.curves import group_lines, legend_names
 from umix.reports.charts.figure import Figure, coloured, inline, picked, tip
 from umix.reports.metrics import auroc, calibration, roc
@@ -79,7 +80,8 @@ def roc_chart(
         title="ROC curve of every group",
         description=(
             f"How many of {positive!r} are found (true positive rate) for how many false alarms (false positive rate), at every "
-            f"threshold. Dots: the threshold of this run, {threshold:.2g}. The lowest area under the curve is that of {lowest}, "
+            f"threshold. Dots: the threshold of this run, {threshold_text(threshold)}."
+            f" The lowest area under the curve is that of {lowest}, "
             f"{areas[lowest]:.3f}; 0.5 is chance."
         ),
         columns={

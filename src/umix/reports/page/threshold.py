@@ -60,7 +60,7 @@ class ThresholdView:
         """Where the slider starts, in a sentence."""
         if self.chosen == DEFAULT:
             return f"The default is {DEFAULT}."
-        return f"Chosen on validation: {self.texts[self.start]}; the default is {DEFAULT}."
+        return f"The threshold of this run is {self.texts[self.start]}."
 
     @property
     def data(self) -> dict[str, Any]:
